@@ -1,0 +1,86 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/** SQL belongs to store files, the environment to config files: the rules of STYLE.md that a linter can see. */
+const restrictedSyntax = {
+  environment: {
+    selector: "MemberExpression[object.name='process'][property.name='env']",
+    message: 'Only config.ts and main.ts read the environment (STYLE.md, Shape).',
+  },
+  sql: {
+    selector:
+      'TemplateElement[value.raw=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i], Literal[value=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i]',
+    message: 'SQL lives in store/*-store.ts (STYLE.md, Shape).',
+  },
+  selectStar: {
+    selector: 'TemplateElement[value.raw=/select\\s+\\*/i]',
+    message: 'List the columns (STYLE.md, Shape).',
+  },
+};
+
+export default tseslint.config(
+  { ignores: ['**/node_modules', 'proto/gen', '.gatehouse', 'coverage'] },
+  js.configs.recommended,
+  tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: {
+        projectService: { allowDefaultProject: ['*.js', '*.cjs', 'test/*.js'] },
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // Interfaces of handlers are often async by contract while one implementation happens not to wait.
+      '@typescript-eslint/require-await': 'off',
+      // Type parameters that appear once still name what a caller gets back (`call<Row>(…)`).
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      'no-restricted-syntax': ['error', ...Object.values(restrictedSyntax)],
+      'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
+      'max-lines': ['error', { max: 400, skipBlankLines: false, skipComments: false }],
+      'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
+      'max-params': 'off',
+      '@typescript-eslint/max-params': ['error', { max: 4 }],
+      eqeqeq: 'error',
+    },
+  },
+  {
+    files: [
+      '**/src/config.ts',
+      '**/src/main.ts',
+      '**/src/migrate.ts',
+      '**/src/bootstrap.ts',
+      'deploy/**/*.ts',
+      'test/**/*.ts',
+      '**/*.config.*',
+    ],
+    rules: { 'no-restricted-syntax': ['error', restrictedSyntax.sql, restrictedSyntax.selectStar] },
+  },
+  {
+    files: ['**/store/*.ts', 'packages/pg/src/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', restrictedSyntax.environment, restrictedSyntax.selectStar] },
+  },
+  {
+    files: ['**/*.test.ts', 'test/**/*.ts', 'deploy/**/*.ts', '**/test/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': 'off',
+      'max-lines-per-function': 'off',
+    },
+  },
+  {
+    files: ['*.config.js', '*.cjs', '*.js', 'test/*.js'],
+    ...tseslint.configs.disableTypeChecked,
+    rules: { ...tseslint.configs.disableTypeChecked.rules, 'no-restricted-exports': 'off' },
+  },
+);

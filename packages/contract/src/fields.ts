@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+/** Field shapes that several resources share. */
+
+export const uuid = z.uuid();
+
+/** RFC 3339 with an offset; normalised to UTC with milliseconds. */
+export const timestamp = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
+
+/** What the service itself sends: already UTC with milliseconds. */
+export const utcTime = z.iso.datetime({ precision: 3 });
+
+/**
+ * Text that PostgreSQL can store and a person can read: no NUL and no lone surrogate, which would otherwise come
+ * back changed.
+ */
+export const storableText = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .refine(
+      (text) => !text.includes('\u0000') && text.isWellFormed(),
+      'must not contain NUL or lone surrogates',
+    );
+
+/** The end user a call is for: 1–255 printable ASCII characters (contract §1, acting user). */
+export const userId = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters');
+
+/** A decimal amount of USD as text: never a float (contract §1). */
+export const usd = z.string().regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal amount such as "12.50"');
+
+export const slug = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/,
+    'must be lower-case letters, digits and inner hyphens, at most 64',
+  );
+
+export const modelId = storableText(1, 256);
+
+export const queryLimit = z.coerce.number().int().min(1).max(200).default(50);
+export const queryCursor = z.string().min(1).max(2_000);
+
+export const page = { limit: queryLimit, cursor: queryCursor.optional() };
+
+export const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.strictObject({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() });
+
+const jsonValue: z.ZodType = z.json();
+export const jsonRecord = z.record(storableText(1, 128), jsonValue);

@@ -1,0 +1,101 @@
+import { routes as allRoutes, type Route } from './routes.ts';
+
+export type Match =
+  | { kind: 'route'; route: Route; params: Record<string, string> }
+  /** The path is known, the method is not one of `allow`. */
+  | { kind: 'method'; allow: string[] }
+  | { kind: 'none' };
+
+interface Node {
+  literal: Map<string, Node>;
+  param: Node | null;
+  /** Routes that end here, by method, and the names of their parameters in path order. */
+  ends: Map<string, Route>;
+  /** Routes whose last segment takes the rest of the path. */
+  rest: Map<string, Route>;
+}
+
+const emptyNode = (): Node => ({ literal: new Map(), param: null, ends: new Map(), rest: new Map() });
+
+/**
+ * Matches raw request paths (no query, still percent-encoded) against the route table. Literal segments win over
+ * parameters. Empty segments and dot segments, encoded or not, match nothing, so that no two components can read one
+ * path differently.
+ */
+export class RouteMatcher {
+  readonly #root = emptyNode();
+
+  constructor(routes: readonly Route[] = allRoutes) {
+    for (const route of routes) this.#add(route);
+  }
+
+  match(method: string, path: string): Match {
+    const segments = path.split('/').slice(1);
+    if (!path.startsWith('/') || segments.some(isUnsafe)) return { kind: 'none' };
+    const values: string[] = [];
+    const found = this.#walk(this.#root, segments, values);
+    if (found === null) return { kind: 'none' };
+    // A HEAD request is a GET whose body is not sent (RFC 9110 §9.3.2).
+    const route = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
+    if (route === undefined) return { kind: 'method', allow: allowed(found) };
+    return { kind: 'route', route, params: nameValues(route, values) };
+  }
+
+  #add(route: Route): void {
+    let node = this.#root;
+    const segments = route.path.split('/').slice(1);
+    for (const segment of segments) {
+      if (/^\{\w+\+\}$/.test(segment)) {
+        node.rest.set(route.method, route);
+        return;
+      }
+      if (/^\{\w+\}$/.test(segment)) {
+        node.param ??= emptyNode();
+        node = node.param;
+      } else {
+        const next = node.literal.get(segment) ?? emptyNode();
+        node.literal.set(segment, next);
+        node = next;
+      }
+    }
+    node.ends.set(route.method, route);
+  }
+
+  #walk(node: Node, segments: string[], values: string[]): Map<string, Route> | null {
+    const [segment, ...others] = segments;
+    if (segment === undefined) return node.ends.size > 0 ? node.ends : null;
+    const literal = node.literal.get(segment);
+    const byLiteral = literal === undefined ? null : this.#walk(literal, others, values);
+    if (byLiteral !== null) return byLiteral;
+    if (node.param !== null) {
+      values.push(segment);
+      const byParam = this.#walk(node.param, others, values);
+      if (byParam !== null) return byParam;
+      values.pop();
+    }
+    if (node.rest.size === 0) return null;
+    values.push(segments.join('/'));
+    return node.rest;
+  }
+}
+
+function isUnsafe(segment: string): boolean {
+  if (segment === '') return true;
+  if (!segment.includes('.') && !segment.includes('%')) return false;
+  try {
+    const decoded = decodeURIComponent(segment);
+    return decoded === '.' || decoded === '..';
+  } catch {
+    return true;
+  }
+}
+
+function nameValues(route: Route, values: string[]): Record<string, string> {
+  const names = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map((match) => match[1] ?? '');
+  return Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(values[index] ?? '')]));
+}
+
+function allowed(ends: Map<string, Route>): string[] {
+  const methods = [...ends.keys()];
+  return methods.includes('GET') ? [...methods, 'HEAD'].sort() : methods.sort();
+}

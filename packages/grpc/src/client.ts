@@ -1,0 +1,97 @@
+import type { Signer } from '@gatehouse/identity/signer';
+import { assertionHeader } from '@gatehouse/identity/verifier';
+import { toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
+import {
+  credentials,
+  Metadata,
+  type CallOptions,
+  type ChannelCredentials,
+  type Client,
+  type ClientOptions,
+  type ClientUnaryCall,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { fromServiceError } from './errors.ts';
+import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
+
+/** The last overload of a ts-proto client method, the one that takes everything. */
+type UnaryMethod<Request, Response> = (
+  request: Request,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  callback: (error: ServiceError | null, response: Response) => void,
+) => ClientUnaryCall;
+
+export interface PeerOptions<Stub extends Client> {
+  /** The peer's name: the audience of our service token, and what errors call it. */
+  peer: string;
+  /** `host:port` list, or one `dns:///name:port`. */
+  addresses: readonly string[];
+  stub: new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>) => Stub;
+  signer: Signer;
+}
+
+export interface CallContext {
+  deadlineMs: number;
+  requestId?: string;
+  trace?: TraceContext;
+  /** The edge's assertion, passed on when we act for a caller. */
+  assertion?: string | undefined;
+}
+
+/** Time kept back at each hop for the way back. */
+const hopMs = 20;
+
+const channelOptions: ClientOptions = {
+  // After a refused connect grpc-js waits about a second by default: a restarted peer would be missed for that long.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 3_000,
+};
+
+/** A peer service: calls carry our token, a deadline, the request id and the trace, and fail as `AppError`. */
+export class Peer<Stub extends Client> {
+  readonly #stub: Stub;
+  readonly #peer: string;
+  readonly #signer: Signer;
+
+  constructor(options: PeerOptions<Stub>) {
+    this.#peer = options.peer;
+    this.#signer = options.signer;
+    this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
+  }
+
+  /** One unary call: `peer.call((stub) => stub.resolveAgent, request, { deadlineMs: 2_000 })`. */
+  async call<Request, Response>(
+    pick: (stub: Stub) => UnaryMethod<Request, Response>,
+    request: Request,
+    context: CallContext,
+  ): Promise<Response> {
+    const metadata = new Metadata();
+    metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
+    if (context.assertion !== undefined) metadata.set(assertionHeader, context.assertion);
+    if (context.requestId !== undefined) metadata.set(requestIdKey, context.requestId);
+    if (context.trace !== undefined) metadata.set(traceparentKey, toTraceparent(context.trace));
+    const deadline = Date.now() + context.deadlineMs - hopMs;
+    return new Promise((resolve, reject) => {
+      pick(this.#stub).call(this.#stub, request, metadata, { deadline }, (error, response) => {
+        if (error === null) resolve(response);
+        else reject(fromServiceError(error, this.#peer));
+      });
+    });
+  }
+
+  close(): void {
+    this.#stub.close();
+  }
+}
+
+/** A grpc-js target that round-robin can spread over: a DNS name, or all addresses of the list. */
+export function target(addresses: readonly string[]): string {
+  const [first = ''] = addresses;
+  if (first.startsWith('dns:///')) return first;
+  const numeric = addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address));
+  return numeric ? `ipv4:${addresses.join(',')}` : `dns:///${first}`;
+}

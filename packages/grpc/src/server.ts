@@ -1,0 +1,167 @@
+import type { Principal } from '@gatehouse/identity/principal';
+import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
+import type {
+  Metadata} from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  type sendUnaryData,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type UntypedHandleCall,
+} from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import { toStatus } from './errors.ts';
+import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
+
+/** What an RPC knows about its call. */
+export interface RpcContext {
+  /** The calling service, proved by its token. */
+  caller: string;
+  /** For whom the caller acts, if it said so. */
+  principal: Principal | null;
+  requestId: string;
+  trace: TraceContext;
+  log: Logger;
+}
+
+export interface Rpc<Request, Response> {
+  /** Services that may call it; any other gets PERMISSION_DENIED. */
+  callers: readonly string[];
+  handle: (request: Request, context: RpcContext) => Promise<Response>;
+}
+
+/** One entry per method of a ts-proto service interface: a method without one does not compile. */
+export type RpcsOf<Implementation> = {
+  [Method in keyof Implementation as string extends Method ? never : Method]: Implementation[Method] extends (
+    call: ServerUnaryCall<infer Request, infer Response>,
+    callback: infer _Callback,
+  ) => void
+    ? Rpc<Request, Response>
+    : never;
+};
+
+export interface GrpcServerOptions {
+  service: string;
+  host: string;
+  port: number;
+  verifier: Verifier;
+  log: Logger;
+  drainTimeoutMs: number;
+}
+
+/** Calls arriving with less time left than this are refused: the answer could not arrive in time. */
+const leastUsefulMs = 100;
+
+export class GrpcServer {
+  readonly #server = new Server({ 'grpc.max_receive_message_length': 8 * 1024 * 1024 });
+  readonly #health = new HealthImplementation({ '': 'NOT_SERVING' });
+  readonly #options: GrpcServerOptions;
+  #port = 0;
+
+  constructor(options: GrpcServerOptions) {
+    this.#options = options;
+    this.#health.addToServer(this.#server);
+  }
+
+  /** Adds a service: its ts-proto definition and one {@link Rpc} per method. */
+  add<Implementation>(definition: ServiceDefinition<Implementation>, rpcs: RpcsOf<Implementation>): this {
+    const handlers = Object.entries<Rpc<unknown, unknown>>(rpcs as Record<string, Rpc<unknown, unknown>>).map(
+      ([method, rpc]): [string, UntypedHandleCall] => [method, this.#unary(method, rpc)],
+    );
+    // Every method has its handler by the type of `rpcs`; grpc-js wants an index signature on top.
+    this.#server.addService(definition, Object.fromEntries(handlers));
+    return this;
+  }
+
+  async start(): Promise<void> {
+    const { host, port } = this.#options;
+    this.#port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+        if (error === null) resolve(bound);
+        else reject(error);
+      });
+    });
+    this.#health.setStatus('', 'SERVING');
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  async stop(): Promise<void> {
+    this.#health.setStatus('', 'NOT_SERVING');
+    await new Promise<void>((resolve) => {
+      const cut = setTimeout(() => this.#server.forceShutdown(), this.#options.drainTimeoutMs);
+      this.#server.tryShutdown(() => {
+        clearTimeout(cut);
+        resolve();
+      });
+    });
+  }
+
+  #unary(method: string, rpc: Rpc<unknown, unknown>): UntypedHandleCall {
+    const answer = async (
+      call: ServerUnaryCall<unknown, unknown>,
+      callback: sendUnaryData<unknown>,
+    ): Promise<void> => {
+      try {
+        const context = await this.#contextOf(call.metadata, rpc.callers);
+        refuseIfLate(call.getDeadline());
+        callback(null, await rpc.handle(call.request, context));
+      } catch (error) {
+        const known = toAppError(error);
+        if (known.status >= 500) this.#options.log.error({ err: error, rpc: method }, 'rpc failed');
+        callback(toStatus(known));
+      }
+    };
+    return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
+      void answer(call, callback);
+  }
+
+  async #contextOf(metadata: Metadata, callers: readonly string[]): Promise<RpcContext> {
+    const { service, verifier, log } = this.#options;
+    const caller = await verifier
+      .callerOf(text(metadata, callerTokenKey) ?? '', service)
+      .catch((error: unknown) => {
+        throw new AppError('service_unauthenticated', 'The call carries no valid service token.', {
+          cause: error,
+        });
+      });
+    if (!callers.includes(caller))
+      throw new AppError('caller_not_allowed', `The ${caller} service may not call this.`);
+    const assertion = text(metadata, assertionHeader);
+    const principal =
+      assertion === undefined
+        ? null
+        : await verifier.principalOf(assertion).catch((error: unknown) => {
+            throw new AppError('service_unauthenticated', 'The call carries no valid assertion.', {
+              cause: error,
+            });
+          });
+    const trace = continueTrace(text(metadata, traceparentKey));
+    const requestId = text(metadata, requestIdKey) ?? '';
+    return {
+      caller,
+      principal,
+      requestId,
+      trace,
+      log: log.child({ request_id: requestId, trace_id: trace.traceId }),
+    };
+  }
+}
+
+function text(metadata: Metadata, key: string): string | undefined {
+  const [value] = metadata.get(key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function refuseIfLate(deadline: Date | number): void {
+  if (deadline === Infinity) return;
+  if (Number(deadline) - Date.now() < leastUsefulMs) {
+    throw new AppError('service_timeout', 'The call arrived with too little time left.');
+  }
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import type { Access, Route } from '@gatehouse/contract/routes';
+import { grants } from '@gatehouse/contract/scopes';
+import type { Principal } from '@gatehouse/identity/principal';
+import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
+import { AppError } from '@gatehouse/kit/errors';
+
+/**
+ * The principal that the edge asserts for this request, held to the route's access once more: a service does not rely
+ * on the edge's check alone. Throws `service_unauthenticated` when there is no valid assertion, as for a direct call.
+ */
+export async function checkPrincipal(
+  request: IncomingMessage,
+  route: Route,
+  verifier: Verifier,
+): Promise<Principal> {
+  const assertion = request.headers[assertionHeader];
+  if (typeof assertion !== 'string') throw unauthenticated();
+  const principal = await verifier.principalOf(assertion).catch((error: unknown) => {
+    throw unauthenticated(error);
+  });
+  checkAccess(principal, route.access);
+  return principal;
+}
+
+function unauthenticated(cause?: unknown): AppError {
+  return new AppError('service_unauthenticated', 'This service takes calls from the gateway only.', {
+    cause,
+  });
+}
+
+/** Throws a 403 that says what is missing. */
+export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, access: Access): void {
+  switch (access.kind) {
+    case 'public':
+    case 'key':
+      return;
+    case 'owner':
+      if (principal.role !== 'owner')
+        throw new AppError('role_missing', 'This endpoint is for owner keys only.');
+      return;
+    case 'scope':
+      if (!grants(principal.scopes, access.scope)) {
+        throw new AppError('scope_missing', `The API key lacks the scope ${access.scope}.`);
+      }
+  }
+}

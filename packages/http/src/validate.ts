@@ -1,0 +1,87 @@
+import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
+import type { z } from 'zod';
+
+type Where = 'body' | 'query';
+
+/** Holds a body or query to its shape. Throws a 400 that names the first offending field and counts the others. */
+export function validate<Shape extends z.ZodType>(
+  shape: Shape,
+  value: unknown,
+  where: Where,
+): z.output<Shape> {
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue, ...others] = parsed.error.issues;
+  if (issue === undefined) throw new AppError('invalid_value', `The ${where} is not valid.`);
+  const { code, param, message } = describe(issue, where, value);
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  throw new AppError(code, `${message}${more}`, { param });
+}
+
+interface Problem {
+  code: ErrorCode;
+  param: string | undefined;
+  message: string;
+}
+
+function describe(issue: z.core.$ZodIssue, where: Where, value: unknown): Problem {
+  const path = pathText(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const key = pathText([...issue.path, issue.keys[0] ?? '']);
+    return {
+      code: 'unknown_parameter',
+      param: key,
+      message: where === 'query' ? `Unknown query parameter: ${key}.` : `Unknown field: ${key}.`,
+    };
+  }
+  if (path === '') {
+    return { code: 'invalid_type', param: undefined, message: `The request ${where} must be a JSON object.` };
+  }
+  if (issue.code === 'invalid_type' && isMissing(value, issue.path)) {
+    return { code: 'missing_required_parameter', param: path, message: `Missing required field: ${path}.` };
+  }
+  const code = issue.code === 'invalid_type' ? 'invalid_type' : 'invalid_value';
+  return { code, param: path, message: `Invalid value for ${path}: ${lowerFirst(issue.message)}.` };
+}
+
+function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let current: unknown = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null) return false;
+    current = (current as Record<PropertyKey, unknown>)[key];
+  }
+  return current === undefined;
+}
+
+/** `messages[0].role` */
+function pathText(path: readonly PropertyKey[]): string {
+  let text = '';
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`;
+    else text += text === '' ? String(key) : `.${String(key)}`;
+  }
+  // A field name comes from the client: keep error messages readable.
+  return text.slice(0, 200);
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
+}
+
+/** Query parameters as an object. Throws when one is given twice: no reading of that is safe. */
+export function queryObject(query: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (Object.hasOwn(fields, name)) {
+      throw new AppError(
+        'invalid_value',
+        `The query parameter ${name.slice(0, 200)} is given more than once.`,
+        {
+          param: name.slice(0, 200),
+        },
+      );
+    }
+    fields[name] = value;
+  }
+  return fields;
+}

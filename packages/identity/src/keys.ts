@@ -1,0 +1,55 @@
+import { exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 'jose';
+
+/**
+ * Ed25519 keys of the services. The private key is a JWK whose `kid` is `<service>.<n>`; peers hold the JWK set of all
+ * public keys. A service rotates by publishing `<service>.<n+1>` before it signs with it.
+ */
+export interface ServiceKeys {
+  /** Private JWK text by service: `ASSERTION_PRIVATE_KEY`. */
+  privateKeys: Record<string, string>;
+  /** JWK set text: `ASSERTION_PUBLIC_KEYS`. */
+  publicKeys: string;
+}
+
+export const algorithm = 'EdDSA';
+
+export async function generateServiceKeys(services: readonly string[]): Promise<ServiceKeys> {
+  const privateKeys: Record<string, string> = {};
+  const keys: JWK[] = [];
+  for (const service of services) {
+    const pair = await generateKeyPair(algorithm, { crv: 'Ed25519', extractable: true });
+    const kid = `${service}.1`;
+    privateKeys[service] = JSON.stringify({ ...(await exportJWK(pair.privateKey)), kid });
+    keys.push({ ...(await exportJWK(pair.publicKey)), kid });
+  }
+  return { privateKeys, publicKeys: JSON.stringify({ keys }) };
+}
+
+export interface SigningKey {
+  key: CryptoKey;
+  kid: string;
+  service: string;
+}
+
+export async function importPrivateKey(text: string): Promise<SigningKey> {
+  const { key, kid } = await importOne(JSON.parse(text) as JWK);
+  return { key, kid, service: serviceOf(kid) };
+}
+
+/** Public keys by key id. */
+export async function importPublicKeys(text: string): Promise<Map<string, CryptoKey>> {
+  const { keys } = JSON.parse(text) as { keys: JWK[] };
+  const imported = await Promise.all(keys.map(importOne));
+  return new Map(imported.map(({ key, kid }) => [kid, key]));
+}
+
+export function serviceOf(kid: string): string {
+  return kid.split('.')[0] ?? '';
+}
+
+async function importOne(jwk: JWK): Promise<{ key: CryptoKey; kid: string }> {
+  const key = await importJWK(jwk, algorithm);
+  if (key instanceof Uint8Array || jwk.kid === undefined)
+    throw new Error('a service key must be an Ed25519 JWK with a kid');
+  return { key, kid: jwk.kid };
+}

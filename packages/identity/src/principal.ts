@@ -1,0 +1,22 @@
+import type { Role, Scope } from '@gatehouse/contract/scopes';
+
+/** Who a request is for: what the edge found out about the API key, and the acting user. */
+export interface Principal {
+  keyId: string;
+  /** Null for owner keys only. */
+  tenantId: string | null;
+  tenantSlug: string | null;
+  role: Role;
+  scopes: readonly Scope[];
+  /** The user the key is bound to. */
+  boundUser: string | null;
+  /** The user this request acts for: the bound user, or the one named by `X-Service-User-Id`. */
+  actingUser: string | null;
+}
+
+/** A principal inside a tenant; what every tenant route works with. */
+export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string };
+
+export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {
+  return principal.tenantId !== null && principal.tenantSlug !== null;
+}

@@ -1,0 +1,69 @@
+import { jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { algorithm, importPublicKeys, serviceOf } from './keys.ts';
+import type { Principal } from './principal.ts';
+import { assertionAudience } from './signer.ts';
+
+/** The header, and gRPC metadata key, that carries a principal assertion. */
+export const assertionHeader = 'x-gatehouse-assertion';
+
+/** The only service whose word on callers counts. */
+const assertionIssuers = new Set(['edge']);
+
+/** Clocks of two nodes may differ by this much. */
+const clockToleranceS = 5;
+
+interface Verified {
+  payload: JWTPayload;
+  expiresAtMs: number;
+}
+
+/** Checks tokens of peers against their public keys. Verified tokens are remembered until they expire. */
+export class Verifier {
+  readonly #keys: Map<string, CryptoKey>;
+  readonly #verified = new LRUCache<string, Verified>({ max: 20_000 });
+
+  private constructor(keys: Map<string, CryptoKey>) {
+    this.#keys = keys;
+  }
+
+  static async create(publicKeys: string): Promise<Verifier> {
+    return new Verifier(await importPublicKeys(publicKeys));
+  }
+
+  /** The name of the calling service; throws when the token is not that service's, not for us, or out of date. */
+  async callerOf(token: string, audience: string): Promise<string> {
+    const payload = await this.#verify(token, audience);
+    return payload.iss ?? '';
+  }
+
+  /** The principal of an assertion; throws when it is not the edge's or out of date. */
+  async principalOf(token: string): Promise<Principal> {
+    const payload = await this.#verify(token, assertionAudience);
+    if (!assertionIssuers.has(payload.iss ?? ''))
+      throw new Error(`${payload.iss ?? 'nobody'} may not assert principals`);
+    return payload['principal'] as Principal;
+  }
+
+  async #verify(token: string, audience: string): Promise<JWTPayload> {
+    const cacheKey = `${audience} ${token}`;
+    const known = this.#verified.get(cacheKey);
+    if (known !== undefined && Date.now() < known.expiresAtMs) return known.payload;
+    const { payload } = await jwtVerify(
+      token,
+      (header) => {
+        const key = this.#keys.get(header.kid ?? '');
+        if (key === undefined) throw new Error('unknown key id');
+        return key;
+      },
+      { audience, algorithms: [algorithm], clockTolerance: clockToleranceS, requiredClaims: ['iss', 'exp'] },
+    ).then((result) => {
+      // A service may speak for itself only: the key that signed names the issuer.
+      if (serviceOf(result.protectedHeader.kid ?? '') !== result.payload.iss)
+        throw new Error('issuer and key differ');
+      return result;
+    });
+    this.#verified.set(cacheKey, { payload, expiresAtMs: ((payload.exp ?? 0) + clockToleranceS) * 1_000 });
+    return payload;
+  }
+}

@@ -1,0 +1,63 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+
+export interface AdminServerOptions {
+  host: string;
+  port: number;
+  registry: Registry;
+  /** Whether the service can do its work now. A rejection counts as no. */
+  ready: () => Promise<boolean> | boolean;
+}
+
+/**
+ * The port for the platform, never for clients: `/livez` (the process runs; depends on nothing else), `/readyz`
+ * (the service can do its work) and `/metrics` (Prometheus text).
+ */
+export class AdminServer {
+  readonly #server: Server;
+  readonly #options: AdminServerOptions;
+
+  constructor(options: AdminServerOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => {
+      void this.#answer(request.url ?? '/').then(({ status, type, body }) => {
+        response.writeHead(status, { 'content-type': type }).end(body);
+      });
+    });
+  }
+
+  async start(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#options.port, this.#options.host, resolve);
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #answer(url: string): Promise<{ status: number; type: string; body: string }> {
+    const text = 'text/plain; charset=utf-8';
+    if (url === '/livez') return { status: 200, type: text, body: 'ok\n' };
+    if (url === '/readyz') {
+      const ready = await Promise.resolve()
+        .then(() => this.#options.ready())
+        .catch(() => false);
+      return ready
+        ? { status: 200, type: text, body: 'ok\n' }
+        : { status: 503, type: text, body: 'not ready\n' };
+    }
+    if (url === '/metrics') {
+      const { registry } = this.#options;
+      return { status: 200, type: registry.contentType, body: await registry.metrics() };
+    }
+    return { status: 404, type: text, body: 'not found\n' };
+  }
+}

@@ -1,0 +1,62 @@
+import type { Registry } from 'prom-client';
+import { AdminServer } from './admin-server.ts';
+import { sleep } from './clock.ts';
+import type { Service } from './lifecycle.ts';
+import type { Logger } from './log.ts';
+
+/** Something with a beginning and an end: a pool, a loop, a server. */
+export interface Part {
+  start?: () => Promise<void> | void;
+  stop?: () => Promise<void> | void;
+}
+
+export interface ComposeOptions {
+  log: Logger;
+  registry: Registry;
+  config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
+  /** Started in this order and stopped in reverse, so list servers last: they close first. */
+  parts: readonly Part[];
+  /** Whether the started service can do its work now (database reachable, …). */
+  ready?: () => Promise<boolean> | boolean;
+}
+
+/** A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part. */
+export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
+  const { config, log, parts } = options;
+  let serving = false;
+  const admin = new AdminServer({
+    host: config.HOST,
+    port: config.ADMIN_PORT,
+    registry: options.registry,
+    ready: async () => serving && ((await options.ready?.()) ?? true),
+  });
+  const started: Part[] = [];
+  async function stopParts(): Promise<void> {
+    for (const part of started.splice(0).reverse()) await part.stop?.();
+    await admin.stop();
+  }
+  return {
+    log,
+    get adminPort() {
+      return admin.port;
+    },
+    async start() {
+      await admin.start();
+      try {
+        for (const part of parts) {
+          started.push(part);
+          await part.start?.();
+        }
+      } catch (error) {
+        await stopParts();
+        throw error;
+      }
+      serving = true;
+    },
+    async stop() {
+      serving = false;
+      await sleep(config.DRAIN_DELAY_MS);
+      await stopParts();
+    },
+  };
+}

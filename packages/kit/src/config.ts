@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+/** Raised when settings are wrong; its message lists every problem, one a line. */
+export class ConfigError extends Error {}
+
+/**
+ * Reads a service's settings from the environment: all problems are reported at once and the result is frozen.
+ * An empty variable counts as unset, because that is what `NAME= command` and empty chart values mean.
+ */
+export function parseConfig<Shape extends z.ZodType>(
+  shape: Shape,
+  environment: Record<string, string | undefined>,
+): Readonly<z.output<Shape>> {
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = shape.safeParse(present);
+  if (parsed.success) return Object.freeze(parsed.data);
+  const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
+  throw new ConfigError(`Settings are wrong:\n${problems.join('\n')}`);
+}
+
+export const port = z.coerce.number().int().min(0).max(65_535);
+
+export const milliseconds = z.coerce.number().int().min(0);
+
+/** `host:port` peers, a comma list or `dns:///name:port`. */
+export const addresses = z
+  .string()
+  .min(1)
+  .transform((text) => text.split(',').map((part) => part.trim()));
+
+/** Settings that every service has (architecture decision 16). */
+export const commonSettings = {
+  HOST: z.string().default('0.0.0.0'),
+  HTTP_PORT: port.default(8080),
+  ADMIN_PORT: port.default(9090),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** Wait between "not ready" and refusing connections, for load balancers to notice. */
+  DRAIN_DELAY_MS: milliseconds.default(0),
+  /** How long requests in flight, streams included, may take to finish on shutdown. */
+  DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
+  ASSERTION_PRIVATE_KEY: z.string(),
+  ASSERTION_PUBLIC_KEYS: z.string(),
+};
+
+export const grpcSettings = { GRPC_PORT: port.default(9000) };
+
+export const databaseSettings = {
+  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL'),
+  DATABASE_POOL: z.coerce.number().int().min(1).max(200).default(10),
+};

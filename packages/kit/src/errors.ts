@@ -1,0 +1,141 @@
+/**
+ * Every error a caller can be told about: `code → [HTTP status, gRPC status]`. One closed table, so that a new
+ * code cannot be added without saying what both wires make of it. HTTP statuses follow the error table of the
+ * contract; gRPC numbers are those of the gRPC specification.
+ */
+const table = {
+  invalid_json: [400, 3],
+  invalid_type: [400, 3],
+  invalid_value: [400, 3],
+  missing_required_parameter: [400, 3],
+  unknown_parameter: [400, 3],
+  invalid_cursor: [400, 3],
+  acting_user_required: [400, 3],
+  unknown_model: [400, 3],
+  provider_bad_request: [400, 3],
+  invalid_api_key: [401, 16],
+  service_unauthenticated: [401, 16],
+  agent_disabled: [403, 7],
+  role_missing: [403, 7],
+  scope_missing: [403, 7],
+  tenant_suspended: [403, 7],
+  user_mismatch: [403, 7],
+  caller_not_allowed: [403, 7],
+  model_not_found: [404, 5],
+  not_found: [404, 5],
+  provider_not_found: [404, 5],
+  route_not_found: [404, 5],
+  method_not_allowed: [405, 12],
+  agent_key_taken: [409, 6],
+  key_revoked: [409, 9],
+  tenant_slug_taken: [409, 6],
+  payload_too_large: [413, 11],
+  unsupported_media_type: [415, 3],
+  provider_unprocessable: [422, 3],
+  provider_rate_limited: [429, 8],
+  client_closed_request: [499, 1],
+  internal: [500, 13],
+  bad_gateway: [502, 13],
+  provider_authentication: [502, 13],
+  provider_error: [502, 13],
+  provider_invalid_response: [502, 13],
+  provider_unreachable: [502, 13],
+  database_unavailable: [503, 14],
+  provider_unavailable: [503, 14],
+  service_unavailable: [503, 14],
+  provider_timeout: [504, 4],
+  service_timeout: [504, 4],
+} as const satisfies Record<string, readonly [http: number, grpc: number]>;
+
+export type ErrorCode = keyof typeof table;
+
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'insufficient_quota'
+  | 'api_error'
+  | 'unavailable_error'
+  | 'timeout_error';
+
+export interface AppErrorOptions {
+  /** The offending field, as the client spelled its path: `messages[0].role`. */
+  param?: string | undefined;
+  /** Extra response headers, lower-case (`retry-after`, `allow`). */
+  headers?: Record<string, string> | undefined;
+  /** A provider's own machine word, shown instead of ours: its clients branch on it (`context_length_exceeded`). */
+  publicCode?: string | undefined;
+  cause?: unknown;
+}
+
+/** The one error that callers may see. Anything else becomes `internal`, its text hidden. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | null;
+  readonly headers: Record<string, string>;
+  readonly publicCode: string;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.param = options.param ?? null;
+    this.headers = options.headers ?? {};
+    this.publicCode = options.publicCode ?? code;
+  }
+
+  get status(): number {
+    return table[this.code][0];
+  }
+
+  get grpcStatus(): number {
+    return table[this.code][1];
+  }
+
+  get type(): ErrorType {
+    return errorType(this.status);
+  }
+}
+
+/** The body of every error response (contract §1). All four keys of an OpenAI error are always present. */
+export interface ErrorBody {
+  error: { message: string; type: ErrorType; code: string; param: string | null; request_id: string };
+}
+
+export function errorType(status: number): ErrorType {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  if (status === 503) return 'unavailable_error';
+  if (status === 504) return 'timeout_error';
+  return status >= 500 ? 'api_error' : 'invalid_request_error';
+}
+
+export function errorBody(error: AppError, requestId: string): ErrorBody {
+  return {
+    error: {
+      message: error.message,
+      type: error.type,
+      code: error.publicCode,
+      param: error.param,
+      request_id: requestId,
+    },
+  };
+}
+
+/** Converts what a `catch` caught, once, at the edge of the process. */
+export function toAppError(caught: unknown): AppError {
+  if (caught instanceof AppError) return caught;
+  return new AppError(
+    'internal',
+    'The gateway met an internal error. Quote the request id when you report it.',
+    {
+      cause: caught,
+    },
+  );
+}
+
+export function isErrorCode(value: string): value is ErrorCode {
+  return Object.hasOwn(table, value);
+}

@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import { ConfigError } from './config.ts';
+
+/** What `create<Name>Service` returns. `stop` drains: it resolves when nothing is left open. */
+export interface Service {
+  readonly log: Logger;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs one service as this process: start, then stop once on SIGTERM, SIGINT or the end of a parent that supervises
+ * us over IPC. A second signal ends the process at once.
+ */
+export async function run(create: () => Service | Promise<Service>): Promise<void> {
+  let service: Service;
+  try {
+    service = await create();
+  } catch (error) {
+    process.stderr.write(
+      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const { log } = service;
+  let stopping = false;
+  const stop = (reason: string): void => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    log.info({ reason }, 'stopping');
+    void service.stop().then(
+      () => exitFlushed(log, 0),
+      (error: unknown) => {
+        log.error({ err: error }, 'stopping failed');
+        exitFlushed(log, 1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  process.on('disconnect', () => stop('supervisor gone'));
+  const die = (error: unknown): void => {
+    log.fatal({ err: error }, 'unexpected error, the process ends');
+    exitFlushed(log, 1);
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
+  try {
+    await service.start();
+    log.info('started');
+  } catch (error) {
+    log.fatal({ err: error }, 'could not start');
+    exitFlushed(log, 1);
+  }
+}
+
+function exitFlushed(log: Logger, code: number): void {
+  log.flush(() => process.exit(code));
+  // A log reader that went away must not keep the process.
+  setTimeout(() => process.exit(code), 1_000).unref();
+}

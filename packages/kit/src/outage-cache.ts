@@ -1,0 +1,88 @@
+import { LRUCache } from 'lru-cache';
+import { monotonicMs } from './clock.ts';
+
+export interface OutageCacheOptions<Value> {
+  /** Looks the value up at its source; throws when the source can't be reached. */
+  load: (key: string) => Promise<Value>;
+  /** Entries kept; the least recently used goes first. */
+  max: number;
+  /** How long an answer is used without asking again. */
+  freshMs: number;
+  /** How long an answer is used while the source can't be reached. */
+  outageMs: number;
+  /** Whether an error means that the source is away. Other errors are the source's answer and reach the caller. */
+  isOutage: (error: unknown) => boolean;
+  /** Whether a value may be used during an outage, and so displaces nothing: a "no such key" may not. */
+  survivesOutage?: (value: Value) => boolean;
+}
+
+interface Entry<Value> {
+  value: Value;
+  loadedAt: number;
+  /** Until when a failed refresh lets the old value answer without another try. */
+  graceUntil: number;
+}
+
+/** After a failed refresh the source is left alone this long, so that an outage doesn't cost each request a time-out. */
+const retryAfterMs = 1_000;
+
+/**
+ * A cache for answers of another service: fresh for seconds, and still good for minutes while that service is away.
+ * Concurrent look-ups of one key share one call.
+ */
+export class OutageCache<Value> {
+  readonly #options: OutageCacheOptions<Value>;
+  readonly #entries: LRUCache<string, Entry<Value>>;
+  readonly #loading = new Map<string, Promise<Value>>();
+
+  constructor(options: OutageCacheOptions<Value>) {
+    this.#options = options;
+    this.#entries = new LRUCache({ max: options.max });
+  }
+
+  /** The value if it is fresh, without a promise: the hot path's way around a microtask. */
+  peek(key: string): Value | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    const now = monotonicMs();
+    return now - entry.loadedAt < this.#options.freshMs || now < entry.graceUntil ? entry.value : undefined;
+  }
+
+  async get(key: string): Promise<Value> {
+    const fresh = this.peek(key);
+    if (fresh !== undefined) return fresh;
+    const underWay = this.#loading.get(key);
+    if (underWay !== undefined) return underWay;
+    const loading = this.#load(key).finally(() => this.#loading.delete(key));
+    this.#loading.set(key, loading);
+    return loading;
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Whether anything could be answered while the source is away. */
+  get hasEntries(): boolean {
+    return this.#entries.size > 0;
+  }
+
+  async #load(key: string): Promise<Value> {
+    const askedAt = monotonicMs();
+    try {
+      const value = await this.#options.load(key);
+      this.#entries.set(key, { value, loadedAt: askedAt, graceUntil: 0 });
+      return value;
+    } catch (error) {
+      const entry = this.#entries.get(key);
+      const usable =
+        entry !== undefined &&
+        this.#options.isOutage(error) &&
+        (this.#options.survivesOutage?.(entry.value) ?? true) &&
+        monotonicMs() - entry.loadedAt < this.#options.outageMs;
+      if (!usable) throw error;
+      entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.loadedAt + this.#options.outageMs);
+      return entry.value;
+    }
+  }
+}

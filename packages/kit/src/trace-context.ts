@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+
+/** W3C Trace Context (https://www.w3.org/TR/trace-context/), version 00. */
+export interface TraceContext {
+  /** 32 lower-case hexadecimal digits. */
+  traceId: string;
+  /** This hop's span, 16 lower-case hexadecimal digits. */
+  spanId: string;
+  flags: string;
+}
+
+const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** Continues the caller's trace with a new span, or starts a trace when the header is missing or malformed. */
+export function continueTrace(traceparent: string | undefined): TraceContext {
+  const match = traceparent === undefined ? null : pattern.exec(traceparent);
+  const [, version, traceId, parentId, flags, rest] = match ?? [];
+  const usable =
+    traceId !== undefined &&
+    flags !== undefined &&
+    version !== 'ff' &&
+    !(version === '00' && rest !== undefined) &&
+    !/^0+$/.test(traceId) &&
+    !/^0+$/.test(parentId ?? '');
+  const random = randomHex(24);
+  if (usable) return { traceId, spanId: random.slice(0, 16), flags };
+  return { traceId: random.slice(0, 32), spanId: random.slice(32), flags: '01' };
+}
+
+export function toTraceparent(context: TraceContext): string {
+  return `00-${context.traceId}-${context.spanId}-${context.flags}`;
+}
+
+// A pool of random bytes: one draw for many ids costs a tenth of a draw per id.
+let pool = Buffer.alloc(0);
+let used = 0;
+
+function randomHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    pool = randomBytes(4_096);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString('hex', used - bytes, used);
+}

@@ -1,0 +1,40 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { DatabaseError } from 'pg';
+
+/** Connection exceptions, shutdown and start-up of the server, too many connections (PostgreSQL, Appendix A). */
+const outageStates = /^(08|57P0[1-5]|53300|25006)/;
+const outageSystemErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+const outageMessages =
+  /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable/i;
+
+/** Whether an error means that the database can't be reached, as against that it refused the statement. */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof DatabaseError) return outageStates.test(code ?? '');
+  return outageSystemErrors.has(code ?? '') || outageMessages.test(error.message);
+}
+
+/** Turns an outage into `database_unavailable` (503, never 401) and passes anything else on. */
+export function wrapDatabaseError(error: unknown): never {
+  if (isDatabaseOutage(error)) {
+    throw new AppError('database_unavailable', 'The database can not be reached. Try again shortly.', {
+      cause: error,
+      headers: { 'retry-after': '1' },
+    });
+  }
+  throw error;
+}
+
+export function isUniqueViolation(error: unknown, constraint: string): boolean {
+  return error instanceof DatabaseError && error.code === '23505' && error.constraint === constraint;
+}

@@ -1,0 +1,129 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+/**
+ * Envelope encryption with AES-256-GCM (NIST SP 800-38D). Each value gets a fresh data key; the data key is wrapped by
+ * a ring key. Rotation: put a new key first in the ring; old values stay readable until they are sealed again.
+ *
+ * Sealed layout, version 1: `1 | key id length | key id | wrap nonce 12 | wrapped data key 32 | wrap tag 16 |
+ * nonce 12 | tag 16 | ciphertext`.
+ */
+export class KeyRing {
+  readonly #keys: ReadonlyMap<string, Buffer>;
+  readonly #current: string;
+
+  private constructor(keys: Map<string, Buffer>, current: string) {
+    this.#keys = keys;
+    this.#current = current;
+  }
+
+  /**
+   * Parses `SECRETS_KEYRING`: `id:base64key,id:base64key`, 32 bytes each; the first seals, all open. Throws an error
+   * that names the offending id, never the key.
+   */
+  static parse(text: string): KeyRing {
+    const keys = new Map<string, Buffer>();
+    for (const entry of text.split(',').map((part) => part.trim())) {
+      const [id = '', encoded = ''] = entry.split(':');
+      const key = Buffer.from(encoded, 'base64');
+      if (!/^[A-Za-z0-9_.-]{1,32}$/.test(id)) throw new Error('a key ring entry has no valid id');
+      if (key.length !== keyBytes) throw new Error(`key ${id} of the ring is not 32 bytes of base64`);
+      if (keys.has(id)) throw new Error(`key ${id} is in the ring twice`);
+      keys.set(id, key);
+    }
+    const [current] = keys.keys();
+    if (current === undefined) throw new Error('the key ring is empty');
+    return new KeyRing(keys, current);
+  }
+
+  /**
+   * Encrypts `plain`. `context` (such as `tenant/table/column/id`) is authenticated but not stored: a sealed value
+   * copied to another row or tenant does not open.
+   */
+  seal(plain: Buffer, context: string): Buffer {
+    const dataKey = randomBytes(keyBytes);
+    const id = Buffer.from(this.#current);
+    const wrapped = encrypt(this.#keyOf(this.#current), dataKey, context);
+    const sealed = encrypt(dataKey, plain, context);
+    return Buffer.concat([
+      Buffer.from([version, id.length]),
+      id,
+      wrapped.nonce,
+      wrapped.text,
+      wrapped.tag,
+      sealed.nonce,
+      sealed.tag,
+      sealed.text,
+    ]);
+  }
+
+  /** Decrypts what `seal` made with the same context. Throws when it was changed, moved or sealed by an unknown key. */
+  open(sealed: Buffer, context: string): Buffer {
+    if (sealed[0] !== version) throw new Error('not a sealed value');
+    const reader = new Reader(sealed, 2);
+    const id = reader.take(sealed[1] ?? 0).toString();
+    const wrapped = {
+      nonce: reader.take(nonceBytes),
+      text: reader.take(keyBytes),
+      tag: reader.take(tagBytes),
+    };
+    const body = { nonce: reader.take(nonceBytes), tag: reader.take(tagBytes), text: reader.rest() };
+    return decrypt(decrypt(this.#keyOf(id), wrapped, context), body, context);
+  }
+
+  /** Whether a value should be sealed again because a newer key leads the ring. */
+  isStale(sealed: Buffer): boolean {
+    return sealed.subarray(2, 2 + (sealed[1] ?? 0)).toString() !== this.#current;
+  }
+
+  #keyOf(id: string): Buffer {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw new Error(`the key ring has no key ${id}`);
+    return key;
+  }
+}
+
+const version = 1;
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+const cipherName = 'aes-256-gcm';
+
+interface Box {
+  nonce: Buffer;
+  text: Buffer;
+  tag: Buffer;
+}
+
+function encrypt(key: Buffer, plain: Buffer, context: string): Box {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(cipherName, key, nonce).setAAD(Buffer.from(context));
+  const text = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return { nonce, text, tag: cipher.getAuthTag() };
+}
+
+function decrypt(key: Buffer, box: Box, context: string): Buffer {
+  const decipher = createDecipheriv(cipherName, key, box.nonce, { authTagLength: tagBytes });
+  decipher.setAAD(Buffer.from(context)).setAuthTag(box.tag);
+  return Buffer.concat([decipher.update(box.text), decipher.final()]);
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  #at: number;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  take(length: number): Buffer {
+    const part = this.#bytes.subarray(this.#at, this.#at + length);
+    if (part.length !== length) throw new Error('the sealed value is cut short');
+    this.#at += length;
+    return part;
+  }
+
+  rest(): Buffer {
+    return this.#bytes.subarray(this.#at);
+  }
+}
