@@ -3,8 +3,7 @@ import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
-import type {
-  Metadata} from '@grpc/grpc-js';
+import type { Metadata } from '@grpc/grpc-js';
 import {
   Server,
   ServerCredentials,
