@@ -1,0 +1,87 @@
+/**
+ * Where the members of a JSON object lie in its source text. Editing the text itself, instead of parsing and printing
+ * it again, keeps everything that a parser would lose: big integers, number spelling, lone surrogates, duplicate keys.
+ */
+export interface Member {
+  name: string;
+  /** Offset of the opening quote of the name. */
+  start: number;
+  valueStart: number;
+  /** One past the last byte of the value. */
+  valueEnd: number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+const colon = 0x3a;
+const comma = 0x2c;
+
+/**
+ * Lists the members of the object that begins at or after `from`. The bytes must be valid JSON (they went through
+ * `JSON.parse`), which is why this can be so short.
+ */
+export function objectMembers(json: Buffer, from = 0): Member[] {
+  const members: Member[] = [];
+  let at = json.indexOf(openBrace, from) + 1;
+  for (;;) {
+    at = skipSpace(json, at);
+    if (json[at] === comma) {
+      at += 1;
+      continue;
+    }
+    if (json[at] !== quote) return members;
+    const start = at;
+    const nameEnd = stringEnd(json, at);
+    const valueStart = skipSpace(json, json.indexOf(colon, nameEnd) + 1);
+    const valueEnd = valueEndOf(json, valueStart);
+    members.push({ name: JSON.parse(json.toString('utf8', start, nameEnd)) as string, start, valueStart, valueEnd });
+    at = valueEnd;
+  }
+}
+
+function skipSpace(json: Buffer, from: number): number {
+  let at = from;
+  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
+  return at;
+}
+
+/** One past the closing quote of the string that opens at `from`. */
+function stringEnd(json: Buffer, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const end = json.indexOf(quote, at);
+    let slashes = 0;
+    while (json[end - 1 - slashes] === backslash) slashes += 1;
+    if (slashes % 2 === 0) return end + 1;
+    at = end + 1;
+  }
+}
+
+function valueEndOf(json: Buffer, from: number): number {
+  const first = json[from];
+  if (first === quote) return stringEnd(json, from);
+  if (first !== openBrace && first !== openBracket) {
+    let at = from;
+    while (at < json.length && !isDelimiter(json[at])) at += 1;
+    return at;
+  }
+  let depth = 0;
+  for (let at = from; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === quote) at = stringEnd(json, at) - 1;
+    else if (byte === openBrace || byte === openBracket) depth += 1;
+    else if (byte === closeBrace || byte === closeBracket) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return json.length;
+}
+
+function isDelimiter(byte: number | undefined): boolean {
+  return byte === comma || byte === closeBrace || byte === closeBracket || byte === undefined || byte <= 0x20;
+}

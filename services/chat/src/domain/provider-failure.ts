@@ -1,0 +1,131 @@
+import { AppError } from '@gatehouse/kit/errors';
+
+/** Why a provider call brought no answer. */
+export type FailureKind =
+  /** Refused, reset or cut before an answer. */
+  | 'connection'
+  /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
+  | 'timeout'
+  /** An HTTP status that is no success. */
+  | 'status'
+  /** A success that is no answer: broken JSON, wrong content type. */
+  | 'invalid'
+  /** The stream ended before it was complete, or reported an error itself. */
+  | 'cut'
+  /** We hung up because the client did. */
+  | 'aborted'
+  /** The breaker is open: not called at all. */
+  | 'open';
+
+export interface FailureDetails {
+  status?: number;
+  /** The provider's own words, for the statuses that are passed on. */
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+export class ProviderFailure extends Error {
+  readonly kind: FailureKind;
+  readonly provider: string;
+  readonly details: FailureDetails;
+
+  constructor(kind: FailureKind, provider: string, details: FailureDetails = {}) {
+    super(`provider ${provider}: ${kind}${details.status === undefined ? '' : ` ${details.status}`}`, {
+      cause: details.cause,
+    });
+    this.name = 'ProviderFailure';
+    this.kind = kind;
+    this.provider = provider;
+    this.details = details;
+  }
+
+  /** Whether the same call may succeed when made again (contract §3, provider trouble). */
+  get retryable(): boolean {
+    if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
+    return this.kind === 'connection' || this.kind === 'timeout';
+  }
+
+  /** Whether another model may do better: all but the client's own mistakes. */
+  get fallbackHelps(): boolean {
+    if (this.kind === 'aborted') return false;
+    return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
+  }
+
+  /** Whether it says that the provider is unwell. */
+  get countsForBreaker(): boolean {
+    if (this.kind === 'status') return (this.details.status ?? 0) >= 500;
+    return this.kind === 'connection' || this.kind === 'timeout' || this.kind === 'cut';
+  }
+
+  /** What the client is told. */
+  toAppError(): AppError {
+    const { provider, details, kind } = this;
+    const fields = { cause: this, param: details.param, publicCode: details.code };
+    switch (kind) {
+      case 'connection':
+        return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, { cause: this });
+      case 'timeout':
+        return new AppError('provider_timeout', `The provider ${provider} did not answer in time.`, { cause: this });
+      case 'invalid':
+        return new AppError('provider_invalid_response', `The provider ${provider} sent an answer that can not be read.`, { cause: this });
+      case 'cut':
+        return new AppError('provider_error', details.message ?? `The provider ${provider} ended its answer early.`, { cause: this });
+      case 'aborted':
+        return new AppError('client_closed_request', 'The client left before the answer was complete.', { cause: this });
+      case 'open':
+        return new AppError('provider_unavailable', `The provider ${provider} is failing and is left alone for a moment.`, {
+          cause: this,
+          headers: retryAfterHeaders(details.retryAfterMs ?? 1_000),
+        });
+      case 'status':
+        return statusError(this.details, provider, fields);
+    }
+  }
+}
+
+function statusError(
+  details: FailureDetails,
+  provider: string,
+  fields: { cause: unknown; param: string | undefined; publicCode: string | undefined },
+): AppError {
+  const message = details.message ?? `The provider ${provider} refused the request.`;
+  switch (details.status) {
+    case 400:
+      return new AppError('provider_bad_request', message, fields);
+    case 404:
+      return new AppError('provider_not_found', message, fields);
+    case 422:
+      return new AppError('provider_unprocessable', message, fields);
+    case 413:
+      return new AppError('payload_too_large', message, fields);
+    case 401:
+    case 403:
+      return new AppError('provider_authentication', `The provider ${provider} refused the gateway's credentials.`, {
+        cause: fields.cause,
+      });
+    case 429:
+      return new AppError('provider_rate_limited', message, {
+        ...fields,
+        headers: details.retryAfterMs === undefined ? {} : retryAfterHeaders(details.retryAfterMs),
+      });
+    default:
+      return new AppError('provider_error', `The provider ${provider} failed.`, { cause: fields.cause });
+  }
+}
+
+function retryableStatus(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** Statuses that tell the client about its own request and go through to it. */
+function passedOn(status: number): boolean {
+  return status === 400 || status === 404 || status === 413 || status === 422;
+}
+
+/** Whole seconds for everyone, and milliseconds as OpenAI's SDKs read them first. */
+export function retryAfterHeaders(ms: number): Record<string, string> {
+  return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
+}

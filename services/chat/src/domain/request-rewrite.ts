@@ -1,0 +1,78 @@
+import { objectMembers, type Member } from './json-members.ts';
+
+/** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
+export interface Rewrite {
+  /** The provider's name of the model. */
+  model: string;
+  /** Ask for usage at the end of the stream, which the client may not have done. */
+  includeUsage: boolean;
+  /** Put before the client's messages. */
+  systemPrompt: string | null;
+  /** Added where the client gave no member of that name. */
+  defaults: Record<string, unknown>;
+}
+
+interface Edit {
+  at: number;
+  until: number;
+  text: string;
+}
+
+/** Applies the rewrite to the source text of a request that is a valid JSON object. */
+export function rewriteRequest(body: Buffer, rewrite: Rewrite): Buffer {
+  const members = objectMembers(body);
+  const edits: Edit[] = [];
+  const added: string[] = [];
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const member of members.filter((entry) => entry.name === 'model')) {
+    edits.push({ at: member.valueStart, until: member.valueEnd, text: JSON.stringify(rewrite.model) });
+  }
+  if (rewrite.includeUsage) askForUsage(body, members, edits, added);
+  if (rewrite.systemPrompt !== null) {
+    const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });
+    for (const messages of members.filter((entry) => entry.name === 'messages')) {
+      edits.push({ at: messages.valueStart + 1, until: messages.valueStart + 1, text: `${message},` });
+    }
+  }
+  const given = new Set(members.map((entry) => entry.name));
+  for (const [name, value] of Object.entries(rewrite.defaults)) {
+    if (!given.has(name) && !replaces(given, name)) added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  }
+  const last = members.at(-1);
+  if (added.length > 0 && last !== undefined) {
+    edits.push({ at: last.valueEnd, until: last.valueEnd, text: `,${added.join(',')}` });
+  }
+  return applyEdits(body, edits);
+}
+
+/** OpenAI's two names of one limit: a client that gives one overrides an agent that gives the other. */
+function replaces(given: ReadonlySet<string>, name: string): boolean {
+  if (name === 'max_tokens') return given.has('max_completion_tokens');
+  return name === 'max_completion_tokens' && given.has('max_tokens');
+}
+
+function askForUsage(body: Buffer, members: Member[], edits: Edit[], added: string[]): void {
+  const options = members.findLast((entry) => entry.name === 'stream_options');
+  if (options === undefined) {
+    added.push('"stream_options":{"include_usage":true}');
+    return;
+  }
+  const inner = body[options.valueStart] === 0x7b ? objectMembers(body, options.valueStart) : null;
+  const asked = inner?.findLast((entry) => entry.name === 'include_usage');
+  const last = inner?.at(-1);
+  if (asked !== undefined) edits.push({ at: asked.valueStart, until: asked.valueEnd, text: 'true' });
+  else if (last !== undefined) edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
+  else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });
+}
+
+function applyEdits(body: Buffer, edits: Edit[]): Buffer {
+  if (edits.length === 0) return body;
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (const edit of edits.sort((a, b) => a.at - b.at)) {
+    parts.push(body.subarray(from, edit.at), Buffer.from(edit.text));
+    from = edit.until;
+  }
+  parts.push(body.subarray(from));
+  return Buffer.concat(parts);
+}

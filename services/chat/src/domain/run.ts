@@ -1,0 +1,63 @@
+import type { Operation } from './completion-request.ts';
+import type { Usage } from './usage.ts';
+
+/** A run is one accepted client request; an attempt is one provider call for it (architecture decision 4). */
+
+export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted';
+
+export interface RunIdentity {
+  id: string;
+  tenantId: string;
+  operation: Operation;
+  /** Where the request came in: `api`, `webhook`, … */
+  channel: string;
+  requestId: string;
+  traceId: string;
+  spanId: string;
+  apiKeyId: string;
+  userId: string | null;
+  sessionId: string | null;
+  agentId: string | null;
+  requestModel: string;
+  streamed: boolean;
+  inputPreview: string | null;
+}
+
+export interface AttemptStart {
+  id: string;
+  /** 1 is the first provider call of the run. */
+  number: number;
+  provider: string;
+  /** Id in the catalogue. */
+  model: string;
+  upstreamModel: string;
+  inputTokensGuess: number;
+}
+
+export type AttemptStatus = 'ok' | 'error' | 'cancelled' | 'not_sent' | 'interrupted';
+
+export interface AttemptEnd {
+  id: string;
+  status: AttemptStatus;
+  /** From the start of the run, in milliseconds; null where nobody was there to measure. */
+  offsetMs: number | null;
+  durationMs: number | null;
+  timeToFirstTokenMs: number | null;
+  httpStatus: number | null;
+  errorCode: string | null;
+  responseModel: string | null;
+  usage: Usage;
+}
+
+export interface RunEnd {
+  status: RunStatus;
+  durationMs: number | null;
+  timeToFirstTokenMs: number | null;
+  provider: string | null;
+  model: string | null;
+  responseModel: string | null;
+  usage: Usage;
+  errorType: string | null;
+  errorMessage: string | null;
+  outputPreview: string | null;
+}

@@ -1,0 +1,61 @@
+export interface GroupCommitOptions<Item> {
+  /** Writes all items in one transaction. Must be safe to repeat. */
+  commit: (items: readonly Item[]) => Promise<void>;
+  /** Whether an error is the database being away, so that trying the items one by one is pointless. */
+  isOutage: (error: unknown) => boolean;
+  maxItems: number;
+}
+
+interface Waiting<Item> {
+  item: Item;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Gathers what concurrent requests want to commit while the previous commit is under way, and commits it together: a
+ * durable commit takes 0.25–0.35 ms whether it carries 1 row or 32. A group that the database refuses is retried item
+ * by item, so that one bad row harms no other.
+ */
+export class GroupCommit<Item> {
+  readonly #options: GroupCommitOptions<Item>;
+  #waiting: Waiting<Item>[] = [];
+  #busy: Promise<void> | null = null;
+
+  constructor(options: GroupCommitOptions<Item>) {
+    this.#options = options;
+  }
+
+  /** Resolves when the item is committed; rejects when it can't be. */
+  submit(item: Item): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      this.#busy ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing is waiting or under way. */
+  async idle(): Promise<void> {
+    while (this.#busy !== null) await this.#busy;
+  }
+
+  async #run(): Promise<void> {
+    // One turn of the event loop, so that requests that arrived together go together.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, this.#options.maxItems));
+    this.#busy = null;
+  }
+
+  async #commit(group: readonly Waiting<Item>[]): Promise<void> {
+    try {
+      await this.#options.commit(group.map(({ item }) => item));
+      for (const { resolve } of group) resolve();
+    } catch (error) {
+      if (group.length > 1 && !this.#options.isOutage(error)) {
+        for (const one of group) await this.#commit([one]);
+      } else {
+        for (const { reject } of group) reject(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { ProviderFailure } from '../domain/provider-failure.ts';
+import { parseRetryAfter } from '../domain/retry-delay.ts';
+
+const maxErrorBytes = 64 * 1024;
+
+/**
+ * The part of a provider exchange that unary and streamed answers share: aborting, and turning refusals and broken
+ * connections into a `ProviderFailure`. undici's handler interface is used as it is, since its streams would cost the
+ * hot path a copy and several events per chunk.
+ */
+export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
+  protected readonly provider: string;
+  protected controller: Dispatcher.DispatchController | null = null;
+  readonly #signal: AbortSignal;
+  readonly #onHeaders: () => void;
+  readonly #onAbort = (): void => this.#abort();
+  #refusal: { status: number; headers: IncomingHttpHeaders; chunks: Buffer[]; size: number } | null = null;
+  #over = false;
+
+  constructor(provider: string, signal: AbortSignal, onHeaders: () => void) {
+    this.provider = provider;
+    this.#signal = signal;
+    this.#onHeaders = onHeaders;
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** The provider accepted. Throws a failure when the headers show that the body is no answer. */
+  protected abstract accept(headers: IncomingHttpHeaders): void;
+  protected abstract data(chunk: Buffer): void;
+  protected abstract end(): void;
+  /** Called once at most, and never after `end`. */
+  protected abstract fail(failure: ProviderFailure): void;
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (this.#signal.aborted) controller.abort(new Error('aborted'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Interim responses such as 103 precede the real one.
+    if (status < 200) return;
+    if (status !== 200) {
+      this.#refusal = { status, headers, chunks: [], size: 0 };
+      return;
+    }
+    this.#guard(() => this.accept(headers));
+    if (!this.#over) this.#onHeaders();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#refusal === null) {
+      if (!this.#over) this.#guard(() => this.data(chunk));
+    } else if (this.#refusal.size < maxErrorBytes) {
+      this.#refusal.chunks.push(chunk);
+      this.#refusal.size += chunk.length;
+    } else {
+      this.stop(refusalOf(this.provider, this.#refusal));
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#over) return;
+    if (this.#refusal !== null) {
+      this.#finish(() => this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })));
+    } else {
+      this.#finish(() => this.#guardEnd());
+    }
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return;
+    if (this.#refusal !== null) this.#finish(() => this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })));
+    else this.#finish(() => this.fail(this.#failureOf(error)));
+  }
+
+  /** Ends the exchange from our side: closes the connection and reports `failure`. */
+  protected stop(failure: ProviderFailure): void {
+    if (this.#over) return;
+    this.#finish(() => this.fail(failure));
+    this.controller?.abort(failure);
+  }
+
+  #abort(): void {
+    this.stop(new ProviderFailure('aborted', this.provider));
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.stop(error instanceof ProviderFailure ? error : new ProviderFailure('invalid', this.provider, { cause: error }));
+    }
+  }
+
+  #guardEnd(): void {
+    try {
+      this.end();
+    } catch (error) {
+      this.fail(error instanceof ProviderFailure ? error : new ProviderFailure('invalid', this.provider, { cause: error }));
+    }
+  }
+
+  #finish(report: () => void): void {
+    this.#over = true;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    report();
+  }
+
+  #failureOf(error: Error): ProviderFailure {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const kind = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? 'timeout' : 'connection';
+    return new ProviderFailure(kind, this.provider, { cause: error, code });
+  }
+}
+
+/** The provider's own words, if its refusal has OpenAI's error shape or one near it. */
+function refusalOf(
+  provider: string,
+  refusal: { status: number; headers: IncomingHttpHeaders; chunks: Buffer[] },
+): ProviderFailure {
+  const { status, headers } = refusal;
+  const words = errorWords(Buffer.concat(refusal.chunks).toString('utf8'));
+  const retryAfterMs = parseRetryAfter(single(headers['retry-after']), single(headers['retry-after-ms']), Date.now());
+  return new ProviderFailure('status', provider, { status, ...words, retryAfterMs });
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+const maxWords = 2_000;
+
+function errorWords(text: string): { message?: string | undefined; code?: string | undefined; param?: string | undefined } {
+  try {
+    const body = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | null;
+    const error = (typeof body?.error === 'object' ? body.error : body) as Record<string, unknown> | null;
+    const message = [error?.['message'], body?.error, body?.detail].find((word) => typeof word === 'string');
+    const { code, param } = error ?? {};
+    return {
+      message: typeof message === 'string' ? message.slice(0, maxWords) : undefined,
+      code: typeof code === 'string' ? code.slice(0, 100) : undefined,
+      param: typeof param === 'string' ? param.slice(0, 200) : undefined,
+    };
+  } catch {
+    // A proxy's HTML page, say: nothing that would help the client.
+    return {};
+  }
+}

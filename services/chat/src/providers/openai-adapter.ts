@@ -1,0 +1,63 @@
+import { toTraceparent } from '@gatehouse/kit/trace-context';
+import { Pool, type Dispatcher } from 'undici';
+import type { Provider } from '../domain/catalogue.ts';
+import type { Operation } from '../domain/completion-request.ts';
+import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
+import { StreamHandler } from './stream-handler.ts';
+import { UnaryHandler } from './unary-handler.ts';
+
+const paths: Record<Operation, string> = { chat: '/chat/completions', embeddings: '/embeddings' };
+
+const connectTimeoutMs = 10_000;
+
+/** Passes requests through to a server that speaks OpenAI's wire format; its answers stay byte for byte. */
+export class OpenAiAdapter implements ProviderAdapter {
+  readonly #provider: Provider;
+  readonly #pool: Pool;
+  readonly #basePath: string;
+  readonly #authorization: string | null;
+
+  /** `apiKey`: undefined for servers that want none. */
+  constructor(provider: Provider, apiKey: string | undefined) {
+    const url = new URL(provider.base_url);
+    this.#provider = provider;
+    this.#basePath = url.pathname === '/' ? '' : url.pathname;
+    this.#authorization = apiKey === undefined ? null : `Bearer ${apiKey}`;
+    this.#pool = new Pool(url.origin, {
+      headersTimeout: provider.timeout_ms,
+      bodyTimeout: provider.idle_timeout_ms,
+      connect: { timeout: Math.min(connectTimeoutMs, provider.timeout_ms) },
+      // Shorter than servers keep idle connections, so that we seldom write into one that is closing.
+      keepAliveTimeout: 4_000,
+    });
+  }
+
+  async complete(call: ProviderCall): Promise<Buffer> {
+    const handler = new UnaryHandler(this.#provider.name, call.signal, call.onHeaders);
+    this.#dispatch(call, handler);
+    return handler.answer;
+  }
+
+  async stream(call: ProviderCall): Promise<ProviderStream> {
+    const handler = new StreamHandler(this.#provider.name, call.signal, call.onHeaders);
+    this.#dispatch(call, handler);
+    return handler.opened;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  #dispatch(call: ProviderCall, handler: Dispatcher.DispatchHandler): void {
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      'user-agent': 'gatehouse',
+      traceparent: toTraceparent(call.trace),
+    };
+    if (this.#authorization !== null) headers['authorization'] = this.#authorization;
+    this.#pool.dispatch(
+      { method: 'POST', path: this.#basePath + paths[call.operation], headers, body: call.body },
+      handler,
+    );
+  }
+}

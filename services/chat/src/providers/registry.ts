@@ -1,0 +1,42 @@
+import type { Catalogue, Provider } from '../domain/catalogue.ts';
+import { Breaker } from '../domain/breaker.ts';
+import type { ProviderAdapter } from './adapter.ts';
+import { OpenAiAdapter } from './openai-adapter.ts';
+
+/** A provider with what stands between it and the requests for it. */
+export interface ProviderEntry {
+  adapter: ProviderAdapter;
+  breaker: Breaker;
+}
+
+/** The providers of the catalogue, each with one adapter and one breaker. */
+export class ProviderRegistry {
+  readonly #entries: Map<string, ProviderEntry>;
+
+  /** `keys`: API key by provider name. */
+  constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>) {
+    this.#entries = new Map(
+      catalogue.providers.map((provider) => [
+        provider.name,
+        { adapter: createAdapter(provider, keys[provider.name]), breaker: new Breaker() },
+      ]),
+    );
+  }
+
+  get(provider: Provider): ProviderEntry {
+    const entry = this.#entries.get(provider.name);
+    if (entry === undefined) throw new Error(`no adapter for provider ${provider.name}`);
+    return entry;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map(({ adapter }) => adapter.close()));
+  }
+}
+
+function createAdapter(provider: Provider, apiKey: string | undefined): ProviderAdapter {
+  switch (provider.kind) {
+    case 'openai':
+      return new OpenAiAdapter(provider, apiKey);
+  }
+}

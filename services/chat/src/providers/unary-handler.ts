@@ -1,0 +1,40 @@
+import { ProviderFailure } from '../domain/provider-failure.ts';
+import { ExchangeHandler } from './exchange-handler.ts';
+
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** Collects a whole answer. */
+export class UnaryHandler extends ExchangeHandler {
+  readonly answer: Promise<Buffer>;
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+  #resolve!: (answer: Buffer) => void;
+  #reject!: (failure: ProviderFailure) => void;
+
+  constructor(provider: string, signal: AbortSignal, onHeaders: () => void) {
+    super(provider, signal, onHeaders);
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  protected override accept(): void {
+    // Whether the body is an answer shows when it is parsed.
+  }
+
+  protected override data(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
+  }
+
+  protected override end(): void {
+    const [only] = this.#chunks;
+    this.#resolve(this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#size));
+  }
+
+  protected override fail(failure: ProviderFailure): void {
+    this.#reject(failure);
+  }
+}

@@ -1,0 +1,191 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { toPgText } from '@gatehouse/pg/text';
+import { endedEvent, runEnded, runStarted, startedEvent } from '../domain/run-events.ts';
+import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
+
+/** One provider call about to be made; the first of a run brings the run along. */
+export interface StartRow {
+  run: RunIdentity;
+  attempt: AttemptStart;
+  /** The attempt before this one, which just failed. */
+  previous: AttemptEnd | null;
+}
+
+export interface EndRow {
+  run: RunIdentity;
+  end: RunEnd;
+  attempts: readonly (AttemptStart & AttemptEnd)[];
+}
+
+/**
+ * Commits the starts of many requests in one statement, which is one transaction. Resolves to false, having written
+ * nothing, when the instance was declared dead meanwhile. Safe to repeat.
+ */
+export async function insertStarts(pool: Pool, instanceId: string, rows: readonly StartRow[]): Promise<boolean> {
+  const starts = rows.map(({ run, attempt }) => ({
+    ...runColumns(run),
+    attempt_id: attempt.id,
+    number: attempt.number,
+    provider: attempt.provider,
+    model: attempt.model,
+    upstream_model: attempt.upstreamModel,
+    input_tokens_guess: attempt.inputTokensGuess,
+    event: attempt.number === 1 ? startedEvent(run) : null,
+  }));
+  const ends = rows.flatMap(({ run, previous }) => (previous === null ? [] : [attemptColumns(run.id, previous)]));
+  const result = await pool.query<{ alive: boolean }>({
+    name: 'insert_starts',
+    text: `
+      with alive as (
+        select id from chat.instances where id = $1 and dead_at is null
+      ), input as (
+        select i.id, i.tenant_id, alive.id as instance_id, i.operation, i.channel, i.request_id, i.trace_id, i.span_id,
+               i.api_key_id, i.user_id, i.session_id, i.agent_id, i.request_model, i.streamed, i.input_preview,
+               i.attempt_id, i.number, i.provider, i.model, i.upstream_model, i.input_tokens_guess, i.event
+        from alive, json_to_recordset($2::json) as i (
+          id uuid, tenant_id uuid, operation text, channel text, request_id text, trace_id text, span_id text,
+          api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text, streamed boolean,
+          input_preview text, attempt_id uuid, number integer, provider text, model text, upstream_model text,
+          input_tokens_guess bigint, event json)
+      ), new_runs as (
+        insert into chat.runs (id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
+                               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview)
+        select id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
+               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview
+        from input where number = 1
+        on conflict (id) do nothing
+        returning id
+      ), new_attempts as (
+        insert into chat.attempts (id, run_id, tenant_id, number, provider, model, upstream_model, input_tokens_guess)
+        select attempt_id, id, tenant_id, number, provider, model, upstream_model, input_tokens_guess from input
+        on conflict (id) do nothing
+      ), events as (
+        insert into chat.outbox (tenant_id, run_id, type, payload)
+        select input.tenant_id, input.id, '${runStarted}', input.event from input join new_runs on new_runs.id = input.id
+      ), ended as (
+        update chat.attempts a set ${attemptAssignments}
+        from alive, json_to_recordset($3::json) as e (${attemptRecord})
+        where a.id = e.id and a.status = 'started'
+      )
+      select exists (select from alive) as alive`,
+    values: [instanceId, pgJson(starts), pgJson(ends)],
+  });
+  return result.rows[0]?.alive === true;
+}
+
+/**
+ * Commits the ends of many runs in one statement. The first end of a run wins; returns the ids that this call ended.
+ * Each brings its event into the outbox in the same transaction. Safe to repeat.
+ */
+export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
+  const ends = rows.map(({ run, end, attempts }) => ({
+    id: run.id,
+    status: end.status,
+    duration_ms: end.durationMs,
+    time_to_first_token_ms: end.timeToFirstTokenMs,
+    provider: end.provider,
+    model: end.model,
+    response_model: end.responseModel,
+    ...usageColumns(end.usage),
+    error_type: end.errorType,
+    error_message: end.errorMessage,
+    output_preview: end.outputPreview,
+    event: endedEvent(run, end, attempts),
+  }));
+  const attempts = rows.flatMap((row) => row.attempts.map((attempt) => attemptColumns(row.run.id, attempt)));
+  const result = await pool.query<{ id: string }>({
+    name: 'insert_ends',
+    text: `
+      with input as (
+        select id, status, duration_ms, time_to_first_token_ms, provider, model, response_model, input_tokens,
+               cached_input_tokens, output_tokens, reasoning_tokens, usage_estimated, error_type, error_message,
+               output_preview, event
+        from json_to_recordset($1::json) as i (
+          id uuid, status text, duration_ms integer, time_to_first_token_ms integer, provider text, model text,
+          response_model text, input_tokens bigint, cached_input_tokens bigint, output_tokens bigint,
+          reasoning_tokens bigint, usage_estimated boolean, error_type text, error_message text, output_preview text,
+          event json)
+      ), ended as (
+        update chat.runs r set
+          status = i.status, ended_at = now(), duration_ms = i.duration_ms,
+          time_to_first_token_ms = i.time_to_first_token_ms, provider = i.provider, model = i.model,
+          response_model = i.response_model, input_tokens = i.input_tokens,
+          cached_input_tokens = i.cached_input_tokens, output_tokens = i.output_tokens,
+          reasoning_tokens = i.reasoning_tokens, usage_estimated = i.usage_estimated, error_type = i.error_type,
+          error_message = i.error_message, output_preview = i.output_preview
+        from input i
+        where r.id = i.id and r.status = 'started'
+        returning r.id, r.tenant_id
+      ), ended_attempts as (
+        update chat.attempts a set ${attemptAssignments}
+        from json_to_recordset($2::json) as e (${attemptRecord}) join ended on ended.id = e.run_id
+        where a.id = e.id and a.status = 'started'
+      ), events as (
+        insert into chat.outbox (tenant_id, run_id, type, payload)
+        select ended.tenant_id, ended.id, '${runEnded}', input.event from ended join input on input.id = ended.id
+      )
+      select id from ended`,
+    values: [pgJson(ends), pgJson(attempts)],
+  });
+  return result.rows.map((row) => row.id);
+}
+
+const attemptRecord = `id uuid, run_id uuid, status text, duration_ms integer, time_to_first_token_ms integer,
+  http_status integer, error_code text, response_model text, input_tokens bigint, cached_input_tokens bigint,
+  output_tokens bigint, reasoning_tokens bigint, usage_estimated boolean`;
+
+const attemptAssignments = `status = e.status, duration_ms = e.duration_ms,
+  time_to_first_token_ms = e.time_to_first_token_ms, http_status = e.http_status, error_code = e.error_code,
+  response_model = e.response_model, input_tokens = e.input_tokens, cached_input_tokens = e.cached_input_tokens,
+  output_tokens = e.output_tokens, reasoning_tokens = e.reasoning_tokens, usage_estimated = e.usage_estimated`;
+
+function runColumns(run: RunIdentity): Record<string, unknown> {
+  return {
+    id: run.id,
+    tenant_id: run.tenantId,
+    operation: run.operation,
+    channel: run.channel,
+    request_id: run.requestId,
+    trace_id: run.traceId,
+    span_id: run.spanId,
+    api_key_id: run.apiKeyId,
+    user_id: run.userId,
+    session_id: run.sessionId,
+    agent_id: run.agentId,
+    request_model: run.requestModel,
+    streamed: run.streamed,
+    input_preview: run.inputPreview,
+  };
+}
+
+function attemptColumns(runId: string, attempt: AttemptEnd): Record<string, unknown> {
+  return {
+    id: attempt.id,
+    run_id: runId,
+    status: attempt.status,
+    duration_ms: attempt.durationMs,
+    time_to_first_token_ms: attempt.timeToFirstTokenMs,
+    http_status: attempt.httpStatus,
+    error_code: attempt.errorCode,
+    response_model: attempt.responseModel,
+    ...usageColumns(attempt.usage),
+  };
+}
+
+function usageColumns(usage: AttemptEnd['usage']): Record<string, unknown> {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    usage_estimated: usage.estimated,
+  };
+}
+
+/** JSON text that PostgreSQL takes: whatever a prompt holds, no row of it may fail the group it travels in. */
+function pgJson(rows: readonly unknown[]): string {
+  const text = JSON.stringify(rows);
+  // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.
+  if (!/\\u(0000|d[89a-f])/.test(text)) return text;
+  return JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'string' ? toPgText(value) : value));
+}

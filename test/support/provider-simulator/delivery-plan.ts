@@ -1,0 +1,145 @@
+import type { Carried } from './exchange.ts';
+import { defaultErrorFor, errorBody } from './errors.ts';
+import type { Fault } from './faults.ts';
+import type { Frame } from './wire.ts';
+
+export type Step = WriteStep | { kind: Ending };
+
+export interface WriteStep {
+  kind: 'write';
+  data: string | Buffer;
+  carried: Carried;
+  /** Waits for its turn when the stream is paced. */
+  paced: boolean;
+}
+
+/** How a body stops: in order, by destroying the connection, or not at all. */
+export type Ending = 'end' | 'cut' | 'hang';
+
+const nothing: Carried = { chunks: 0, usage: false };
+
+/** A unary body and the way it goes out. */
+export function planUnary(body: string, usage: boolean, fault: Fault): { length: number; steps: Step[] } {
+  const bytes = Buffer.from(fault.malformed === undefined ? body : brokenJson(body));
+  const write = (part: Buffer, carried = nothing): Step => ({
+    kind: 'write',
+    data: part,
+    carried,
+    paced: false,
+  });
+  const half = Math.floor(bytes.length / 2);
+  const stop = midStreamStop(fault);
+  const steps: Step[] =
+    stop !== null
+      ? [write(bytes.subarray(0, half)), { kind: stop }]
+      : fault.cut === 'before_done'
+        ? [write(bytes.subarray(0, -1)), { kind: 'cut' }]
+        : [write(bytes, { chunks: 0, usage }), { kind: 'end' }];
+  return { length: bytes.length, steps };
+}
+
+/** The events of a stream as bytes, with what goes wrong on the way. */
+export function planStream(frames: Frame[], fault: Fault): Step[] {
+  const contentFrames = frames.filter((frame) => frame.kind === 'content').length;
+  const eol = fault.crlf === true ? '\r\n' : '\n';
+  const steps: Step[] = [];
+  let contentSent = 0;
+  let checkedAt = -1;
+  for (const frame of frames) {
+    // A place in the stream is "after k content chunks": looked at once, when the frame behind it is due.
+    if (frame.kind !== 'role' && contentSent > checkedAt) {
+      checkedAt = contentSent;
+      if (fault.malformed !== undefined && contentSent === Math.floor(contentFrames / 2)) {
+        steps.push(text(brokenEvent(frame, fault.malformed, eol)));
+      }
+      const ending = endingAt(contentSent, contentFrames, fault);
+      if (ending !== null)
+        return [...steps, ...ending.last.map((data) => text(data + eol + eol)), ending.step];
+    }
+    if (frame.kind === 'done') break;
+    if (fault.comments === true) steps.push(text(`: comment${eol}${eol}`));
+    const carried = { chunks: 1, usage: frame.carriesUsage };
+    const data = `data: ${frame.data}${eol}${eol}`;
+    steps.push({ kind: 'write', data, carried, paced: frame.kind === 'content' });
+    if (frame.kind === 'content') contentSent++;
+  }
+  if (fault.cut === 'before_done') return [...steps, { kind: 'cut' }];
+  if (fault.end_without_done === true) return [...steps, { kind: 'end' }];
+  return [...steps, text(`data: [DONE]${eol}${eol}`), { kind: 'end' }];
+}
+
+function text(data: string): Step {
+  return { kind: 'write', data, carried: nothing, paced: false };
+}
+
+function midStreamStop(fault: Fault): 'cut' | 'hang' | null {
+  if (fault.cut === 'mid_stream') return 'cut';
+  return fault.silent === 'mid_stream' ? 'hang' : null;
+}
+
+/** Whether the stream stops after so many content chunks, and what it says last. */
+function endingAt(sent: number, total: number, fault: Fault): { last: string[]; step: Step } | null {
+  const reached = (wanted: number | undefined, otherwise: number): boolean =>
+    sent === Math.min(wanted ?? otherwise, total);
+  if (fault.error_event_after_chunks !== undefined && reached(fault.error_event_after_chunks, 0)) {
+    const error = { ...defaultErrorFor(500), ...fault.error };
+    return { last: [`data: ${errorBody(error)}`], step: { kind: 'end' } };
+  }
+  if (fault.end_after_chunks !== undefined && reached(fault.end_after_chunks, 0)) {
+    return { last: [], step: { kind: 'end' } };
+  }
+  const stop = midStreamStop(fault);
+  return stop !== null && reached(fault.cut_after_chunks, Math.floor(total / 2))
+    ? { last: [], step: { kind: stop } }
+    : null;
+}
+
+function brokenJson(body: string): string {
+  return `${body.slice(0, Math.floor((body.length * 2) / 3))}<<broken`;
+}
+
+/** `json`: an event whose data is half a chunk. `sse`: lines that are no field of the event stream format. */
+function brokenEvent(frame: Frame, kind: 'json' | 'sse', eol: string): string {
+  if (kind === 'json') return `data: ${frame.data.slice(0, Math.floor(frame.data.length / 2))}${eol}${eol}`;
+  return `this is not an event stream${eol}<html>502 Bad Gateway</html>${eol}${eol}`;
+}
+
+/** Joins neighbouring writes into one, so that frames arrive together or can be split anew. */
+export function joinWrites(steps: Step[]): Step[] {
+  const joined: Step[] = [];
+  for (let index = 0; index < steps.length; index++) {
+    const parts: Buffer[] = [];
+    const carried = { chunks: 0, usage: false };
+    for (let step = steps[index]; step?.kind === 'write'; step = steps[++index]) {
+      parts.push(Buffer.from(step.data));
+      carried.chunks += step.carried.chunks;
+      carried.usage ||= step.carried.usage;
+    }
+    if (parts.length > 0) joined.push({ kind: 'write', data: Buffer.concat(parts), carried, paced: false });
+    const step = steps[index];
+    if (step !== undefined) joined.push(step);
+  }
+  return joined;
+}
+
+/** Long enough that a body of plain ASCII is cut too, short enough that every frame is. */
+const longestPiece = 48;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Cuts inside every multi-byte character, between the line ends of an event, and inside long runs. */
+export function splitAwkwardly(bytes: Buffer): Buffer[] {
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (let index = 0; index < bytes.length - 1; index++) {
+    const byte = bytes[index] ?? 0;
+    const startsCharacter = byte >= 0xc0;
+    const insideLineEnd = byte === carriageReturn || (byte === lineFeed && bytes[index + 1] === lineFeed);
+    if (startsCharacter || insideLineEnd || index + 1 - from >= longestPiece) {
+      pieces.push(bytes.subarray(from, index + 1));
+      from = index + 1;
+    }
+  }
+  pieces.push(bytes.subarray(from));
+  return pieces;
+}

@@ -1,0 +1,102 @@
+import { joinWrites, planStream, planUnary, splitAwkwardly } from './delivery-plan.ts';
+import type { Step, WriteStep } from './delivery-plan.ts';
+import type { Exchange } from './exchange.ts';
+import { noFault } from './faults.ts';
+import type { Fault } from './faults.ts';
+import type { Frame } from './wire.ts';
+
+type Headers = Record<string, string | number>;
+
+const jsonType = 'application/json';
+const wrongType = 'text/plain; charset=utf-8';
+const streamHeaders: Headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+};
+
+/** Pieces of a split body that get a millisecond each, so that they really arrive one by one. */
+const unhurriedPieces = 100;
+
+/** Sends a JSON body with whatever the fault does to it. */
+export function sendJson(exchange: Exchange, answer: { status: number; body: string }, fault: Fault): void {
+  const { status, body } = answer;
+  if (fault === noFault) {
+    exchange.respond(status, { 'content-type': jsonType, 'content-length': Buffer.byteLength(body) }, body);
+    return;
+  }
+  const usage = exchange.record.usage !== null && fault.no_usage !== true && fault.malformed === undefined;
+  const { length, steps } = planUnary(body, usage, fault);
+  const headers = { 'content-type': jsonType, 'content-length': length };
+  void play(exchange, { status, headers, steps }, fault);
+}
+
+/** Sends an event stream with whatever the fault does to it. */
+export function sendStream(exchange: Exchange, frames: Frame[], fault: Fault): void {
+  if (fault !== noFault) {
+    void play(exchange, { status: 200, headers: streamHeaders, steps: planStream(frames, fault) }, fault);
+    return;
+  }
+  exchange.start(200, streamHeaders);
+  for (const frame of frames) {
+    const chunks = frame.kind === 'done' ? 0 : 1;
+    exchange.push(`data: ${frame.data}\n\n`, { chunks, usage: frame.carriesUsage });
+  }
+  exchange.end();
+}
+
+interface Plan {
+  status: number;
+  headers: Headers;
+  steps: Step[];
+}
+
+async function play(exchange: Exchange, plan: Plan, fault: Fault): Promise<void> {
+  await exchange.sleep(fault.delay_ms ?? 0);
+  if (exchange.closed || fault.silent === 'before_headers') return;
+  if (fault.cut === 'before_headers') return exchange.cut();
+  exchange.start(plan.status, headersOf(plan, fault));
+  const stopsHere = fault.cut === 'after_headers' || fault.silent === 'after_headers';
+  if (stopsHere || fault.first_chunk_delay_ms !== undefined) exchange.flushHeaders();
+  if (fault.cut === 'after_headers') return exchange.cut();
+  if (fault.silent === 'after_headers') return;
+  await exchange.sleep(fault.first_chunk_delay_ms ?? 0);
+  await playSteps(exchange, plan.steps, fault);
+}
+
+async function playSteps(exchange: Exchange, steps: Step[], fault: Fault): Promise<void> {
+  const pace = fault.one_write === true ? 0 : (fault.chunk_delay_ms ?? 0);
+  const together = fault.one_write === true || (fault.split_utf8 === true && pace === 0);
+  // An absolute schedule: late timers don't add up, so a stream takes as long as it was told to.
+  let due = performance.now();
+  for (const step of together ? joinWrites(steps) : steps) {
+    if (step.kind !== 'write') {
+      if (step.kind === 'end') exchange.end();
+      else if (step.kind === 'cut') await exchange.cut();
+      return;
+    }
+    if (step.paced && pace > 0) {
+      due += pace;
+      await exchange.sleep(due - performance.now());
+    }
+    if (exchange.closed) return;
+    if (fault.split_utf8 === true) await writeSplit(exchange, step);
+    else await exchange.write(step.data, step.carried);
+  }
+}
+
+async function writeSplit(exchange: Exchange, step: WriteStep): Promise<void> {
+  const pieces = splitAwkwardly(Buffer.from(step.data));
+  for (const [index, piece] of pieces.entries()) {
+    const last = index === pieces.length - 1;
+    await exchange.write(piece, last ? step.carried : { chunks: 0, usage: false });
+    if (index < unhurriedPieces) await exchange.sleep(1);
+  }
+}
+
+function headersOf(plan: Plan, fault: Fault): Headers {
+  const headers: Headers = { ...plan.headers };
+  if (fault.wrong_content_type === true) headers['content-type'] = wrongType;
+  if (fault.retry_after !== undefined) headers['retry-after'] = fault.retry_after;
+  for (const [name, value] of Object.entries(fault.headers ?? {})) headers[name.toLowerCase()] = value;
+  return headers;
+}

@@ -1,0 +1,233 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { RefusedRequest } from './errors.ts';
+import type { WireError } from './errors.ts';
+import { isObject, isWholeNumber } from './values.ts';
+
+/** One misbehaviour, or several at once. README.md says what each field does. */
+export interface Fault {
+  /** Before the headers, in milliseconds. */
+  delay_ms?: number;
+  /** Between the headers and the first byte of the body. */
+  first_chunk_delay_ms?: number;
+  /** Before each content chunk, on an absolute schedule. */
+  chunk_delay_ms?: number;
+  /** So many content chunks (words w1 … wn, or `content` cut into so many pieces). */
+  chunks?: number;
+  /** 300–599: answers an error with this status. */
+  status?: number;
+  error?: Partial<WireError>;
+  retry_after?: string | number;
+  /** Further response headers. */
+  headers?: Record<string, string>;
+  cut?: 'before_headers' | 'after_headers' | 'mid_stream' | 'before_done';
+  /** Content chunks before `mid_stream` (cut or silent); half of them unless told. */
+  cut_after_chunks?: number;
+  end_without_done?: boolean;
+  end_after_chunks?: number;
+  silent?: 'before_headers' | 'after_headers' | 'mid_stream';
+  malformed?: 'json' | 'sse';
+  error_event_after_chunks?: number;
+  huge_chunk_bytes?: number;
+  split_utf8?: boolean;
+  one_write?: boolean;
+  crlf?: boolean;
+  comments?: boolean;
+  no_usage?: boolean;
+  usage?: UsageOverride;
+  usage_in_last_choice_chunk?: boolean;
+  ignore_include_usage?: boolean;
+  content?: string;
+  /** Calls exactly these tools, unless the last message is a tool's answer. A string is sent as it is. */
+  tool_calls?: { name: string; arguments: unknown }[];
+  wrong_content_type?: boolean;
+}
+
+export interface UsageOverride {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  cached_tokens?: number;
+  reasoning_tokens?: number;
+}
+
+/** What `POST /control/fault` and `setFault` take: the provider's state, for every request until cleared. */
+export interface StandingFault extends Fault {
+  /** By the model the request names; laid over the other fields. */
+  models?: Record<string, Fault>;
+}
+
+/** What rides in a request body as `x_simulator`. */
+export interface Instructions extends StandingFault {
+  /** The same in every attempt of one logical request. */
+  id?: string;
+  /** The n-th request with this id gets the n-th fault, laid over the other fields. */
+  attempts?: Fault[];
+}
+
+/** Compared by identity: the fast path is taken only with this very object. */
+export const noFault: Fault = Object.freeze({});
+
+interface Check {
+  accepts: (value: unknown) => boolean;
+  expected: string;
+}
+
+const wholeNumber: Check = { accepts: isWholeNumber, expected: 'a non-negative integer' };
+const flag: Check = { accepts: (value) => typeof value === 'boolean', expected: 'a boolean' };
+const text: Check = { accepts: (value) => typeof value === 'string', expected: 'a string' };
+
+function oneOf(...values: string[]): Check {
+  return {
+    accepts: (value) => typeof value === 'string' && values.includes(value),
+    expected: `one of ${values.join(', ')}`,
+  };
+}
+
+function objectWith(fields: Record<string, (value: unknown) => boolean>): Check {
+  return {
+    accepts: (value) =>
+      isObject(value) && Object.entries(value).every(([field, entry]) => fields[field]?.(entry) ?? false),
+    expected: `an object with ${Object.keys(fields).join(', ')}`,
+  };
+}
+
+/** Checked here, as Node would throw only while the answer is on its way. */
+function isHeader(name: string, value: unknown): boolean {
+  if (typeof value !== 'string') return false;
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const nullableText = (value: unknown): boolean => value === null || typeof value === 'string';
+
+const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
+  delay_ms: wholeNumber,
+  first_chunk_delay_ms: wholeNumber,
+  chunk_delay_ms: wholeNumber,
+  chunks: wholeNumber,
+  status: { accepts: (value) => isWholeNumber(value) && value >= 300 && value <= 599, expected: '300–599' },
+  error: objectWith({
+    message: text.accepts,
+    type: nullableText,
+    param: nullableText,
+    code: (value) => nullableText(value) || typeof value === 'number',
+  }),
+  retry_after: {
+    accepts: (value) => isWholeNumber(value) || isHeader('retry-after', value),
+    expected: 'a header value or a non-negative integer',
+  },
+  headers: {
+    accepts: (value) =>
+      isObject(value) && Object.entries(value).every(([name, entry]) => isHeader(name, entry)),
+    expected: 'an object of header values',
+  },
+  cut: oneOf('before_headers', 'after_headers', 'mid_stream', 'before_done'),
+  cut_after_chunks: wholeNumber,
+  end_without_done: flag,
+  end_after_chunks: wholeNumber,
+  silent: oneOf('before_headers', 'after_headers', 'mid_stream'),
+  malformed: oneOf('json', 'sse'),
+  error_event_after_chunks: wholeNumber,
+  huge_chunk_bytes: wholeNumber,
+  split_utf8: flag,
+  one_write: flag,
+  crlf: flag,
+  comments: flag,
+  no_usage: flag,
+  usage: objectWith({
+    prompt_tokens: isWholeNumber,
+    completion_tokens: isWholeNumber,
+    cached_tokens: isWholeNumber,
+    reasoning_tokens: isWholeNumber,
+  }),
+  usage_in_last_choice_chunk: flag,
+  ignore_include_usage: flag,
+  content: text,
+  tool_calls: {
+    accepts: (value) =>
+      Array.isArray(value) &&
+      value.every((call) => isObject(call) && typeof call['name'] === 'string' && 'arguments' in call),
+    expected: 'an array of {name, arguments}',
+  },
+  wrong_content_type: flag,
+};
+
+function isFaultField(field: string): field is keyof Fault {
+  return Object.hasOwn(faultChecks, field);
+}
+
+function refuse(param: string, reason: string): never {
+  throw new RefusedRequest(`Invalid simulator instruction '${param}': ${reason}.`, {
+    param,
+    code: 'invalid_simulator_instruction',
+  });
+}
+
+/** Checks fault fields; whatever is not one goes to `other`, which refuses what it does not know either. */
+function checkFields(value: unknown, path: string, other: (field: string, entry: unknown) => void): void {
+  if (!isObject(value)) refuse(path, 'expected an object');
+  for (const [field, entry] of Object.entries(value)) {
+    if (!isFaultField(field)) other(field, entry);
+    else if (!faultChecks[field].accepts(entry)) {
+      refuse(`${path}.${field}`, `expected ${faultChecks[field].expected}`);
+    }
+  }
+}
+
+function checkFault(value: unknown, path: string): void {
+  checkFields(value, path, (field) => refuse(`${path}.${field}`, 'unknown field'));
+}
+
+function checkModels(value: unknown, path: string): void {
+  if (!isObject(value)) refuse(path, 'expected an object of faults');
+  for (const [model, fault] of Object.entries(value)) checkFault(fault, `${path}.${model}`);
+}
+
+/** @throws RefusedRequest (400) naming the first field that is unknown or of the wrong kind. */
+export function parseStandingFault(value: unknown): StandingFault {
+  checkFields(value, 'fault', (field, entry) => {
+    if (field === 'models') checkModels(entry, 'fault.models');
+    else refuse(`fault.${field}`, 'unknown field');
+  });
+  return value as StandingFault; // every field was checked just above
+}
+
+/** @throws RefusedRequest (400) naming the first field that is unknown or of the wrong kind. */
+export function parseInstructions(value: unknown): Instructions | null {
+  if (value === undefined || value === null) return null;
+  checkFields(value, 'x_simulator', (field, entry) => {
+    const path = `x_simulator.${field}`;
+    if (field === 'models') checkModels(entry, path);
+    else if (field === 'attempts' && Array.isArray(entry)) {
+      entry.forEach((fault, index) => checkFault(fault, `${path}[${index}]`));
+    } else if (field !== 'id' || typeof entry !== 'string') refuse(path, 'unknown field or wrong type');
+  });
+  const instructions = value as Instructions; // every field was checked just above
+  if (instructions.attempts !== undefined && instructions.id === undefined) {
+    refuse('x_simulator.attempts', 'attempts are counted by x_simulator.id, which is missing');
+  }
+  return instructions;
+}
+
+/** The fault of one request: standing fault, own fields, own model, own attempt; the later wins field by field. */
+export function resolveFault(
+  standing: StandingFault | null,
+  own: Instructions | null,
+  target: { model: string; attempt: number },
+): Fault {
+  if (standing === null && own === null) return noFault;
+  const { models: standingModels, ...standingFields } = standing ?? {};
+  const { models, attempts, id: _id, ...ownFields } = own ?? {};
+  const fault: Fault = {
+    ...standingFields,
+    ...standingModels?.[target.model],
+    ...ownFields,
+    ...models?.[target.model],
+    ...attempts?.[target.attempt - 1],
+  };
+  return Object.keys(fault).length === 0 ? noFault : fault;
+}

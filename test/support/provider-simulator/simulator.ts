@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { answerControl } from './control.ts';
+import { sendJson } from './delivery.ts';
+import { RefusedRequest, errorBody } from './errors.ts';
+import { Exchange } from './exchange.ts';
+import { noFault, parseInstructions, parseStandingFault, resolveFault } from './faults.ts';
+import type { Fault, StandingFault } from './faults.ts';
+import { Recorder } from './records.ts';
+import type { Ledger, SimulatorRequest } from './records.ts';
+import { answer } from './routes.ts';
+import { isObject } from './values.ts';
+
+export interface ProviderSimulatorOptions {
+  /** 0, the default, takes a free one. */
+  port?: number;
+  host?: string;
+  /** Asks for `Authorization: Bearer <apiKey>`; without it every key will do. */
+  apiKey?: string;
+  /** Before the headers of every answer, on top of a fault's own `delay_ms`. */
+  latencyMs?: number;
+  /** False keeps no records, for benchmarks; the ledger's totals are kept all the same. */
+  record?: boolean;
+}
+
+export interface ProviderSimulator {
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  /** `url` with `/v1`: what an OpenAI client takes as its base URL. */
+  baseUrl: string;
+  port: number;
+  /** The newest requests, oldest first; entries keep changing until their connection is done. */
+  readonly requests: readonly SimulatorRequest[];
+  ledger: () => Ledger;
+  /** Applies to every request until replaced or cleared with null. */
+  setFault: (fault: StandingFault | null) => void;
+  /** The oldest request that matches, now or later; looked at again with every change. Default 5,000 ms. */
+  waitForRequest: (
+    predicate: (request: SimulatorRequest) => boolean,
+    timeoutMs?: number,
+  ) => Promise<SimulatorRequest>;
+  /** Forgets requests, ledger, attempts and the standing fault. */
+  reset: () => void;
+  /** Drops every connection and frees the port. */
+  close: () => Promise<void>;
+}
+
+/** Starts a provider that speaks OpenAI's wire format and misbehaves on demand (README.md). */
+export async function startProviderSimulator(
+  options: ProviderSimulatorOptions = {},
+): Promise<ProviderSimulator> {
+  const provider = new Provider(options);
+  const { host = '127.0.0.1', port = 0 } = options;
+  const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, (request, response) =>
+    provider.receive(request, response),
+  );
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address() as AddressInfo; // a TCP server that listens has one
+  const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${address.port}`;
+  return {
+    url,
+    baseUrl: `${url}/v1`,
+    port: address.port,
+    get requests() {
+      return provider.recorder.requests;
+    },
+    ledger: () => provider.recorder.ledger(),
+    setFault: (fault) => provider.setFault(fault),
+    waitForRequest: (predicate, timeoutMs = 5000) => provider.recorder.waitFor(predicate, timeoutMs),
+    reset: () => provider.reset(),
+    close: () => provider.stop(server),
+  };
+}
+
+const maxBodyBytes = 64 * 1024 * 1024;
+const maxRawText = 64 * 1024;
+const maxCountedIds = 20_000;
+
+class Provider {
+  readonly recorder: Recorder;
+  readonly #authorization: string | null;
+  readonly #latencyMs: number;
+  readonly #attempts = new Map<string, number>();
+  /** Random, so that ids stay unique when a simulator is started again. */
+  readonly #idPrefix = `chatcmpl-${randomBytes(4).toString('hex')}`;
+  #answers = 0;
+  #standing: StandingFault | null = null;
+  #stopping = false;
+
+  constructor({ apiKey, latencyMs = 0, record = true }: ProviderSimulatorOptions) {
+    this.recorder = new Recorder(record);
+    this.#authorization = apiKey === undefined ? null : `Bearer ${apiKey}`;
+    this.#latencyMs = latencyMs;
+  }
+
+  get standingFault(): StandingFault | null {
+    return this.#standing;
+  }
+
+  /** Checked here too, so that a cast in a test can't hide a typo. */
+  setFault(fault: unknown): void {
+    this.#standing = fault === null ? null : parseStandingFault(fault);
+  }
+
+  reset(): void {
+    this.recorder.reset();
+    this.#attempts.clear();
+    this.#standing = null;
+  }
+
+  async stop(server: Server): Promise<void> {
+    this.#stopping = true;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+
+  receive(request: IncomingMessage, response: ServerResponse): void {
+    const at = Date.now();
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBodyBytes) request.destroy();
+      else chunks.push(chunk);
+    });
+    request.on('end', () => {
+      const [first] = chunks;
+      const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+      if (request.url?.startsWith('/control/') === true) answerControl(this, { request, response, body });
+      else this.#answer(request, response, { at, body });
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse, received: { at: number; body: Buffer }): void {
+    const record = this.#makeRecord(request, received);
+    const exchange = new Exchange(response, record, {
+      recorder: this.recorder,
+      isStopping: () => this.#stopping,
+    });
+    this.recorder.add(record);
+    try {
+      this.#checkKey(request);
+      const fault = this.#faultFor(record);
+      answer({ exchange, fault, newResponseId: () => this.#newResponseId() });
+    } catch (error) {
+      const refusal = error instanceof RefusedRequest ? error : internalError(error);
+      sendJson(exchange, { status: refusal.status, body: errorBody(refusal.toWire()) }, noFault);
+    }
+    this.recorder.changed(record);
+  }
+
+  #makeRecord(request: IncomingMessage, { at, body }: { at: number; body: Buffer }): SimulatorRequest {
+    const text = body.toString();
+    return {
+      seq: this.recorder.nextSeq(),
+      at,
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: this.#redact(request),
+      raw_body: text.length > maxRawText ? text.slice(0, maxRawText) : text,
+      raw_bytes: body,
+      body: parseJson(text),
+      id: null,
+      attempt: null,
+      model: null,
+      response_id: null,
+      status: null,
+      chunks_sent: 0,
+      usage: null,
+      usage_delivered: false,
+      finished_at: null,
+      client_closed_at: null,
+    };
+  }
+
+  #redact({ headers }: IncomingMessage): SimulatorRequest['headers'] {
+    const redacted = { ...headers };
+    if (headers.authorization !== undefined) redacted.authorization = this.#judge(headers.authorization);
+    for (const name of ['api-key', 'x-api-key', 'cookie']) {
+      if (headers[name] !== undefined) redacted[name] = 'present';
+    }
+    return redacted;
+  }
+
+  #judge(authorization: string): string {
+    if (this.#authorization === null) return 'present';
+    return authorization === this.#authorization ? 'matched' : 'mismatched';
+  }
+
+  #checkKey(request: IncomingMessage): void {
+    if (this.#authorization === null || request.headers.authorization === this.#authorization) return;
+    const message =
+      'Incorrect API key provided. You can find your API key in the test that started the simulator.';
+    throw new RefusedRequest(message, { status: 401, code: 'invalid_api_key' });
+  }
+
+  #faultFor(record: SimulatorRequest): Fault {
+    const body = isObject(record.body) ? record.body : {};
+    record.model = typeof body['model'] === 'string' ? body['model'] : null;
+    const own = parseInstructions(body['x_simulator']);
+    if (own?.id !== undefined) {
+      record.id = own.id;
+      record.attempt = this.#countAttempt(own.id);
+    }
+    const target = { model: record.model ?? '', attempt: record.attempt ?? 1 };
+    const fault = resolveFault(this.#standing, own, target);
+    return this.#latencyMs === 0 ? fault : { ...fault, delay_ms: this.#latencyMs + (fault.delay_ms ?? 0) };
+  }
+
+  #countAttempt(id: string): number {
+    const attempt = (this.#attempts.get(id) ?? 0) + 1;
+    this.#attempts.delete(id); // to the end of the order, so that the oldest ids are forgotten first
+    this.#attempts.set(id, attempt);
+    const [oldest] = this.#attempts.size > maxCountedIds ? this.#attempts.keys() : [];
+    if (oldest !== undefined) this.#attempts.delete(oldest);
+    return attempt;
+  }
+
+  #newResponseId(): string {
+    return this.#idPrefix + (++this.#answers).toString(36).padStart(8, '0');
+  }
+}
+
+function parseJson(text: string): unknown {
+  if (text === '') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A mistake of the simulator's own: said loudly, as a test would look for it in the gateway. */
+function internalError(error: unknown): RefusedRequest {
+  return new RefusedRequest(`The simulator failed: ${String(error)}`, { status: 500, code: 'simulator_bug' });
+}

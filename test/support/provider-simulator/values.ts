@@ -1,0 +1,41 @@
+/** Small readers for JSON that came over the wire. */
+
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function isWholeNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+}
+
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** Splits into words that keep their white space, so that joining them gives the text back exactly. */
+export function splitIntoWords(text: string): string[] {
+  return text.match(/^\s*\S+\s*|\S+\s*/g) ?? (text === '' ? [] : [text]);
+}
+
+/** Splits into at most `count` pieces of nearly equal length, never inside a code point. */
+export function splitEvenly(text: string, count: number): string[] {
+  const characters = Array.from(text);
+  const pieces = Math.min(count, characters.length);
+  return Array.from({ length: pieces }, (_, index) =>
+    characters
+      .slice(
+        Math.floor((index * characters.length) / pieces),
+        Math.floor(((index + 1) * characters.length) / pieces),
+      )
+      .join(''),
+  );
+}
+
+/** The first `limit` UTF-16 units, without halving a surrogate pair. */
+export function firstCharacters(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const inPair = /[\uD800-\uDBFF]/.test(text.charAt(limit - 1)) && /[\uDC00-\uDFFF]/.test(text.charAt(limit));
+  return text.slice(0, inPair ? limit - 1 : limit);
+}
