@@ -22,6 +22,9 @@ type UnaryMethod<Request, Response> = (
   callback: (error: ServiceError | null, response: Response) => void,
 ) => ClientUnaryCall;
 
+type RequestOf<Method> = Method extends UnaryMethod<infer Request, infer _Response> ? Request : never;
+type ResponseOf<Method> = Method extends UnaryMethod<infer _Request, infer Response> ? Response : never;
+
 export interface PeerOptions<Stub extends Client> {
   /** The peer's name: the audience of our service token, and what errors call it. */
   peer: string;
@@ -63,12 +66,12 @@ export class Peer<Stub extends Client> {
     this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
   }
 
-  /** One unary call: `peer.call((stub) => stub.resolveAgent, request, { deadlineMs: 2_000 })`. */
-  async call<Request, Response>(
-    pick: (stub: Stub) => UnaryMethod<Request, Response>,
-    request: Request,
+  /** One unary call: `peer.call('resolveAgent', request, { deadlineMs: 2_000 })`. */
+  async call<Name extends keyof Stub>(
+    name: Name,
+    request: RequestOf<Stub[Name]>,
     context: CallContext,
-  ): Promise<Response> {
+  ): Promise<ResponseOf<Stub[Name]>> {
     const metadata = new Metadata();
     metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
     if (context.assertion !== undefined) metadata.set(assertionHeader, context.assertion);
@@ -76,7 +79,9 @@ export class Peer<Stub extends Client> {
     if (context.trace !== undefined) metadata.set(traceparentKey, toTraceparent(context.trace));
     const deadline = Date.now() + context.deadlineMs - hopMs;
     return new Promise((resolve, reject) => {
-      pick(this.#stub).call(this.#stub, request, metadata, { deadline }, (error, response) => {
+      // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
+      const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
+      method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
         if (error === null) resolve(response);
         else reject(fromServiceError(error, this.#peer));
       });

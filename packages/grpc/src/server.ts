@@ -33,12 +33,12 @@ export interface Rpc<Request, Response> {
   handle: (request: Request, context: RpcContext) => Promise<Response>;
 }
 
-/** One entry per method of a ts-proto service interface: a method without one does not compile. */
-export type RpcsOf<Implementation> = {
-  [Method in keyof Implementation as string extends Method ? never : Method]: Implementation[Method] extends (
-    call: ServerUnaryCall<infer Request, infer Response>,
-    callback: infer _Callback,
-  ) => void
+/** One entry per method of a ts-proto service definition: a method without one does not compile. */
+export type RpcsOf<Definition> = {
+  [Method in keyof Definition]: Definition[Method] extends {
+    requestDeserialize: (bytes: Buffer) => infer Request;
+    responseSerialize: (response: infer Response) => Buffer;
+  }
     ? Rpc<Request, Response>
     : never;
 };
@@ -67,7 +67,7 @@ export class GrpcServer {
   }
 
   /** Adds a service: its ts-proto definition and one {@link Rpc} per method. */
-  add<Implementation>(definition: ServiceDefinition<Implementation>, rpcs: RpcsOf<Implementation>): this {
+  add<Definition extends ServiceDefinition>(definition: Definition, rpcs: RpcsOf<Definition>): this {
     const handlers = Object.entries<Rpc<unknown, unknown>>(rpcs as Record<string, Rpc<unknown, unknown>>).map(
       ([method, rpc]): [string, UntypedHandleCall] => [method, this.#unary(method, rpc)],
     );

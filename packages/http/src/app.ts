@@ -16,6 +16,8 @@ import { queryObject, validate } from './validate.ts';
 /** What a handler works with: everything is checked already. `Body` and `Query` are the route's parsed shapes. */
 export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
+  /** The edge's assertion of the principal, to pass on to other services. */
+  assertion: string;
   params: Record<string, string>;
   body: Body;
   query: Query;
@@ -35,7 +37,7 @@ export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
 /** A handler that writes the response itself, for what must not be buffered or parsed twice. */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
-export type RawCall = RequestContext & { route: Route; principal: Principal };
+export type RawCall = RequestContext & { route: Route; principal: Principal; assertion: string };
 
 export interface AppOptions {
   service: ServiceName;
@@ -99,8 +101,8 @@ class RouteServer {
     try {
       const { route, params } = this.#resolve(request);
       routeId = route.id;
-      const principal = await checkPrincipal(request, route, this.#options.verifier);
-      await this.#serve(request, response, { ...context, route, params, principal });
+      const identity = await checkPrincipal(request, route, this.#options.verifier);
+      await this.#serve(request, response, { ...context, ...identity, route, params });
     } catch (error) {
       this.#fail(response, error, context);
     } finally {

@@ -13,14 +13,14 @@ export async function checkPrincipal(
   request: IncomingMessage,
   route: Route,
   verifier: Verifier,
-): Promise<Principal> {
+): Promise<{ principal: Principal; assertion: string }> {
   const assertion = request.headers[assertionHeader];
   if (typeof assertion !== 'string') throw unauthenticated();
   const principal = await verifier.principalOf(assertion).catch((error: unknown) => {
     throw unauthenticated(error);
   });
   checkAccess(principal, route.access);
-  return principal;
+  return { principal, assertion };
 }
 
 function unauthenticated(cause?: unknown): AppError {

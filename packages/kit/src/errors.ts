@@ -28,6 +28,7 @@ const table = {
   method_not_allowed: [405, 12],
   agent_key_taken: [409, 6],
   key_revoked: [409, 9],
+  last_owner_key: [409, 9],
   tenant_slug_taken: [409, 6],
   payload_too_large: [413, 11],
   unsupported_media_type: [415, 3],

@@ -2,8 +2,6 @@ import { LRUCache } from 'lru-cache';
 import { monotonicMs } from './clock.ts';
 
 export interface OutageCacheOptions<Value> {
-  /** Looks the value up at its source; throws when the source can't be reached. */
-  load: (key: string) => Promise<Value>;
   /** Entries kept; the least recently used goes first. */
   max: number;
   /** How long an answer is used without asking again. */
@@ -48,18 +46,18 @@ export class OutageCache<Value> {
     return now - entry.loadedAt < this.#options.freshMs || now < entry.graceUntil ? entry.value : undefined;
   }
 
-  async get(key: string): Promise<Value> {
-    const fresh = this.peek(key);
-    if (fresh !== undefined) return fresh;
-    const underWay = this.#loading.get(key);
-    if (underWay !== undefined) return underWay;
-    const loading = this.#load(key).finally(() => this.#loading.delete(key));
-    this.#loading.set(key, loading);
-    return loading;
+  /** The fresh value, or what `load` brings from the source; `load` throws when the source can't be reached. */
+  async get(key: string, load: () => Promise<Value>): Promise<Value> {
+    return this.peek(key) ?? this.getNow(key, load);
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key);
+  /** As `get`, but asks the source even when a fresh value is there. */
+  async getNow(key: string, load: () => Promise<Value>): Promise<Value> {
+    const underWay = this.#loading.get(key);
+    if (underWay !== undefined) return underWay;
+    const loading = this.#load(key, load).finally(() => this.#loading.delete(key));
+    this.#loading.set(key, loading);
+    return loading;
   }
 
   /** Whether anything could be answered while the source is away. */
@@ -67,10 +65,10 @@ export class OutageCache<Value> {
     return this.#entries.size > 0;
   }
 
-  async #load(key: string): Promise<Value> {
+  async #load(key: string, load: () => Promise<Value>): Promise<Value> {
     const askedAt = monotonicMs();
     try {
-      const value = await this.#options.load(key);
+      const value = await load();
       this.#entries.set(key, { value, loadedAt: askedAt, graceUntil: 0 });
       return value;
     } catch (error) {

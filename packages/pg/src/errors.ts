@@ -18,6 +18,7 @@ const outageMessages =
 
 /** Whether an error means that the database can't be reached, as against that it refused the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
+  if (error instanceof AppError) return error.code === 'database_unavailable';
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof DatabaseError) return outageStates.test(code ?? '');
@@ -26,7 +27,7 @@ export function isDatabaseOutage(error: unknown): boolean {
 
 /** Turns an outage into `database_unavailable` (503, never 401) and passes anything else on. */
 export function wrapDatabaseError(error: unknown): never {
-  if (isDatabaseOutage(error)) {
+  if (!(error instanceof AppError) && isDatabaseOutage(error)) {
     throw new AppError('database_unavailable', 'The database can not be reached. Try again shortly.', {
       cause: error,
       headers: { 'retry-after': '1' },

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { runner } from 'node-pg-migrate';
 import { Client, type Pool } from 'pg';
+import { isDatabaseOutage } from './errors.ts';
 
 export interface MigrateOptions {
   /** Schema, and prefix of the roles `<service>_app` and `<service>_system`. */
@@ -40,6 +41,7 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
   const applied = await pool.query<{ name: string }>(`select name from ${service}.${migrationsTable}`).then(
     (result) => result.rows.map((row) => row.name),
     (error: unknown) => {
+      if (isDatabaseOutage(error)) throw error;
       throw new Error(`the schema ${service} is not there yet: run the migration step first`, {
         cause: error,
       });

@@ -1,7 +1,11 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type PoolClient } from 'pg';
+import { wrapDatabaseError } from './errors.ts';
 
 export type { Pool, PoolClient } from 'pg';
+
+/** What a statement runs on: the pool, or the client of a transaction. */
+export type Queryable = Pick<PoolClient, 'query'>;
 
 export interface PoolOptions {
   /** `postgres://` URL of the service's login role. */
@@ -19,7 +23,8 @@ const connectTimeoutMs = 2_000;
 
 /**
  * A pool whose sessions start as `role`, which is neither owner of the tables nor exempt from row-level security.
- * `RESET ROLE` returns to that role too, since it is the connection's start-up setting.
+ * `RESET ROLE` returns to that role too, since it is the connection's start-up setting. Its statements and transactions
+ * fail with `database_unavailable` when the database can't be reached.
  */
 export function createPool(options: PoolOptions): Pool {
   const settings = {
@@ -42,7 +47,26 @@ export function createPool(options: PoolOptions): Pool {
   });
   // Without a listener an idle connection's loss would end the process.
   pool.on('error', (error) => options.log.warn({ err: error }, 'idle database connection lost'));
+  // The same for one in use: its statement fails too, and that is where the loss is dealt with.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  nameOutages(pool);
   return pool;
+}
+
+/** Here and in `transaction`, so that no store has to think of it. */
+function nameOutages(pool: Pool): void {
+  const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
+  // The overloads with a callback are given up: none of us uses them.
+  pool.query = ((...input: unknown[]) =>
+    query(...input).catch(wrapDatabaseError)) as unknown as Pool['query'];
+}
+
+/** Whether the database answers: what readiness asks. */
+export async function answers(pool: Pool): Promise<boolean> {
+  return pool.query('select 1').then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Runs `work` in one transaction; rolls back on any throw. */
@@ -71,7 +95,7 @@ async function transaction<Result>(
   begin: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await pool.connect();
+  const client = await pool.connect().catch(wrapDatabaseError);
   let broken: Error | undefined;
   try {
     await client.query(begin);
@@ -82,7 +106,7 @@ async function transaction<Result>(
     await client.query('rollback').catch((rollbackError: unknown) => {
       broken = rollbackError as Error;
     });
-    throw error;
+    return wrapDatabaseError(error);
   } finally {
     client.release(broken);
   }

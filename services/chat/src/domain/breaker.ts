@@ -40,7 +40,8 @@ export class Breaker {
   failed(): void {
     const now = this.#now();
     this.#failures = [...this.#failures.filter((at) => now - at < windowMs), now].slice(-failuresToOpen);
-    if (this.#openUntil !== null || this.#failures.length >= failuresToOpen) this.#openUntil = now + probeAfterMs;
+    if (this.#openUntil !== null || this.#failures.length >= failuresToOpen)
+      this.#openUntil = now + probeAfterMs;
     this.#probing = false;
   }
 

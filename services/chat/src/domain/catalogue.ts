@@ -69,10 +69,15 @@ export class Catalogue {
   static parse(value: unknown): Catalogue {
     const parsed = document.safeParse(value);
     if (!parsed.success) {
-      throw new CatalogueError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
+      throw new CatalogueError(
+        parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+      );
     }
     const { providers, models } = parsed.data;
-    const problems = [...repeated(providers.map((entry) => entry.name)), ...repeated(models.map((entry) => entry.id))];
+    const problems = [
+      ...repeated(providers.map((entry) => entry.name)),
+      ...repeated(models.map((entry) => entry.id)),
+    ];
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
     const ids = new Set(models.map((entry) => entry.id));
     const resolved = new Map<string, Model>();
@@ -110,10 +115,14 @@ function repeated(names: readonly string[]): string[] {
  * when a variable without default is unset.
  */
 export function interpolate(text: string, environment: Record<string, string | undefined>): string {
-  return text.replaceAll(/\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g, (_whole, variable: string, fallback?: string) => {
-    const value = environment[variable] ?? '';
-    if (value !== '') return value;
-    if (fallback === undefined) throw new CatalogueError([`the environment variable ${variable} is not set`]);
-    return fallback;
-  });
+  return text.replaceAll(
+    /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g,
+    (_whole, variable: string, fallback?: string) => {
+      const value = environment[variable] ?? '';
+      if (value !== '') return value;
+      if (fallback === undefined)
+        throw new CatalogueError([`the environment variable ${variable} is not set`]);
+      return fallback;
+    },
+  );
 }

@@ -91,7 +91,8 @@ export function readEmbeddingsRequest(body: Buffer, parsed: unknown): Completion
 }
 
 function objectOf(parsed: unknown): Record<string, unknown> {
-  if (kindOf(parsed) !== 'object') throw new AppError('invalid_type', 'The request body must be a JSON object.');
+  if (kindOf(parsed) !== 'object')
+    throw new AppError('invalid_type', 'The request body must be a JSON object.');
   return parsed as Record<string, unknown>;
 }
 
@@ -117,7 +118,8 @@ function checkTypes(fields: Record<string, unknown>, known: Record<string, reado
 function checkMessages(messages: unknown): void {
   if (messages === undefined) throw missing('messages');
   if (!Array.isArray(messages)) throw wrongType('messages', ['array']);
-  if (messages.length === 0) throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
+  if (messages.length === 0)
+    throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
     if (kindOf(message) !== 'object') throw wrongType(at, ['object']);
@@ -143,12 +145,15 @@ function missing(param: string): AppError {
 }
 
 function wrongType(param: string, kinds: readonly Kind[]): AppError {
-  return new AppError('invalid_type', `Invalid type for ${param}: expected ${kinds.join(' or ')}.`, { param });
+  return new AppError('invalid_type', `Invalid type for ${param}: expected ${kinds.join(' or ')}.`, {
+    param,
+  });
 }
 
 /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
 export function inputPreview(request: CompletionRequest, maxChars: number): string {
-  const source = request.operation === 'chat' ? lastUserMessage(request.fields['messages']) : request.fields['input'];
+  const source =
+    request.operation === 'chat' ? lastUserMessage(request.fields['messages']) : request.fields['input'];
   return textOf(source).slice(0, maxChars);
 }
 

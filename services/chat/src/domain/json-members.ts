@@ -38,7 +38,12 @@ export function objectMembers(json: Buffer, from = 0): Member[] {
     const nameEnd = stringEnd(json, at);
     const valueStart = skipSpace(json, json.indexOf(colon, nameEnd) + 1);
     const valueEnd = valueEndOf(json, valueStart);
-    members.push({ name: JSON.parse(json.toString('utf8', start, nameEnd)) as string, start, valueStart, valueEnd });
+    members.push({
+      name: JSON.parse(json.toString('utf8', start, nameEnd)) as string,
+      start,
+      valueStart,
+      valueEnd,
+    });
     at = valueEnd;
   }
 }

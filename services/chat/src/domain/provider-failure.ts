@@ -66,20 +66,38 @@ export class ProviderFailure extends Error {
     const fields = { cause: this, param: details.param, publicCode: details.code };
     switch (kind) {
       case 'connection':
-        return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, { cause: this });
-      case 'timeout':
-        return new AppError('provider_timeout', `The provider ${provider} did not answer in time.`, { cause: this });
-      case 'invalid':
-        return new AppError('provider_invalid_response', `The provider ${provider} sent an answer that can not be read.`, { cause: this });
-      case 'cut':
-        return new AppError('provider_error', details.message ?? `The provider ${provider} ended its answer early.`, { cause: this });
-      case 'aborted':
-        return new AppError('client_closed_request', 'The client left before the answer was complete.', { cause: this });
-      case 'open':
-        return new AppError('provider_unavailable', `The provider ${provider} is failing and is left alone for a moment.`, {
+        return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, {
           cause: this,
-          headers: retryAfterHeaders(details.retryAfterMs ?? 1_000),
         });
+      case 'timeout':
+        return new AppError('provider_timeout', `The provider ${provider} did not answer in time.`, {
+          cause: this,
+        });
+      case 'invalid':
+        return new AppError(
+          'provider_invalid_response',
+          `The provider ${provider} sent an answer that can not be read.`,
+          { cause: this },
+        );
+      case 'cut':
+        return new AppError(
+          'provider_error',
+          details.message ?? `The provider ${provider} ended its answer early.`,
+          { cause: this },
+        );
+      case 'aborted':
+        return new AppError('client_closed_request', 'The client left before the answer was complete.', {
+          cause: this,
+        });
+      case 'open':
+        return new AppError(
+          'provider_unavailable',
+          `The provider ${provider} is failing and is left alone for a moment.`,
+          {
+            cause: this,
+            headers: retryAfterHeaders(details.retryAfterMs ?? 1_000),
+          },
+        );
       case 'status':
         return statusError(this.details, provider, fields);
     }
@@ -103,9 +121,13 @@ function statusError(
       return new AppError('payload_too_large', message, fields);
     case 401:
     case 403:
-      return new AppError('provider_authentication', `The provider ${provider} refused the gateway's credentials.`, {
-        cause: fields.cause,
-      });
+      return new AppError(
+        'provider_authentication',
+        `The provider ${provider} refused the gateway's credentials.`,
+        {
+          cause: fields.cause,
+        },
+      );
     case 429:
       return new AppError('provider_rate_limited', message, {
         ...fields,

@@ -36,7 +36,8 @@ export function rewriteRequest(body: Buffer, rewrite: Rewrite): Buffer {
   }
   const given = new Set(members.map((entry) => entry.name));
   for (const [name, value] of Object.entries(rewrite.defaults)) {
-    if (!given.has(name) && !replaces(given, name)) added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    if (!given.has(name) && !replaces(given, name))
+      added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
   const last = members.at(-1);
   if (added.length > 0 && last !== undefined) {
@@ -61,7 +62,8 @@ function askForUsage(body: Buffer, members: Member[], edits: Edit[], added: stri
   const asked = inner?.findLast((entry) => entry.name === 'include_usage');
   const last = inner?.at(-1);
   if (asked !== undefined) edits.push({ at: asked.valueStart, until: asked.valueEnd, text: 'true' });
-  else if (last !== undefined) edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
+  else if (last !== undefined)
+    edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
   else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });
 }
 

@@ -37,7 +37,8 @@ export class StreamReader {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
     const chunk: unknown = JSON.parse(data);
-    if (typeof chunk !== 'object' || chunk === null) throw new Error('a chunk of the stream is not an object');
+    if (typeof chunk !== 'object' || chunk === null)
+      throw new Error('a chunk of the stream is not an object');
     const { id, created, model, choices, usage, error } = chunk as Record<string, unknown>;
     if (error !== undefined && error !== null) {
       const { message } = error as { message?: unknown };
@@ -53,6 +54,11 @@ export class StreamReader {
     if (!Array.isArray(choices)) return 'chunk';
     for (const choice of choices) this.#readChoice(choice);
     return choices.length === 0 && typeof usage === 'object' && usage !== null ? 'usage' : 'chunk';
+  }
+
+  /** Whether anything of an answer has come. */
+  get begun(): boolean {
+    return this.#head !== null;
   }
 
   /** Whether every answer that was asked for came to its end, so that a clean close is no cut. */
@@ -85,8 +91,10 @@ export class StreamReader {
   #readChoice(choice: unknown): void {
     if (typeof choice !== 'object' || choice === null) return;
     const { index, delta, finish_reason: finishReason } = choice as Record<string, unknown>;
-    if (finishReason !== undefined && finishReason !== null) this.#finished.add(typeof index === 'number' ? index : 0);
-    if (typeof delta === 'object' && delta !== null) this.#keep(messageText(delta as Record<string, unknown>));
+    if (finishReason !== undefined && finishReason !== null)
+      this.#finished.add(typeof index === 'number' ? index : 0);
+    if (typeof delta === 'object' && delta !== null)
+      this.#keep(messageText(delta as Record<string, unknown>));
   }
 
   #keep(text: string): void {

@@ -1,6 +1,6 @@
 export interface GroupCommitOptions<Item> {
   /** Writes all items in one transaction. Must be safe to repeat. */
-  commit: (items: readonly Item[]) => Promise<void>;
+  commit: (items: readonly Item[]) => Promise<unknown>;
   /** Whether an error is the database being away, so that trying the items one by one is pointless. */
   isOutage: (error: unknown) => boolean;
   maxItems: number;

@@ -62,7 +62,10 @@ export class Instance {
   async #register(): Promise<void> {
     const id = newId();
     await insertInstance(this.#pool, id);
-    this.#log.warn({ dead_instance: this.#id, instance: id }, 'declared dead by another instance; registered anew');
+    this.#log.warn(
+      { dead_instance: this.#id, instance: id },
+      'declared dead by another instance; registered anew',
+    );
     this.#id = id;
   }
 

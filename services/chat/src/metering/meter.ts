@@ -1,7 +1,7 @@
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { isDatabaseOutage, wrapDatabaseError } from '@gatehouse/pg/errors';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../store/run-system-store.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -38,7 +38,7 @@ export class Meter {
     this.#log = log;
     const options = { isOutage: isDatabaseOutage, maxItems: maxGroup };
     this.#starts = new GroupCommit({ ...options, commit: (rows) => this.#commitStarts(pool, rows) });
-    this.#ends = new GroupCommit({ ...options, commit: async (rows) => void (await insertEnds(pool, rows)) });
+    this.#ends = new GroupCommit({ ...options, commit: (rows) => insertEnds(pool, rows) });
   }
 
   start(): void {
@@ -50,7 +50,8 @@ export class Meter {
     clearInterval(this.#timer);
     this.#retryDelayed();
     await Promise.all([this.#starts.idle(), this.#ends.idle()]);
-    if (this.#delayed.length > 0) this.#log.error({ runs: this.#delayed.length }, 'stopped with ends not committed');
+    if (this.#delayed.length > 0)
+      this.#log.error({ runs: this.#delayed.length }, 'stopped with ends not committed');
   }
 
   get openRuns(): readonly string[] {
@@ -60,7 +61,7 @@ export class Meter {
   /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
   async startAttempt(row: StartRow): Promise<void> {
     this.#open.add(row.run.id);
-    await this.#starts.submit(row).catch(wrapDatabaseError);
+    await this.#starts.submit(row);
   }
 
   /**

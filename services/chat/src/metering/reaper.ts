@@ -95,6 +95,12 @@ function interruptedAttempt(attempt: AttemptStart): AttemptEnd {
     httpStatus: null,
     errorCode: 'interrupted',
     responseModel: null,
-    usage: { inputTokens: attempt.inputTokensGuess, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0, estimated: true },
+    usage: {
+      inputTokens: attempt.inputTokensGuess,
+      cachedInputTokens: 0,
+      outputTokens: 0,
+      reasoningTokens: 0,
+      estimated: true,
+    },
   };
 }

@@ -38,7 +38,11 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
     if (this.#signal.aborted) controller.abort(new Error('aborted'));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
     // Interim responses such as 103 precede the real one.
     if (status < 200) return;
     if (status !== 200) {
@@ -63,7 +67,9 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#over) return;
     if (this.#refusal !== null) {
-      this.#finish(() => this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })));
+      this.#finish(() =>
+        this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })),
+      );
     } else {
       this.#finish(() => this.#guardEnd());
     }
@@ -71,7 +77,10 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return;
-    if (this.#refusal !== null) this.#finish(() => this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })));
+    if (this.#refusal !== null)
+      this.#finish(() =>
+        this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })),
+      );
     else this.#finish(() => this.fail(this.#failureOf(error)));
   }
 
@@ -90,7 +99,11 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
     try {
       work();
     } catch (error) {
-      this.stop(error instanceof ProviderFailure ? error : new ProviderFailure('invalid', this.provider, { cause: error }));
+      this.stop(
+        error instanceof ProviderFailure
+          ? error
+          : new ProviderFailure('invalid', this.provider, { cause: error }),
+      );
     }
   }
 
@@ -98,7 +111,11 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
     try {
       this.end();
     } catch (error) {
-      this.fail(error instanceof ProviderFailure ? error : new ProviderFailure('invalid', this.provider, { cause: error }));
+      this.fail(
+        error instanceof ProviderFailure
+          ? error
+          : new ProviderFailure('invalid', this.provider, { cause: error }),
+      );
     }
   }
 
@@ -110,7 +127,8 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   #failureOf(error: Error): ProviderFailure {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    const kind = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? 'timeout' : 'connection';
+    const kind =
+      code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? 'timeout' : 'connection';
     return new ProviderFailure(kind, this.provider, { cause: error, code });
   }
 }
@@ -122,7 +140,11 @@ function refusalOf(
 ): ProviderFailure {
   const { status, headers } = refusal;
   const words = errorWords(Buffer.concat(refusal.chunks).toString('utf8'));
-  const retryAfterMs = parseRetryAfter(single(headers['retry-after']), single(headers['retry-after-ms']), Date.now());
+  const retryAfterMs = parseRetryAfter(
+    single(headers['retry-after']),
+    single(headers['retry-after-ms']),
+    Date.now(),
+  );
   return new ProviderFailure('status', provider, { status, ...words, retryAfterMs });
 }
 
@@ -132,7 +154,11 @@ function single(value: string | string[] | undefined): string | undefined {
 
 const maxWords = 2_000;
 
-function errorWords(text: string): { message?: string | undefined; code?: string | undefined; param?: string | undefined } {
+function errorWords(text: string): {
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
+} {
   try {
     const body = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | null;
     const error = (typeof body?.error === 'object' ? body.error : body) as Record<string, unknown> | null;

@@ -34,9 +34,14 @@ export class ProviderRegistry {
   }
 }
 
+/** One constructor per kind of the catalogue: a kind without an adapter does not compile. */
+const adapters: Record<
+  Provider['kind'],
+  new (provider: Provider, apiKey: string | undefined) => ProviderAdapter
+> = {
+  openai: OpenAiAdapter,
+};
+
 function createAdapter(provider: Provider, apiKey: string | undefined): ProviderAdapter {
-  switch (provider.kind) {
-    case 'openai':
-      return new OpenAiAdapter(provider, apiKey);
-  }
+  return new adapters[provider.kind](provider, apiKey);
 }

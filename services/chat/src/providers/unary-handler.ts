@@ -31,7 +31,9 @@ export class UnaryHandler extends ExchangeHandler {
 
   protected override end(): void {
     const [only] = this.#chunks;
-    this.#resolve(this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#size));
+    this.#resolve(
+      this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#size),
+    );
   }
 
   protected override fail(failure: ProviderFailure): void {

@@ -21,7 +21,11 @@ export interface EndRow {
  * Commits the starts of many requests in one statement, which is one transaction. Resolves to false, having written
  * nothing, when the instance was declared dead meanwhile. Safe to repeat.
  */
-export async function insertStarts(pool: Pool, instanceId: string, rows: readonly StartRow[]): Promise<boolean> {
+export async function insertStarts(
+  pool: Pool,
+  instanceId: string,
+  rows: readonly StartRow[],
+): Promise<boolean> {
   const starts = rows.map(({ run, attempt }) => ({
     ...runColumns(run),
     attempt_id: attempt.id,
@@ -32,7 +36,9 @@ export async function insertStarts(pool: Pool, instanceId: string, rows: readonl
     input_tokens_guess: attempt.inputTokensGuess,
     event: attempt.number === 1 ? startedEvent(run) : null,
   }));
-  const ends = rows.flatMap(({ run, previous }) => (previous === null ? [] : [attemptColumns(run.id, previous)]));
+  const ends = rows.flatMap(({ run, previous }) =>
+    previous === null ? [] : [attemptColumns(run.id, previous)],
+  );
   const result = await pool.query<{ alive: boolean }>({
     name: 'insert_starts',
     text: `
@@ -187,5 +193,7 @@ function pgJson(rows: readonly unknown[]): string {
   const text = JSON.stringify(rows);
   // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.
   if (!/\\u(0000|d[89a-f])/.test(text)) return text;
-  return JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'string' ? toPgText(value) : value));
+  return JSON.stringify(rows, (_name, value: unknown) =>
+    typeof value === 'string' ? toPgText(value) : value,
+  );
 }

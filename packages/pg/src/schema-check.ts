@@ -1,0 +1,39 @@
+import { sleep } from '@gatehouse/kit/clock';
+import type { Part } from '@gatehouse/kit/compose';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from 'pg';
+import { isDatabaseOutage } from './errors.ts';
+import { assertMigrated } from './migrate.ts';
+
+export interface SchemaCheckOptions {
+  pool: Pool;
+  service: string;
+  /** Folder of `NNNN_*.sql`. */
+  directory: string;
+  log: Logger;
+}
+
+const retryMs = 500;
+
+/**
+ * The part of a service that lets the ones after it start only on this release's schema. While the database can't be
+ * reached it waits: a service that ends instead would only be restarted over and over.
+ */
+export function schemaCheck(options: SchemaCheckOptions): Part {
+  const stopping = new AbortController();
+  return {
+    async start() {
+      for (let waiting = false; ; waiting = true) {
+        try {
+          await assertMigrated(options.pool, options.service, options.directory);
+          return;
+        } catch (error) {
+          if (!isDatabaseOutage(error)) throw error;
+          if (!waiting) options.log.warn({ err: error }, 'waiting for the database');
+        }
+        await sleep(retryMs, stopping.signal);
+      }
+    },
+    stop: () => stopping.abort(new Error('stopped while waiting for the database')),
+  };
+}

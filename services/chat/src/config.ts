@@ -1,0 +1,41 @@
+import {
+  addresses,
+  commonSettings,
+  databaseSettings,
+  grpcSettings,
+  parseConfig,
+} from '@gatehouse/kit/config';
+import { z } from 'zod';
+import { loadCatalogue } from './catalogue-file.ts';
+import type { Catalogue } from './domain/catalogue.ts';
+
+const settings = z.object({
+  ...commonSettings,
+  ...grpcSettings,
+  ...databaseSettings,
+  TENANT_GRPC: addresses,
+  AGENT_GRPC: addresses,
+  /** The operator's catalogue of providers and models. */
+  GATEHOUSE_MODELS: z.string().min(1),
+});
+
+export interface ChatConfig extends Readonly<z.output<typeof settings>> {
+  readonly catalogue: Catalogue;
+  /** API keys by provider name; undefined where the catalogue names none or its variable is unset. */
+  readonly providerKeys: Readonly<Record<string, string | undefined>>;
+}
+
+/** Reads the settings, the catalogue file and the providers' keys that it names. */
+export async function loadConfig(environment: Record<string, string | undefined>): Promise<ChatConfig> {
+  const config = parseConfig(settings, environment);
+  const catalogue = await loadCatalogue(config.GATEHOUSE_MODELS, environment);
+  const keys = catalogue.providers.map((provider) => [
+    provider.name,
+    provider.api_key_env === undefined ? undefined : environment[provider.api_key_env],
+  ]);
+  return Object.freeze({
+    ...config,
+    catalogue,
+    providerKeys: Object.fromEntries(keys) as Record<string, string | undefined>,
+  });
+}

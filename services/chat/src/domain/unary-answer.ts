@@ -1,0 +1,39 @@
+import { ProviderFailure } from './provider-failure.ts';
+import { messageText } from './stream-reader.ts';
+import { readUsage, type Usage } from './usage.ts';
+
+/** What the gateway reads from a whole answer; the client gets the bytes themselves. */
+export interface UnaryAnswer {
+  responseModel: string | null;
+  usage: Usage | null;
+  /** The text that was answered, for previews and estimates. */
+  text: string;
+}
+
+/** Throws an `invalid` failure when the bytes are no answer, so that a broken provider never looks like success. */
+export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw new ProviderFailure('invalid', provider, { cause: error });
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new ProviderFailure('invalid', provider);
+  const { model, usage, choices, data, error } = parsed as Record<string, unknown>;
+  // Some servers wrap their errors in a 200.
+  if (error !== undefined && error !== null) throw new ProviderFailure('status', provider, { status: 502 });
+  if (!Array.isArray(choices) && !Array.isArray(data)) throw new ProviderFailure('invalid', provider);
+  return {
+    responseModel: typeof model === 'string' ? model : null,
+    usage: readUsage(usage),
+    text: Array.isArray(choices) ? choices.map(choiceText).join('\n') : '',
+  };
+}
+
+function choiceText(choice: unknown): string {
+  const { message } = (choice ?? {}) as { message?: unknown };
+  return typeof message === 'object' && message !== null
+    ? messageText(message as Record<string, unknown>)
+    : '';
+}

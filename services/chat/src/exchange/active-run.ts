@@ -1,0 +1,175 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Model } from '../domain/catalogue.ts';
+import { promptText, type CompletionRequest } from '../domain/completion-request.ts';
+import type { ProviderFailure } from '../domain/provider-failure.ts';
+import type {
+  AttemptEnd,
+  AttemptStart,
+  AttemptStatus,
+  RunEnd,
+  RunIdentity,
+  RunStatus,
+} from '../domain/run.ts';
+import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
+import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
+import type { Meter } from '../metering/meter.ts';
+
+/** How the provider call under way ended. */
+export interface AttemptOutcome {
+  status: AttemptStatus;
+  httpStatus?: number | null;
+  errorCode?: string | null;
+  responseModel?: string | null;
+  /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
+  usage: Usage | null;
+  /** What was answered so far, for estimating. */
+  answerText?: string;
+}
+
+interface OpenAttempt extends AttemptStart {
+  startedAt: number;
+  /** Whether the provider sent success headers, and so did work that it will bill. */
+  accepted: boolean;
+  firstTokenAt: number | null;
+}
+
+/** A run while it is under way: its provider calls, its clock, and its one end. */
+export class ActiveRun {
+  readonly identity: RunIdentity;
+  readonly #meter: Meter;
+  readonly #request: CompletionRequest;
+  readonly #systemPrompt: string;
+  readonly #previewChars: number;
+  readonly #arrivedAt: number;
+  readonly #attempts: (AttemptStart & AttemptEnd)[] = [];
+  #open: OpenAttempt | null = null;
+  #firstTokenAt: number | null = null;
+  #finished = false;
+
+  constructor(options: {
+    identity: RunIdentity;
+    meter: Meter;
+    request: CompletionRequest;
+    /** What an agent put before the client's messages. */
+    systemPrompt: string;
+    previewChars: number;
+    arrivedAt: number;
+  }) {
+    this.identity = options.identity;
+    this.#meter = options.meter;
+    this.#request = options.request;
+    this.#systemPrompt = options.systemPrompt;
+    this.#previewChars = options.previewChars;
+    this.#arrivedAt = options.arrivedAt;
+  }
+
+  get attempts(): number {
+    return this.#attempts.length + (this.#open === null ? 0 : 1);
+  }
+
+  /** Commits a provider call; only then may it be made. */
+  async startAttempt(model: Model, bodyBytes: number): Promise<void> {
+    const previous = this.#attempts.at(-1) ?? null;
+    const attempt: AttemptStart = {
+      id: newId(),
+      number: this.#attempts.length + 1,
+      provider: model.provider.name,
+      model: model.id,
+      upstreamModel: model.upstreamModel,
+      inputTokensGuess: guessTokens(bodyBytes),
+    };
+    this.#open = { ...attempt, startedAt: monotonicMs(), accepted: false, firstTokenAt: null };
+    try {
+      await this.#meter.startAttempt({ run: this.identity, attempt, previous });
+    } catch (error) {
+      await this.endAttempt({ status: 'not_sent', usage: noUsage });
+      throw error;
+    }
+    this.#open.startedAt = monotonicMs();
+  }
+
+  /** The provider's success headers are here. */
+  noteAccepted(): void {
+    if (this.#open !== null) this.#open.accepted = true;
+  }
+
+  /** The first piece of the answer is here. */
+  noteFirstToken(): void {
+    const now = monotonicMs();
+    this.#firstTokenAt ??= now;
+    if (this.#open !== null) this.#open.firstTokenAt ??= now;
+  }
+
+  async endAttempt(outcome: AttemptOutcome): Promise<void> {
+    const open = this.#open;
+    if (open === null) return;
+    this.#open = null;
+    const endedAt = monotonicMs();
+    this.#attempts.push({
+      ...open,
+      status: outcome.status,
+      offsetMs: Math.round(open.startedAt - this.#arrivedAt),
+      durationMs: Math.round(endedAt - open.startedAt),
+      timeToFirstTokenMs: open.firstTokenAt === null ? null : Math.round(open.firstTokenAt - open.startedAt),
+      httpStatus: outcome.httpStatus ?? null,
+      errorCode: outcome.errorCode ?? null,
+      responseModel: outcome.responseModel ?? null,
+      usage: outcome.usage ?? (await this.#estimate(outcome.answerText ?? '')),
+    });
+  }
+
+  /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
+  async failAttempt(
+    failure: ProviderFailure,
+    answer: { usage: Usage | null; text: string } | null,
+  ): Promise<void> {
+    const free =
+      failure.kind === 'status' || (failure.kind === 'connection' && this.#open?.accepted !== true);
+    await this.endAttempt({
+      status: failure.kind === 'aborted' ? 'cancelled' : 'error',
+      httpStatus: failure.details.status ?? null,
+      errorCode: failure.toAppError().code,
+      usage: answer?.usage ?? (free ? noUsage : null),
+      answerText: answer?.text ?? '',
+    });
+  }
+
+  /** Commits the run's end; the client's last byte waits for it. Only the first call counts. */
+  async finish(
+    status: RunStatus,
+    details: { error?: AppError | undefined; answerText?: string | undefined },
+  ): Promise<RunEnd | null> {
+    if (this.#finished) return null;
+    this.#finished = true;
+    const last = this.#attempts.at(-1);
+    const preview = this.#previewChars > 0 ? (details.answerText ?? '').slice(0, this.#previewChars) : '';
+    const end: RunEnd = {
+      status,
+      durationMs: Math.round(monotonicMs() - this.#arrivedAt),
+      timeToFirstTokenMs:
+        this.#firstTokenAt === null ? null : Math.round(this.#firstTokenAt - this.#arrivedAt),
+      provider: last?.provider ?? null,
+      model: last?.model ?? null,
+      responseModel: last?.responseModel ?? null,
+      usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
+      errorType: details.error?.code ?? null,
+      errorMessage: details.error?.message ?? null,
+      outputPreview: preview === '' ? null : preview,
+    };
+    await this.#meter.endRun({ run: this.identity, end, attempts: this.#attempts });
+    return end;
+  }
+
+  /** Usage of the answer so far by our own count, marked as such. */
+  async #estimate(answerText: string): Promise<Usage> {
+    return {
+      inputTokens: await estimateTokens(`${this.#systemPrompt}${promptText(this.#request)}`),
+      cachedInputTokens: 0,
+      outputTokens: await estimateTokens(answerText),
+      reasoningTokens: 0,
+      estimated: true,
+    };
+  }
+}

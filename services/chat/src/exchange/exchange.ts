@@ -1,0 +1,290 @@
+import type { ServerResponse } from 'node:http';
+import { sleep } from '@gatehouse/kit/clock';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { Model } from '../domain/catalogue.ts';
+import type { CompletionRequest } from '../domain/completion-request.ts';
+import { ProviderFailure } from '../domain/provider-failure.ts';
+import { rewriteRequest } from '../domain/request-rewrite.ts';
+import { retryDelay } from '../domain/retry-delay.ts';
+import type { RunEnd } from '../domain/run.ts';
+import { StreamReader } from '../domain/stream-reader.ts';
+import type { Target } from '../domain/target.ts';
+import { readUnaryAnswer } from '../domain/unary-answer.ts';
+import { noUsage } from '../domain/usage.ts';
+import type { ProviderCall } from '../providers/adapter.ts';
+import type { ProviderEntry, ProviderRegistry } from '../providers/registry.ts';
+import type { ActiveRun } from './active-run.ts';
+import { ClientStream, keepAliveMs } from './client-stream.ts';
+import { relayStream } from './relay-stream.ts';
+
+export interface ExchangeOptions {
+  request: CompletionRequest;
+  target: Target;
+  run: ActiveRun;
+  response: ServerResponse;
+  requestId: string;
+  trace: TraceContext;
+  providers: ProviderRegistry;
+  log: Logger;
+  /** Shorter in tests. */
+  silenceMs?: number;
+}
+
+/** What became of one provider call. */
+type Outcome = { kind: 'delivered' } | { kind: 'failed'; failure: ProviderFailure };
+
+/**
+ * One client request on its way through the providers: tries the models of the chain, retries what may succeed when
+ * made again, and delivers the first answer. Nothing is tried again once the client has got a byte.
+ */
+export class Exchange {
+  readonly #options: ExchangeOptions;
+  readonly #gone = new AbortController();
+  #stream: ClientStream | null = null;
+  /** What a failed stream had said so far. */
+  #answerText: string | undefined;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    options.response.on('close', () => {
+      if (!options.response.writableFinished) this.#gone.abort(new Error('the client left'));
+    });
+  }
+
+  /** Answers the client, and ends the run if one began. Throws only before anything was sent to the client. */
+  async execute(): Promise<void> {
+    try {
+      const failure = await this.#tryChain();
+      if (failure !== null)
+        await this.#giveUp(failure.kind === 'aborted' ? 'cancelled' : 'error', failure.toAppError());
+    } catch (error) {
+      await this.#giveUp('error', toAppError(error), error);
+    } finally {
+      this.#stream?.abandon();
+    }
+  }
+
+  /** Null when an answer was delivered, else the failure of the last call. */
+  async #tryChain(): Promise<ProviderFailure | null> {
+    let failure: ProviderFailure | null = null;
+    for (const model of this.#options.target.chain) {
+      const entry = this.#options.providers.get(model.provider);
+      for (let retry = 0; ; retry += 1) {
+        if (!entry.breaker.allow()) {
+          failure ??= new ProviderFailure('open', model.provider.name, {
+            retryAfterMs: entry.breaker.waitMs,
+          });
+          break;
+        }
+        const outcome = await this.#attempt(model, entry);
+        if (outcome.kind === 'delivered') return null;
+        failure = outcome.failure;
+        if (this.#stream?.begun === true || !failure.fallbackHelps) return failure;
+        if (!failure.retryable || retry >= model.provider.max_retries) break;
+        const delay = retryDelay(retry, failure.details.retryAfterMs);
+        if (delay === null) break;
+        if (!(await this.#pause(delay))) return new ProviderFailure('aborted', model.provider.name);
+      }
+    }
+    return failure;
+  }
+
+  async #attempt(model: Model, entry: ProviderEntry): Promise<Outcome> {
+    const { request, target, run, trace } = this.#options;
+    const asksUsage = request.stream && model.provider.stream_usage;
+    const body = rewriteRequest(request.body, {
+      model: model.upstreamModel,
+      includeUsage: asksUsage && !request.wantsUsage,
+      systemPrompt: target.systemPrompt,
+      defaults: target.defaults,
+    });
+    try {
+      await run.startAttempt(model, body.length);
+    } catch (error) {
+      entry.breaker.unknown();
+      throw error;
+    }
+    if (this.#gone.signal.aborted) {
+      entry.breaker.unknown();
+      await run.endAttempt({ status: 'not_sent', usage: noUsage });
+      return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
+    }
+    const call: ProviderCall = {
+      operation: request.operation,
+      body,
+      trace,
+      signal: this.#gone.signal,
+      onHeaders: () => this.#providerAccepted(model),
+    };
+    return request.stream ? this.#attemptStream(model, entry, call) : this.#attemptUnary(model, entry, call);
+  }
+
+  async #attemptUnary(model: Model, entry: ProviderEntry, call: ProviderCall): Promise<Outcome> {
+    const { run, response } = this.#options;
+    try {
+      const bytes = await entry.adapter.complete(call);
+      const answer = readUnaryAnswer(model.provider.name, bytes);
+      entry.breaker.succeeded();
+      run.noteFirstToken();
+      await run.endAttempt({
+        status: 'ok',
+        httpStatus: 200,
+        responseModel: answer.responseModel,
+        usage: answer.usage,
+        answerText: answer.text,
+      });
+      this.#logEnd(await run.finish('ok', { answerText: answer.text }));
+      response.writeHead(200, {
+        ...this.#answerHeaders(model),
+        'content-type': 'application/json',
+        'content-length': bytes.length,
+      });
+      response.end(bytes);
+      return { kind: 'delivered' };
+    } catch (error) {
+      return this.#failed(entry, error, null);
+    }
+  }
+
+  async #attemptStream(model: Model, entry: ProviderEntry, call: ProviderCall): Promise<Outcome> {
+    const { run, request } = this.#options;
+    const reader = new StreamReader(request.choices);
+    try {
+      const source = await entry.adapter.stream(call);
+      const client = this.#clientStream(model);
+      run.noteFirstToken();
+      const { usageFrame } = await relayStream({
+        provider: model.provider.name,
+        source,
+        reader,
+        client,
+        wantsUsage: request.wantsUsage,
+      });
+      entry.breaker.succeeded();
+      await run.endAttempt({
+        status: 'ok',
+        httpStatus: 200,
+        responseModel: reader.responseModel,
+        usage: reader.usage,
+        answerText: reader.text,
+      });
+      const end = await run.finish('ok', { answerText: reader.text });
+      this.#logEnd(end);
+      const owed = request.wantsUsage && end !== null ? [usageFrame ?? reader.usageChunk(end.usage)] : [];
+      client.finish(owed);
+      return { kind: 'delivered' };
+    } catch (error) {
+      return this.#failed(entry, error, reader);
+    }
+  }
+
+  async #failed(entry: ProviderEntry, error: unknown, reader: StreamReader | null): Promise<Outcome> {
+    if (!(error instanceof ProviderFailure)) throw error;
+    if (error.countsForBreaker) entry.breaker.failed();
+    else if (error.kind === 'status' || error.kind === 'invalid') entry.breaker.succeeded();
+    else entry.breaker.unknown();
+    await this.#options.run.failAttempt(
+      error,
+      reader?.begun === true ? { usage: reader.usage, text: reader.text } : null,
+    );
+    if (reader?.begun === true) this.#answerText = reader.text;
+    return { kind: 'failed', failure: error };
+  }
+
+  /** Ends the run and tells the client, in whichever way it can still be told. */
+  async #giveUp(status: 'cancelled' | 'error', error: AppError, cause: unknown = error): Promise<void> {
+    const { run, requestId, log } = this.#options;
+    if (error.code === 'internal')
+      log.error({ err: cause, request_id: requestId, run_id: run.identity.id }, 'exchange failed');
+    // A request that called no provider is no run: there is nothing to end.
+    if (run.attempts > 0) this.#logEnd(await this.#endFailed(status, error));
+    if (this.#stream?.begun === true) {
+      this.#stream.fail(error, requestId);
+    } else if (!this.#gone.signal.aborted) {
+      throw run.attempts > 0 ? withHeaders(error, this.#runHeaders()) : error;
+    }
+  }
+
+  async #endFailed(status: 'cancelled' | 'error', error: AppError): Promise<RunEnd | null> {
+    const { run } = this.#options;
+    await run.endAttempt({ status: 'error', errorCode: error.code, usage: null });
+    return run.finish(status, {
+      error: status === 'error' ? error : undefined,
+      answerText: this.#answerText,
+    });
+  }
+
+  #providerAccepted(model: Model): void {
+    this.#options.run.noteAccepted();
+    if (this.#options.request.stream) this.#clientStream(model);
+  }
+
+  #clientStream(model: Model): ClientStream {
+    const headers = this.#answerHeaders(model);
+    this.#stream ??= new ClientStream(
+      this.#options.response,
+      headers,
+      this.#options.silenceMs ?? keepAliveMs,
+    );
+    this.#stream.setHeaders(headers);
+    return this.#stream;
+  }
+
+  #answerHeaders(model: Model): Record<string, string> {
+    return {
+      ...this.#runHeaders(),
+      'x-gateway-provider': model.provider.name,
+      'x-gateway-model': headerText(model.id),
+    };
+  }
+
+  #runHeaders(): Record<string, string> {
+    return { 'x-run-id': this.#options.run.identity.id, 'x-trace-id': this.#options.trace.traceId };
+  }
+
+  /** False when the client left meanwhile. */
+  async #pause(ms: number): Promise<boolean> {
+    return sleep(ms, this.#gone.signal).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #logEnd(end: RunEnd | null): void {
+    if (end === null) return;
+    const { run, requestId, log } = this.#options;
+    log.info(
+      {
+        request_id: requestId,
+        trace_id: run.identity.traceId,
+        run_id: run.identity.id,
+        tenant_id: run.identity.tenantId,
+        status: end.status,
+        provider: end.provider,
+        model: end.model,
+        attempts: run.attempts,
+        duration_ms: end.durationMs,
+        input_tokens: end.usage.inputTokens,
+        output_tokens: end.usage.outputTokens,
+        error: end.errorType,
+      },
+      'run ended',
+    );
+  }
+}
+
+/** Model ids come from the operator's file and may hold what a header can't. */
+function headerText(text: string): string {
+  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
+}
+
+function withHeaders(error: AppError, headers: Record<string, string>): AppError {
+  return new AppError(error.code, error.message, {
+    param: error.param ?? undefined,
+    publicCode: error.publicCode,
+    headers: { ...error.headers, ...headers },
+    cause: error.cause,
+  });
+}

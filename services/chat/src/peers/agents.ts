@@ -1,0 +1,81 @@
+import { isOutage } from '@gatehouse/grpc/errors';
+import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type { RequestContext } from '@gatehouse/http/request-context';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { OutageCache } from '@gatehouse/kit/outage-cache';
+import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import type { ResolvedAgent } from '../domain/target.ts';
+
+export interface AgentCaller extends RequestContext {
+  principal: TenantPrincipal;
+  assertion: string;
+}
+
+const deadlineMs = 2_000;
+
+/**
+ * Agents as the caller may see them. Each request asks, so that a change holds from the next request on; concurrent
+ * requests for one agent share the question, and while the agent service is away the last answer is good for five
+ * minutes.
+ */
+export class AgentClient {
+  readonly #peer: Peer<AgentServiceClient>;
+  readonly #cache: OutageCache<ResolvedAgent>;
+
+  constructor(peer: Peer<AgentServiceClient>) {
+    this.#peer = peer;
+    this.#cache = new OutageCache({
+      max: 10_000,
+      freshMs: 0,
+      outageMs: 5 * 60_000,
+      isOutage,
+    });
+  }
+
+  /** The agent with this id or key, or null when the caller can't see one. */
+  async resolve(caller: AgentCaller, ref: string): Promise<ResolvedAgent | null> {
+    try {
+      return await this.#cache.get(visibilityKey(caller.principal, ref), () => this.#load(caller, ref));
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  /** Active agents that the caller may use. */
+  async list(caller: AgentCaller): Promise<ResolvedAgent[]> {
+    const { agents } = await this.#peer.call('listVisibleAgents', {}, context(caller));
+    return agents.map(toResolved);
+  }
+
+  async #load(caller: AgentCaller, ref: string): Promise<ResolvedAgent> {
+    const { agent } = await this.#peer.call('resolveAgent', { idOrKey: ref }, context(caller));
+    if (agent === undefined) throw new Error('the agent service answered without an agent');
+    return toResolved(agent);
+  }
+}
+
+function context(caller: AgentCaller): CallContext {
+  const { requestId, trace, assertion } = caller;
+  return { deadlineMs, requestId, trace, assertion };
+}
+
+/** Callers with the same key see the same agents. */
+function visibilityKey(principal: TenantPrincipal, ref: string): string {
+  const who = principal.actingUser === null ? `role ${principal.role}` : `user ${principal.actingUser}`;
+  return `${principal.tenantId} ${who} ${ref}`;
+}
+
+function toResolved(agent: Agent): ResolvedAgent {
+  return {
+    id: agent.id,
+    key: agent.key,
+    model: agent.model,
+    modelFallbacks: agent.modelFallbacks,
+    systemPrompt: agent.systemPrompt,
+    parameters: JSON.parse(agent.parametersJson) as Record<string, unknown>,
+    status: agent.status,
+    created: Number(agent.created),
+  };
+}

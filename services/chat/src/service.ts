@@ -1,0 +1,120 @@
+import path from 'node:path';
+import { Peer } from '@gatehouse/grpc/client';
+import { GrpcServer } from '@gatehouse/grpc/server';
+import { createApp } from '@gatehouse/http/app';
+import { HttpServer } from '@gatehouse/http/server';
+import { Signer } from '@gatehouse/identity/signer';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { composeService } from '@gatehouse/kit/compose';
+import type { Service } from '@gatehouse/kit/lifecycle';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { answers, createPool } from '@gatehouse/pg/pool';
+import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { ChatConfig } from './config.ts';
+import { completionHandlers } from './http/completions.ts';
+import { modelHandlers } from './http/models.ts';
+import { Instance } from './metering/instance.ts';
+import { Meter } from './metering/meter.ts';
+import { Reaper } from './metering/reaper.ts';
+import { AgentClient } from './peers/agents.ts';
+import { TenantSettingsClient } from './peers/tenant-settings.ts';
+import { ProviderRegistry } from './providers/registry.ts';
+import { checkModels } from './rpc/check-models.ts';
+
+const migrations = path.join(import.meta.dirname, '../migrations');
+
+export interface ChatService extends Service {
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly adminPort: number;
+}
+
+/** What tests may set otherwise. */
+export interface ChatOverrides {
+  /** Silence of a provider after which the client gets a comment. */
+  silenceMs?: number;
+}
+
+export async function createChatService(
+  config: ChatConfig,
+  overrides: ChatOverrides = {},
+): Promise<ChatService> {
+  const log = createLogger('chat', config.LOG_LEVEL);
+  const registry = createRegistry('chat');
+  const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
+  const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
+  const pool = createPool({ url: config.DATABASE_URL, role: 'chat_system', max: config.DATABASE_POOL, log });
+  const instance = new Instance(pool, log);
+  const meter = new Meter(pool, instance, log);
+  const reaper = new Reaper(pool, instance, meter, log);
+  const tenantPeer = new Peer({
+    peer: 'tenant',
+    addresses: config.TENANT_GRPC,
+    stub: TenantServiceClient,
+    signer,
+  });
+  const agentPeer = new Peer({
+    peer: 'agent',
+    addresses: config.AGENT_GRPC,
+    stub: AgentServiceClient,
+    signer,
+  });
+  const settings = new TenantSettingsClient(tenantPeer);
+  const agents = new AgentClient(agentPeer);
+  const { catalogue } = config;
+  const providers = new ProviderRegistry(catalogue, config.providerKeys);
+  const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
+  const grpc = new GrpcServer({
+    service: 'chat',
+    host: config.HOST,
+    port: config.GRPC_PORT,
+    verifier,
+    log,
+    drainTimeoutMs,
+  });
+  grpc.add(ChatServiceService, { checkModels: checkModels(catalogue, settings) });
+  const app = createApp({
+    service: 'chat',
+    handlers: modelHandlers({ catalogue, agents, settings }),
+    rawHandlers: completionHandlers({ catalogue, providers, meter, agents, settings, log, ...overrides }),
+    verifier,
+    log,
+    duration: httpDuration(registry),
+  });
+  const http = new HttpServer(app, { host: config.HOST, port: config.HTTP_PORT, drainTimeoutMs });
+  const composed = composeService({
+    log,
+    registry,
+    config,
+    ready: () => answers(pool),
+    parts: [
+      { stop: () => pool.end() },
+      schemaCheck({ pool, service: 'chat', directory: migrations, log }),
+      instance,
+      meter,
+      reaper,
+      { stop: () => providers.close() },
+      { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
+      grpc,
+      http,
+    ],
+  });
+  return {
+    log,
+    start: () => composed.start(),
+    stop: () => composed.stop(),
+    get httpPort() {
+      return http.port;
+    },
+    get grpcPort() {
+      return grpc.port;
+    },
+    get adminPort() {
+      return composed.adminPort;
+    },
+  };
+}
