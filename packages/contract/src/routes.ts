@@ -28,6 +28,8 @@ export interface Route {
   actingUser: boolean;
   /** Closed to the browser relay. */
   operatorSurface: boolean;
+  /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */
+  passThrough: boolean;
   /** Largest request body in bytes; 0 where none is read. */
   bodyLimit: number;
   /** Request body shape; absent where none is read or where a third party decides it. */
@@ -42,11 +44,11 @@ const MiB = 1024 * 1024;
 
 const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
 
-type Optional = 'actingUser' | 'operatorSurface' | 'bodyLimit';
+type Optional = 'actingUser' | 'operatorSurface' | 'passThrough' | 'bodyLimit';
 
 function route(fields: Omit<Route, Optional> & Partial<Pick<Route, Optional>>): Route {
   const bodyLimit = fields.body === undefined ? 0 : MiB;
-  return { actingUser: false, operatorSurface: false, bodyLimit, ...fields };
+  return { actingUser: false, operatorSurface: false, passThrough: false, bodyLimit, ...fields };
 }
 
 const owner: Access = { kind: 'owner' };
@@ -76,6 +78,7 @@ export const routes: readonly Route[] = [
     service: 'chat',
     access: scope('chat'),
     actingUser: true,
+    passThrough: true,
     bodyLimit: 20 * MiB,
     response: ok(chat.openAiObject),
     summary: 'OpenAI-compatible chat completion',
@@ -87,6 +90,7 @@ export const routes: readonly Route[] = [
     service: 'chat',
     access: scope('chat'),
     actingUser: true,
+    passThrough: true,
     bodyLimit: 20 * MiB,
     response: ok(chat.openAiObject),
     summary: 'OpenAI-compatible embeddings',

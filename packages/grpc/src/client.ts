@@ -2,6 +2,7 @@ import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import { toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
 import {
+  connectivityState,
   credentials,
   Metadata,
   type CallOptions,
@@ -86,6 +87,12 @@ export class Peer<Stub extends Client> {
         else reject(fromServiceError(error, this.#peer));
       });
     });
+  }
+
+  /** Whether the peer was reachable when last tried. Asking makes an idle channel connect. */
+  get reachable(): boolean {
+    const state = this.#stub.getChannel().getConnectivityState(true);
+    return state === connectivityState.READY || state === connectivityState.IDLE;
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isKeyId, keyPrefix, newKeyText, parseKeyText } from './key-text.ts';
 
-const base62 = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'];
+const base62 = Array.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
 const base64url = [...base62, '-', '_'];
 
 const textOf = (alphabet: string[], length: number) =>

@@ -16,6 +16,8 @@ export interface ComposeOptions {
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
+  /** Called first when stopping, while requests are still taken. */
+  onDrain?: () => void;
   /** Whether the started service can do its work now (database reachable, …). */
   ready?: () => Promise<boolean> | boolean;
 }
@@ -55,6 +57,7 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     },
     async stop() {
       serving = false;
+      options.onDrain?.();
       await sleep(config.DRAIN_DELAY_MS);
       await stopParts();
     },

@@ -48,7 +48,8 @@ export class OutageCache<Value> {
 
   /** The fresh value, or what `load` brings from the source; `load` throws when the source can't be reached. */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
-    return this.peek(key) ?? this.getNow(key, load);
+    const fresh = this.peek(key);
+    return fresh === undefined ? this.getNow(key, load) : fresh;
   }
 
   /** As `get`, but asks the source even when a fresh value is there. */
@@ -61,8 +62,12 @@ export class OutageCache<Value> {
   }
 
   /** Whether anything could be answered while the source is away. */
-  get hasEntries(): boolean {
-    return this.#entries.size > 0;
+  get coversOutage(): boolean {
+    const oldest = monotonicMs() - this.#options.outageMs;
+    for (const entry of this.#entries.values()) {
+      if (entry.loadedAt > oldest && (this.#options.survivesOutage?.(entry.value) ?? true)) return true;
+    }
+    return false;
   }
 
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {

@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * What of a client's headers a service gets to see. A list of what passes, so that nothing slips in that the edge
+ * alone may say (`x-gatehouse-*`), that is the edge's business (`authorization`, cookies, the acting user), or that
+ * belongs to one connection only (RFC 9110 §7.6.1).
+ */
+const passedOn = [
+  'accept',
+  'content-length',
+  'content-type',
+  'idempotency-key',
+  'tracestate',
+  'user-agent',
+  'x-session-id',
+] as const;
+
+export function requestHeaders(
+  incoming: IncomingHttpHeaders,
+  own: Record<string, string>,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of passedOn) {
+    const value = incoming[name];
+    if (typeof value === 'string') headers[name] = value;
+  }
+  return Object.assign(headers, own);
+}
+
+const connectionOnly = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** A service's response headers without those of the connection it came on. */
+export function responseHeaders(upstream: IncomingHttpHeaders): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const name of Object.keys(upstream)) {
+    const value = upstream[name];
+    if (value !== undefined && !connectionOnly.has(name) && !name.startsWith('x-gatehouse-'))
+      headers[name] = value;
+  }
+  return headers;
+}

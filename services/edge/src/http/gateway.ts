@@ -1,0 +1,158 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RouteMatcher } from '@gatehouse/contract/match';
+import type { Route, ServiceName } from '@gatehouse/contract/routes';
+import { noRoute } from '@gatehouse/http/app';
+import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
+import { checkAccess } from '@gatehouse/http/principal-check';
+import { sendError, sendJson } from '@gatehouse/http/reply';
+import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';
+import type { Principal } from '@gatehouse/identity/principal';
+import type { Signer } from '@gatehouse/identity/signer';
+import { assertionHeader } from '@gatehouse/identity/verifier';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Histogram } from '@gatehouse/kit/metrics';
+import { toTraceparent } from '@gatehouse/kit/trace-context';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
+import { requestHeaders } from '../domain/headers.ts';
+import type { GeneralProxy } from '../upstream/general-proxy.ts';
+import type { PassThrough } from '../upstream/pass-through.ts';
+import { healthAnswer } from './health.ts';
+
+export interface GatewayOptions {
+  authenticator: Authenticator;
+  signer: Signer;
+  general: GeneralProxy;
+  passThrough: ReadonlyMap<ServiceName, PassThrough>;
+  log: Logger;
+  duration: Histogram<'route' | 'status'>;
+}
+
+/** How long the rest of a refused body may take to arrive before its connection is closed. */
+const discardMs = 5_000;
+
+/**
+ * The public door. Checks in the contract's order (404/405, 401, 403, 413/415, 400) what can be checked without the
+ * body, and sends what passes on its way with the identity it found.
+ */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #matcher = new RouteMatcher();
+  #draining = false;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+  }
+
+  /** From now on `/health` says unavailable; requests are served as before. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const context = requestContext(request);
+    const arrivedAt = monotonicMs();
+    response.setHeader(requestIdHeader, context.requestId);
+    const entry: AccessEntry = { route: 'none', principal: null };
+    response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
+    try {
+      await this.#serve(request, response, context, entry);
+    } catch (error) {
+      const known = toAppError(error);
+      if (known.code === 'internal')
+        this.#options.log.error({ err: error, request_id: context.requestId }, 'request failed');
+      if (!request.complete) discardBody(request, response);
+      sendError(response, known, context.requestId);
+    }
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: RequestContext,
+    entry: AccessEntry,
+  ): Promise<void> {
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const match = this.#matcher.match(request.method ?? '', path);
+    if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
+    const { route } = match;
+    entry.route = route.id;
+    if (route.service === 'edge') {
+      const { status, body } = healthAnswer(!this.#draining && this.#options.authenticator.ready);
+      sendJson(response, status, body);
+      return;
+    }
+    entry.principal = await this.#options.authenticator.authenticate(request.headers.authorization, context);
+    const principal = authorise(request, route, entry.principal);
+    entry.principal = principal;
+    checkBody(request, route);
+    if (route.actingUser) checkActingUserHeader(request.headersDistinct[actingUserHeader]);
+    const headers = requestHeaders(request.headers, {
+      [assertionHeader]: await this.#options.signer.assertion(principal),
+      [requestIdHeader]: context.requestId,
+      traceparent: toTraceparent(context.trace),
+    });
+    const passage = { request, response, route, headers, requestId: context.requestId };
+    const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
+    await (short ?? this.#options.general).forward(passage);
+  }
+
+  #logAccess(
+    request: IncomingMessage,
+    response: ServerResponse,
+    entry: AccessEntry & RequestContext & { arrivedAt: number },
+  ): void {
+    const durationMs = monotonicMs() - entry.arrivedAt;
+    // A response that its client did not wait for has no status of its own; 499 is what proxies call it.
+    const status = response.writableFinished ? response.statusCode : 499;
+    this.#options.duration.observe({ route: entry.route, status }, durationMs / 1_000);
+    this.#options.log.info(
+      {
+        request_id: entry.requestId,
+        trace_id: entry.trace.traceId,
+        method: request.method,
+        route: entry.route,
+        status,
+        duration_ms: Math.round(durationMs),
+        tenant_id: entry.principal?.tenantId ?? undefined,
+        key_id: entry.principal?.keyId ?? undefined,
+      },
+      'request',
+    );
+  }
+}
+
+interface AccessEntry {
+  route: string;
+  principal: Principal | null;
+}
+
+/** The 403s: role and scope of the key, and whether it may act for the user it names. */
+function authorise(request: IncomingMessage, route: Route, principal: Principal): Principal {
+  checkAccess(principal, route.access);
+  if (!route.actingUser) return principal;
+  const user = actingUser(request.headersDistinct[actingUserHeader], principal.boundUser);
+  return user === principal.actingUser ? principal : { ...principal, actingUser: user };
+}
+
+/** The 413s and 415s that headers tell. A body of unknown length is counted on its way. */
+function checkBody(request: IncomingMessage, route: Route): void {
+  if (!hasBody(request) || route.bodyLimit === 0) return;
+  if (Number(request.headers['content-length'] ?? 0) > route.bodyLimit) throw tooLarge(route.bodyLimit);
+  if (!isJson(request.headers['content-type'])) {
+    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
+  }
+}
+
+/**
+ * Reads on while the client is still sending, and throws it away: a client that is cut off in the middle of its body
+ * never reads the answer that says why.
+ */
+function discardBody(request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('connection', 'close');
+  request.resume();
+  const timer = setTimeout(() => request.destroy(), discardMs);
+  request.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,95 @@
+import type { ServiceName } from '@gatehouse/contract/routes';
+import { Peer } from '@gatehouse/grpc/client';
+import { HttpServer } from '@gatehouse/http/server';
+import { Signer } from '@gatehouse/identity/signer';
+import { composeService } from '@gatehouse/kit/compose';
+import type { Service } from '@gatehouse/kit/lifecycle';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
+import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { Authenticator } from './auth/authenticator.ts';
+import type { EdgeConfig } from './config.ts';
+import { createEdgeApp } from './http/edge-app.ts';
+import { Gateway } from './http/gateway.ts';
+import { AddressList } from './upstream/address-list.ts';
+import { GeneralProxy } from './upstream/general-proxy.ts';
+import { PassThrough } from './upstream/pass-through.ts';
+
+export interface EdgeService extends Service {
+  readonly httpPort: number;
+  readonly adminPort: number;
+}
+
+export interface EdgeOverrides {
+  log?: Logger;
+}
+
+/** The edge: the only public HTTP. It keeps nothing and knows no database. */
+export async function createEdgeService(
+  config: EdgeConfig,
+  overrides: EdgeOverrides = {},
+): Promise<EdgeService> {
+  const log = overrides.log ?? createLogger('edge', config.LOG_LEVEL);
+  const registry = createRegistry('edge');
+  const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
+  const tenantPeer = new Peer({
+    peer: 'tenant',
+    addresses: config.TENANT_GRPC,
+    stub: TenantServiceClient,
+    signer,
+  });
+  const authenticator = new Authenticator(tenantPeer);
+  const tenant = new AddressList(config.TENANT_HTTP, log);
+  const agent = new AddressList(config.AGENT_HTTP, log);
+  const chat = new AddressList(config.CHAT_HTTP, log);
+  const general = new GeneralProxy(
+    new Map<ServiceName, AddressList>([
+      ['tenant', tenant],
+      ['agent', agent],
+      ['chat', chat],
+    ]),
+    log,
+  );
+  const toChat = new PassThrough(chat, log);
+  const gateway = new Gateway({
+    authenticator,
+    signer,
+    general,
+    passThrough: new Map<ServiceName, PassThrough>([['chat', toChat]]),
+    log,
+    duration: httpDuration(registry),
+  });
+  const http = new HttpServer(createEdgeApp(gateway), {
+    host: config.HOST,
+    port: config.HTTP_PORT,
+    drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+  });
+  const composed = composeService({
+    log,
+    registry,
+    config,
+    ready: () => authenticator.ready,
+    onDrain: () => gateway.drain(),
+    parts: [
+      { stop: () => tenantPeer.close() },
+      tenant,
+      agent,
+      chat,
+      { stop: () => general.close() },
+      { stop: () => toChat.close() },
+      http,
+      { start: () => log.info({ http_port: http.port }, 'listening') },
+    ],
+  });
+  return {
+    log,
+    start: () => composed.start(),
+    stop: () => composed.stop(),
+    get httpPort() {
+      return http.port;
+    },
+    get adminPort() {
+      return composed.adminPort;
+    },
+  };
+}

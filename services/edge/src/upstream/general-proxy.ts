@@ -1,0 +1,100 @@
+import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Route, ServiceName } from '@gatehouse/contract/routes';
+import { hasBody, readBody } from '@gatehouse/http/body';
+import { sendError } from '@gatehouse/http/reply';
+import type { Logger } from '@gatehouse/kit/log';
+import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+import type { AddressList } from './address-list.ts';
+import type { Passage } from './pass-through.ts';
+import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream.ts';
+
+/** No route but completions takes longer than this. */
+const timeoutMs = 60_000;
+
+interface Journey {
+  route: Route;
+  address: string;
+  body: Buffer | null;
+  requestId: string;
+  retried: boolean;
+}
+
+/** The way to a service for all routes but completions: http-proxy-middleware over a pool of kept connections. */
+export class GeneralProxy {
+  readonly #addresses: ReadonlyMap<ServiceName, AddressList>;
+  readonly #log: Logger;
+  readonly #agent = new Agent({ keepAlive: true, timeout: timeoutMs });
+  readonly #journeys = new WeakMap<IncomingMessage, Journey>();
+  readonly #middleware: RequestHandler;
+
+  constructor(addresses: ReadonlyMap<ServiceName, AddressList>, log: Logger) {
+    this.#addresses = addresses;
+    this.#log = log;
+    this.#middleware = createProxyMiddleware({
+      agent: this.#agent,
+      proxyTimeout: timeoutMs,
+      router: (request, _response, options) => {
+        const journey = this.#journeyOf(request);
+        // Set per request, as the router is: a body that was gathered can be sent twice.
+        if (journey.body !== null) options.buffer = Readable.from([journey.body]);
+        return `http://${journey.address}`;
+      },
+      on: {
+        proxyRes: (answer, request, response) => this.#checkAnswer(answer, request, response),
+        error: (error, request, response) => this.#failed(error, request, response as ServerResponse),
+      },
+    });
+  }
+
+  /** Sends the request to a replica of its service, and to another one if the first refuses the connection. */
+  async forward({ request, response, route, headers, requestId }: Passage): Promise<void> {
+    const body = hasBody(request) ? await readBody(request, Math.max(route.bodyLimit, 1024 * 1024)) : null;
+    const address = this.#addresses.get(route.service)?.next() ?? null;
+    if (address === null) throw unreachable(route.service);
+    request.headers = body === null ? headers : { ...headers, 'content-length': String(body.length) };
+    this.#journeys.set(request, { route, address, body, requestId, retried: false });
+    this.#proxy(request, response);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #proxy(request: IncomingMessage, response: ServerResponse): void {
+    void this.#middleware(request, response, (error) => this.#failed(error as Error, request, response));
+  }
+
+  #journeyOf(request: IncomingMessage): Journey {
+    const journey = this.#journeys.get(request);
+    if (journey === undefined) throw new Error('a request that was not sent on its way by forward()');
+    return journey;
+  }
+
+  #checkAnswer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
+    if (answer.statusCode !== 401) return;
+    answer.destroy();
+    const { route, requestId } = this.#journeyOf(request);
+    this.#log.error({ request_id: requestId, service: route.service }, 'a service refused our assertion');
+    sendError(response, rejectedAssertion(route.service), requestId);
+  }
+
+  #failed(error: Error, request: IncomingMessage, response: ServerResponse): void {
+    if (response.destroyed || response.writableEnded) return;
+    const journey = this.#journeyOf(request);
+    const { route, requestId } = journey;
+    const addresses = this.#addresses.get(route.service);
+    if (wasRefused(error) && !journey.retried) {
+      addresses?.refused(journey.address);
+      const other = addresses?.next(journey.address) ?? null;
+      if (other !== null) {
+        Object.assign(journey, { address: other, retried: true });
+        this.#proxy(request, response);
+        return;
+      }
+    }
+    const known = upstreamError(route.service, error);
+    this.#log.error({ err: error, request_id: requestId }, 'proxying failed');
+    sendError(response, known, requestId);
+  }
+}
