@@ -51,7 +51,7 @@ export class Authenticator {
     return checked.principal;
   }
 
-  async #check(key: ParsedKey, context: RequestContext): Promise<Checked> {
+  async #check(key: Omit<KeyText, 'text'>, context: RequestContext): Promise<Checked> {
     const request = { keyId: key.keyId, secretSha256: key.secretSha256 };
     const { requestId, trace } = context;
     const { result } = await this.#peer.call('authenticate', request, { deadlineMs, requestId, trace });
