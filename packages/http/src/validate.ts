@@ -37,7 +37,7 @@ function describe(issue: z.core.$ZodIssue, where: Where, value: unknown): Proble
   if (path === '') {
     return { code: 'invalid_type', param: undefined, message: `The request ${where} must be a JSON object.` };
   }
-  if (issue.code === 'invalid_type' && isMissing(value, issue.path)) {
+  if (isMissing(value, issue.path)) {
     return { code: 'missing_required_parameter', param: path, message: `Missing required field: ${path}.` };
   }
   const code = issue.code === 'invalid_type' ? 'invalid_type' : 'invalid_value';

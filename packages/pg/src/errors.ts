@@ -19,10 +19,10 @@ const outageMessages =
 /** Whether an error means that the database can't be reached, as against that it refused the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'database_unavailable';
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof DatabaseError) return outageStates.test(code ?? '');
-  return outageSystemErrors.has(code ?? '') || outageMessages.test(error.message);
+  if (error instanceof DatabaseError) return outageStates.test(error.code ?? '');
+  // Not by `instanceof Error`: Node's own errors are of another realm where code runs in a vm context, as in Jest.
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+  return outageSystemErrors.has(String(code)) || outageMessages.test(String(message));
 }
 
 /** Turns an outage into `database_unavailable` (503, never 401) and passes anything else on. */

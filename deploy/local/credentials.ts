@@ -1,0 +1,47 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { readJson, writePrivateJson } from './private-file.ts';
+
+/** `<state>/credentials.json`: where the gateway is and the keys that open it. */
+export interface Credentials {
+  url: string;
+  owner_key: string;
+  tenant_id: string;
+  tenant_slug: string;
+  admin_key: string;
+  user_key: string;
+  /** The demo agent's slug: `model: "agent:<agent_key>"`. */
+  agent_key: string;
+}
+
+/**
+ * Credentials on their way. Each is kept in a draft as soon as it is there, so that a start which was interrupted goes
+ * on where it was; `credentials.json` itself appears when it is whole.
+ */
+export class CredentialsFile {
+  readonly #file: string;
+  readonly #draft: string;
+
+  constructor(stateFolder: string) {
+    this.#file = path.join(stateFolder, 'credentials.json');
+    this.#draft = path.join(stateFolder, 'credentials.draft.json');
+  }
+
+  async read(): Promise<Partial<Credentials>> {
+    // Both are ours alone, so their shape is what we wrote.
+    const [written, draft] = (await Promise.all([readJson(this.#file), readJson(this.#draft)])) as [
+      Partial<Credentials> | undefined,
+      Partial<Credentials> | undefined,
+    ];
+    return { ...written, ...draft };
+  }
+
+  async keep(known: Partial<Credentials>): Promise<void> {
+    await writePrivateJson(this.#draft, known);
+  }
+
+  async write(credentials: Credentials): Promise<void> {
+    await writePrivateJson(this.#file, credentials);
+    await rm(this.#draft, { force: true });
+  }
+}

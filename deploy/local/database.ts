@@ -1,0 +1,74 @@
+import path from 'node:path';
+import { migrate } from '@gatehouse/pg/migrate';
+import { Client } from 'pg';
+import { services } from './services.ts';
+import { repositoryRoot } from './settings.ts';
+import { StartError } from './start-error.ts';
+
+const database = 'gatehouse';
+
+export interface DatabaseOptions {
+  adminUrl: (database: string) => string;
+  /** Passwords of the login roles, by service. */
+  passwords: Readonly<Record<string, string>>;
+}
+
+/** `DATABASE_URL` of a service: one database, a schema and a login role for each service. */
+export function serviceUrl(options: DatabaseOptions, service: string): string {
+  const url = new URL(options.adminUrl(database));
+  url.username = `${service}_login`;
+  url.password = options.passwords[service] ?? '';
+  return url.href;
+}
+
+/** Makes the database where it is missing and brings every service's schema up to date. */
+export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
+  await createDatabase(options);
+  for (const { name } of services.filter((service) => service.database)) {
+    try {
+      await migrate({
+        service: name,
+        adminUrl: options.adminUrl(database),
+        serviceUrl: serviceUrl(options, name),
+        directory: path.join(repositoryRoot, 'services', name, 'migrations'),
+      });
+    } catch (error) {
+      throw new StartError(`Migrating the database of ${name} failed: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+  await setPasswords(options);
+}
+
+const duplicateDatabase = '42P04';
+
+async function createDatabase(options: DatabaseOptions): Promise<void> {
+  await withClient(options.adminUrl('postgres'), async (client) => {
+    await client.query(`create database ${database}`).catch((error: unknown) => {
+      if ((error as { code?: string }).code !== duplicateDatabase) throw error;
+    });
+  });
+}
+
+/** The login roles outlive the file with their passwords when somebody deletes that. */
+async function setPasswords(options: DatabaseOptions): Promise<void> {
+  await withClient(options.adminUrl(database), async (client) => {
+    for (const { name } of services.filter((service) => service.database)) {
+      const role = client.escapeIdentifier(`${name}_login`);
+      await client.query(
+        `alter role ${role} password ${client.escapeLiteral(options.passwords[name] ?? '')}`,
+      );
+    }
+  });
+}
+
+async function withClient(url: string, work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,72 @@
+import { serviceUrl, type DatabaseOptions } from './database.ts';
+import { loopback } from './ports.ts';
+import type { LocalSecrets } from './secrets.ts';
+import { services } from './services.ts';
+import { addressList, type Replica } from './topology.ts';
+
+type Environment = Record<string, string | undefined>;
+
+export interface EnvironmentOptions {
+  replicas: readonly Replica[];
+  secrets: LocalSecrets;
+  database: DatabaseOptions;
+  modelsFile: string;
+  /** Where clients reach the gateway. */
+  url: string;
+  /** What the supervisor was started with. */
+  caller: Environment;
+  /** Settings of the provider that the caller has not given: the simulator's. */
+  provider: Record<string, string>;
+}
+
+/** How long requests in flight may take after Ctrl-C, unless the caller says otherwise: a person waits for it. */
+const drainTimeoutMs = '10000';
+
+const passedNames = new Set(['PATH', 'HOME', 'TZ', 'LOG_LEVEL', 'DRAIN_DELAY_MS', 'DRAIN_TIMEOUT_MS']);
+const passedPrefixes = ['NODE_', 'OTEL_'];
+
+/** What any child gets of the caller's environment: nothing that could be a secret. */
+export function sharedEnvironment(caller: Environment): Record<string, string> {
+  return pick(
+    caller,
+    (name) => passedNames.has(name) || passedPrefixes.some((prefix) => name.startsWith(prefix)),
+  );
+}
+
+/** The settings of one process (architecture decision 16), and nothing of another's. */
+export function serviceEnvironment(replica: Replica, options: EnvironmentOptions): Record<string, string> {
+  const { service, ports } = replica;
+  const { secrets } = options;
+  return {
+    DRAIN_TIMEOUT_MS: drainTimeoutMs,
+    ...(service.models ? { ...pick(options.caller, () => true), ...options.provider } : {}),
+    ...sharedEnvironment(options.caller),
+    ...peerAddresses(options.replicas),
+    HOST: loopback,
+    HTTP_PORT: String(ports.http),
+    ADMIN_PORT: String(ports.admin),
+    PUBLIC_URL: options.url,
+    ASSERTION_PRIVATE_KEY: secrets.privateKeys[service.name] ?? '',
+    ASSERTION_PUBLIC_KEYS: secrets.publicKeys,
+    ...(ports.grpc === undefined ? {} : { GRPC_PORT: String(ports.grpc) }),
+    ...(service.database ? { DATABASE_URL: serviceUrl(options.database, service.name) } : {}),
+    ...(service.keyRing ? { SECRETS_KEYRING: secrets.keyRing } : {}),
+    ...(service.models ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
+  };
+}
+
+/** `<SVC>_HTTP` and `<SVC>_GRPC` of every service: addresses are no secret, and what is called is the service's affair. */
+function peerAddresses(replicas: readonly Replica[]): Record<string, string> {
+  const addresses: Record<string, string> = {};
+  for (const { name, grpc } of services) {
+    const variable = name.toUpperCase();
+    addresses[`${variable}_HTTP`] = addressList(replicas, name, 'http', loopback);
+    if (grpc) addresses[`${variable}_GRPC`] = addressList(replicas, name, 'grpc', loopback);
+  }
+  return addresses;
+}
+
+function pick(environment: Environment, wanted: (name: string) => boolean): Record<string, string> {
+  const entries = Object.entries(environment).filter(([name, value]) => value !== undefined && wanted(name));
+  return Object.fromEntries(entries) as Record<string, string>;
+}

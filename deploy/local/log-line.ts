@@ -1,0 +1,122 @@
+import { styleText } from 'node:util';
+
+export type Level = 'TRACE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL';
+
+export interface LogStyle {
+  /** Width of the column of process names. */
+  nameWidth: number;
+  colour: boolean;
+}
+
+type Colour = 'cyan' | 'magenta' | 'blue' | 'green' | 'yellow' | 'gray' | 'red';
+
+const nameColours: readonly Colour[] = ['cyan', 'magenta', 'blue', 'green', 'yellow'];
+const levelColours: Record<Level, Colour> = {
+  TRACE: 'gray',
+  DEBUG: 'gray',
+  INFO: 'green',
+  WARN: 'yellow',
+  ERROR: 'red',
+  FATAL: 'red',
+};
+
+/** What every line of a service says and the column of names already shows. */
+const repeatedFields = new Set(['level', 'time', 'msg', 'service', 'pid', 'hostname', 'err']);
+
+/**
+ * One line of a process for people: a JSON line of a service becomes `chat-2  12:00:01 INFO  message key=value …`, the
+ * stack of an error follows in lines of its own; anything else keeps its text. Empty for what nobody wants to read.
+ */
+export function formatLine(name: string, line: string, style: LogStyle): string[] {
+  const record = parseRecord(line);
+  if (record === undefined) return line.trim() === '' ? [] : [`${nameColumn(name, style)}${line}`];
+  const level = levelOf(record['level']);
+  if (level === 'DEBUG' && record['msg'] === 'request') return [];
+  const message = [plain(record['msg']), ...fieldsOf(record)].filter((part) => part !== '').join(' ');
+  return [
+    formatMessage(name, { level, time: timeOf(record['time']), message }, style),
+    ...stackOf(record, level).map((text) => `${nameColumn(name, style)}${text}`),
+  ];
+}
+
+export interface Message {
+  level: Level;
+  time: Date;
+  message: string;
+}
+
+export function formatMessage(name: string, entry: Message, style: LogStyle): string {
+  const clock = entry.time.toTimeString().slice(0, 8);
+  const level = paint(entry.level.padEnd(5), levelColours[entry.level], style);
+  return `${nameColumn(name, style)}${clock} ${level} ${entry.message}`;
+}
+
+function nameColumn(name: string, style: LogStyle): string {
+  const sum = [...name].reduce((total, character) => total + (character.codePointAt(0) ?? 0), 0);
+  return paint(`${name.padEnd(style.nameWidth)}  `, nameColours[sum % nameColours.length] ?? 'cyan', style);
+}
+
+function paint(text: string, colour: Colour, style: LogStyle): string {
+  return style.colour ? styleText(colour, text, { validateStream: false }) : text;
+}
+
+function parseRecord(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && 'level' in value ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function levelOf(value: unknown): Level {
+  const name = typeof value === 'string' ? value.toUpperCase() : '';
+  return name in levelColours ? (name as Level) : 'INFO';
+}
+
+function timeOf(value: unknown): Date {
+  const time = typeof value === 'string' || typeof value === 'number' ? new Date(value) : new Date();
+  return Number.isNaN(time.getTime()) ? new Date() : time;
+}
+
+function fieldsOf(record: Record<string, unknown>): string[] {
+  const fields = Object.entries(record).filter(
+    ([key, value]) => !repeatedFields.has(key) && value !== undefined && value !== null,
+  );
+  const { message } = errorOf(record);
+  return [
+    ...fields.map(([key, value]) => `${key}=${quoted(value)}`),
+    ...(message === undefined ? [] : [`err=${quoted(message)}`]),
+  ];
+}
+
+function errorOf(record: Record<string, unknown>): { message?: string; stack?: string } {
+  const { err } = record;
+  if (typeof err === 'string') return { message: err };
+  return typeof err === 'object' && err !== null ? { ...err } : {};
+}
+
+/** The frames alone: the message is in the line above. Warnings are expected trouble, which needs none. */
+function stackOf(record: Record<string, unknown>, level: Level): string[] {
+  const { stack } = errorOf(record);
+  if (stack === undefined || (level !== 'ERROR' && level !== 'FATAL')) return [];
+  return stack
+    .split('\n')
+    .filter((text) => /^\s+at /.test(text) || text.startsWith('caused by'))
+    .map((text) => `    ${text.trim()}`);
+}
+
+function plain(value: unknown): string {
+  return typeof value === 'string' && isPrintable(value) ? value : value === undefined ? '' : quoted(value);
+}
+
+/** As it is when it is one word, else as JSON, which also keeps control characters from the terminal. */
+function quoted(value: unknown): string {
+  if (typeof value === 'string' && value !== '' && isPrintable(value) && !/[\s"=]/.test(value)) return value;
+  return JSON.stringify(value) ?? '';
+}
+
+function isPrintable(text: string): boolean {
+  return !/\p{Cc}/u.test(text);
+}

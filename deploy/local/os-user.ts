@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Whom a process runs as: nothing is changed when `uid` is absent. */
+export interface OsUser {
+  name: string;
+  uid?: number;
+  gid?: number;
+}
+
+const reusableName = 'postgres';
+const ownName = 'gatehouse-postgres';
+
+/** The OS user for PostgreSQL, which refuses to run as root: the caller, or as root an unprivileged user. */
+export async function postgresUser(): Promise<OsUser> {
+  if (process.getuid?.() !== 0) return { name: process.env['USER'] ?? 'the current user' };
+  const known = (await lookUp(reusableName)) ?? (await lookUp(ownName));
+  if (known !== undefined) return known;
+  let reason: unknown;
+  await run('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', ownName]).catch(
+    (error: unknown) => {
+      reason = error;
+    },
+  );
+  // Asked again even after a failure: another run may have made the user at the same moment.
+  const made = await lookUp(ownName);
+  if (made !== undefined) return made;
+  throw new Error(
+    `PostgreSQL refuses to run as root and the OS user ${ownName} could not be created: ` +
+      `create it (useradd --system ${ownName}) or run as another user.`,
+    { cause: reason },
+  );
+}
+
+async function lookUp(name: string): Promise<OsUser | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+    return { name, uid: Number(uid.stdout), gid: Number(gid.stdout) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws one sentence when a parent of `target` is closed to the user, who could then not reach it. */
+export async function assertReachable(target: string, user: OsUser): Promise<void> {
+  if (user.uid === undefined) return;
+  const parents: string[] = [];
+  for (let folder = path.dirname(target); ; folder = path.dirname(folder)) {
+    parents.unshift(folder);
+    if (folder === path.dirname(folder)) break;
+  }
+  for (const folder of parents) {
+    const { mode, uid, gid } = await stat(folder);
+    const execute = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+    if ((mode & execute) === 0) {
+      throw new Error(
+        `PostgreSQL runs as the OS user ${user.name}, who may not enter ${folder} on the way to ${target}: ` +
+          `move it elsewhere, or allow that with "chmod o+x ${folder}".`,
+      );
+    }
+  }
+}

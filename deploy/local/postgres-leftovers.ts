@@ -1,0 +1,59 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const fastShutdownMs = 10_000;
+
+/**
+ * Ends what a run that crashed has left on this data folder: its postmaster, and backends that have outlived theirs.
+ * A process counts as such only if its program is `postgres` and it works in this very folder, so that a process id
+ * which has meanwhile been given to something else is never touched.
+ */
+export async function stopLeftovers(dataDirectory: string): Promise<void> {
+  const found = await serversIn(dataDirectory);
+  if (found.length === 0) return;
+  const postmaster = await postmasterPid(dataDirectory);
+  if (postmaster !== undefined && found.includes(postmaster)) {
+    signal(postmaster, 'SIGINT');
+    await emptied(dataDirectory, fastShutdownMs);
+  }
+  for (const pid of await serversIn(dataDirectory)) signal(pid, 'SIGKILL');
+  await emptied(dataDirectory, fastShutdownMs);
+}
+
+async function postmasterPid(dataDirectory: string): Promise<number | undefined> {
+  const text = await readFile(path.join(dataDirectory, 'postmaster.pid'), 'utf8').catch(() => '');
+  return Number.parseInt(text, 10) || undefined;
+}
+
+/** Process ids of PostgreSQL's processes on a data folder, which is where all of them work. */
+export async function serversIn(dataDirectory: string): Promise<number[]> {
+  const entries = await readdir('/proc').catch(() => []);
+  const pids = entries.filter((entry) => /^\d+$/.test(entry)).map(Number);
+  const checks = await Promise.all(
+    pids.map(async (pid) => ({ pid, ours: await worksIn(pid, dataDirectory) })),
+  );
+  return checks.filter(({ ours }) => ours).map(({ pid }) => pid);
+}
+
+async function worksIn(pid: number, dataDirectory: string): Promise<boolean> {
+  try {
+    const [program, folder] = await Promise.all([readlink(`/proc/${pid}/exe`), readlink(`/proc/${pid}/cwd`)]);
+    return path.basename(program) === 'postgres' && folder === dataDirectory;
+  } catch {
+    return false;
+  }
+}
+
+async function emptied(dataDirectory: string, timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (Date.now() < deadline && (await serversIn(dataDirectory)).length > 0) await sleep(20);
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended in the meantime.
+  }
+}

@@ -1,0 +1,197 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, mkdir, open, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { assertReachable, postgresUser, type OsUser } from './os-user.ts';
+import { loopback } from './ports.ts';
+import { postgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { stopLeftovers } from './postgres-leftovers.ts';
+import { describeExit, type RunningProcess } from './running-process.ts';
+
+const run = promisify(execFile);
+
+export interface PostgresOptions {
+  /** Made when missing. Beside it lie `<folder>.password` (0600) and `<folder>.log`. */
+  dataDirectory: string;
+  port: number;
+  /** Server settings beyond the defaults, such as `{ fsync: 'off' }` for data that nobody will miss. */
+  settings?: Record<string, string>;
+  /** Told of what takes a moment. */
+  log?: (message: string) => void;
+}
+
+/** The postmaster. To stop it is the fast shutdown: sessions are cut, everything committed is kept. */
+export interface Postgres extends RunningProcess {
+  readonly port: number;
+  /** `postgres://` URL of the superuser. */
+  adminUrl(database: string): string;
+}
+
+const superuser = 'postgres';
+const majorVersion = '18';
+/** A start includes recovery after a crash. */
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 20_000;
+const logTailLines = 15;
+
+/**
+ * Starts PostgreSQL on a data folder, durable unless `settings` say otherwise, on the loopback address only. Returns
+ * when it accepts connections; throws with the end of its log when it does not.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const [binaries, user] = await Promise.all([postgresBinaries(), postgresUser()]);
+  await mkdir(path.dirname(options.dataDirectory), { recursive: true });
+  const parent = await realpath(path.dirname(options.dataDirectory));
+  const dataDirectory = path.join(parent, path.basename(options.dataDirectory));
+  await assertReachable(dataDirectory, user);
+  await assertReachable(binaries.postgres, user);
+  await stopLeftovers(dataDirectory);
+  const cluster = { ...options, dataDirectory, binaries, user };
+  const password = await initialise(cluster);
+  const logFile = `${dataDirectory}.log`;
+  const child = await spawnServer(cluster, logFile);
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${binaries.postgres}`);
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
+  });
+  const adminUrl = (database: string): string =>
+    `postgres://${superuser}:${password}@${loopback}:${options.port}/${encodeURIComponent(database)}`;
+  try {
+    await acceptsConnections(child, adminUrl('postgres'));
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`${(error as Error).message} The end of ${logFile}:\n${await tail(logFile)}`, {
+      cause: error,
+    });
+  }
+  return {
+    port: options.port,
+    pid,
+    ended,
+    adminUrl,
+    stop: () => stop(child, ended),
+    // The immediate shutdown: at the next start it recovers, and nothing is lost.
+    kill: () => child.kill('SIGQUIT'),
+  };
+}
+
+interface Cluster extends PostgresOptions {
+  binaries: PostgresBinaries;
+  user: OsUser;
+}
+
+/** The superuser's password; makes the data folder first where there is none. */
+async function initialise(cluster: Cluster): Promise<string> {
+  const { dataDirectory, user } = cluster;
+  const passwordFile = `${dataDirectory}.password`;
+  const version = await readFile(path.join(dataDirectory, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version !== undefined) {
+    if (version.trim() !== majorVersion)
+      throw new Error(
+        `${dataDirectory} holds data of PostgreSQL ${version.trim()}; this release runs PostgreSQL ${majorVersion}.`,
+      );
+    return readFile(passwordFile, 'utf8');
+  }
+  cluster.log?.('creating a database cluster');
+  const password = randomBytes(24).toString('base64url');
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  // Made beside its place and moved there when whole: an interrupted initdb leaves nothing that looks like data.
+  const unfinished = `${dataDirectory}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  for (const target of [unfinished, passwordFile]) {
+    if (user.uid !== undefined && user.gid !== undefined) await chown(target, user.uid, user.gid);
+  }
+  await chmod(passwordFile, 0o600);
+  const options = [`--pgdata=${unfinished}`, `--username=${superuser}`, `--pwfile=${passwordFile}`];
+  options.push('--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions');
+  if (cluster.settings?.['fsync'] === 'off') options.push('--no-sync');
+  await run(cluster.binaries.initdb, options, { ...identityOf(user), cwd: '/', env: environment() });
+  await rename(unfinished, dataDirectory);
+  return password;
+}
+
+async function spawnServer(cluster: Cluster, logFile: string): Promise<ChildProcess> {
+  const settings = {
+    listen_addresses: loopback,
+    unix_socket_directories: '',
+    max_connections: '300',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    ...cluster.settings,
+  };
+  const options = ['-D', cluster.dataDirectory, '-p', String(cluster.port)];
+  for (const [name, value] of Object.entries(settings)) options.push('-c', `${name}=${value}`);
+  const log = await open(logFile, 'a', 0o600);
+  try {
+    return spawn(cluster.binaries.postgres, options, {
+      ...identityOf(cluster.user),
+      cwd: '/',
+      env: environment(),
+      stdio: ['ignore', log.fd, log.fd],
+      // In a session of its own, so that Ctrl-C in a terminal does not stop it before those who still need it.
+      detached: true,
+    }).on('error', () => undefined);
+  } finally {
+    await log.close();
+  }
+}
+
+function identityOf(user: OsUser): { uid?: number; gid?: number } {
+  return user.uid === undefined || user.gid === undefined ? {} : { uid: user.uid, gid: user.gid };
+}
+
+/** Nothing of ours: neither our secrets nor PG* variables that would change what the server does. */
+function environment(): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' };
+}
+
+async function acceptsConnections(child: ChildProcess, url: string): Promise<void> {
+  const deadline = Date.now() + startTimeoutMs;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error('PostgreSQL ended at its start.');
+    const error = await connectionError(url);
+    if (error === undefined) return;
+    // 28: invalid authorization. It will not get better by waiting.
+    if ('code' in error && String(error.code).startsWith('28')) throw error;
+    if (Date.now() > deadline)
+      throw new Error(`PostgreSQL did not accept connections in ${startTimeoutMs / 1_000} s.`, {
+        cause: error,
+      });
+    await sleep(30);
+  }
+}
+
+async function connectionError(url: string): Promise<Error | undefined> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  // SIGINT is the fast shutdown, SIGQUIT the immediate one.
+  for (const name of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(name);
+    const late = new AbortController();
+    await Promise.race([ended, sleep(stopTimeoutMs, undefined, late).catch(() => undefined)]);
+    late.abort();
+  }
+}
+
+async function tail(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.trimEnd().split('\n').slice(-logTailLines).join('\n');
+}

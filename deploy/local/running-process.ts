@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LogStream } from './log-stream.ts';
+import { StartError } from './start-error.ts';
+
+/** A process that has been started, whoever's program it is. */
+export interface RunningProcess {
+  readonly pid: number;
+  /** Resolves when it has ended, with how: `exited with code 1`. */
+  readonly ended: Promise<string>;
+  /** Asks it to finish and waits until it has ended; ends it by force when it takes too long. */
+  stop(): Promise<void>;
+  /** Ends it at once. */
+  kill(): void;
+}
+
+export interface NodeProcessOptions {
+  name: string;
+  /** Absolute path of the module to run. */
+  main: string;
+  environment: Record<string, string>;
+  log: LogStream;
+  /** How long it may take to stop. */
+  stopTimeoutMs: number;
+}
+
+/**
+ * Runs a module with this Node. The process is in a session of its own, so that Ctrl-C in a terminal reaches the
+ * supervisor alone, which then stops all in order; and it has an IPC channel, whose end tells it that the supervisor is
+ * gone.
+ */
+export function startNode(options: NodeProcessOptions): RunningProcess {
+  const child = spawn(process.execPath, [options.main], {
+    env: options.environment,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    detached: true,
+  });
+  const { pid } = child;
+  // Without a process id the event 'error' follows; it has the reason.
+  child.on('error', (error) => options.log.say(`${options.name}: ${error.message}`, 'ERROR'));
+  if (pid === undefined) throw new StartError(`${options.name} could not be started.`);
+  if (child.stdout !== null) options.log.follow(options.name, child.stdout);
+  if (child.stderr !== null) options.log.follow(options.name, child.stderr);
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
+  });
+  return {
+    pid,
+    ended,
+    kill: () => child.kill('SIGKILL'),
+    async stop() {
+      child.kill('SIGTERM');
+      // One that was paused could not stop.
+      child.kill('SIGCONT');
+      await Promise.race([ended, timeout(options.stopTimeoutMs, ended)]);
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+export function describeExit(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `exited with code ${code ?? 0}` : `exited with signal ${signal}`;
+}
+
+async function timeout(ms: number, unless: Promise<unknown>): Promise<void> {
+  const early = new AbortController();
+  void unless.then(() => early.abort());
+  await sleep(ms, undefined, { signal: early.signal }).catch(() => undefined);
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { generateServiceKeys } from '@gatehouse/identity/keys';
+import { readJson, writePrivateJson } from './private-file.ts';
+
+/** What the services know of each other and of their database; made once for a state folder. */
+export interface LocalSecrets {
+  /** Passwords of the login roles, by service. */
+  databasePasswords: Record<string, string>;
+  /** `ASSERTION_PRIVATE_KEY`, by service. */
+  privateKeys: Record<string, string>;
+  /** `ASSERTION_PUBLIC_KEYS`. */
+  publicKeys: string;
+  /** `SECRETS_KEYRING`. */
+  keyRing: string;
+}
+
+/** Reads the secrets, first making those that are missing: all at the first start, one service's when it is new. */
+export async function loadSecrets(stateFolder: string, services: readonly string[]): Promise<LocalSecrets> {
+  const file = path.join(stateFolder, 'secrets.json');
+  // The file is ours alone, so its shape is what we wrote.
+  const known = (await readJson(file)) as LocalSecrets | undefined;
+  const secrets = known ?? {
+    databasePasswords: {},
+    privateKeys: {},
+    publicKeys: '{"keys":[]}',
+    keyRing: `local:${randomBytes(32).toString('base64')}`,
+  };
+  const missing = services.filter((service) => secrets.privateKeys[service] === undefined);
+  if (missing.length === 0) return secrets;
+  const made = await generateServiceKeys(missing);
+  const complete: LocalSecrets = {
+    ...secrets,
+    databasePasswords: { ...passwordsFor(missing), ...secrets.databasePasswords },
+    privateKeys: { ...secrets.privateKeys, ...made.privateKeys },
+    publicKeys: joinKeySets(secrets.publicKeys, made.publicKeys),
+  };
+  await writePrivateJson(file, complete);
+  return complete;
+}
+
+function passwordsFor(services: readonly string[]): Record<string, string> {
+  return Object.fromEntries(services.map((service) => [service, randomBytes(24).toString('base64url')]));
+}
+
+function joinKeySets(...sets: string[]): string {
+  return JSON.stringify({ keys: sets.flatMap((set) => (JSON.parse(set) as { keys: unknown[] }).keys) });
+}

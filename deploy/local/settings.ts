@@ -1,0 +1,76 @@
+import path from 'node:path';
+import { services } from './services.ts';
+import { StartError } from './start-error.ts';
+
+export const repositoryRoot = path.resolve(import.meta.dirname, '../..');
+
+export interface LocalSettings {
+  /** Where the edge listens; further edges take the ports after it. */
+  port: number;
+  /** Absolute path of the state folder. */
+  stateFolder: string;
+  /** Absolute path of the catalogue. */
+  modelsFile: string;
+  /** Answers come from the bundled simulator because no provider is set. */
+  simulated: boolean;
+  /** How many processes of each service. */
+  replicas: ReadonlyMap<string, number>;
+}
+
+const lastPort = 65_535;
+const maxReplicas = 16;
+
+/** Reads what `make up` is told. Throws a `StartError` of one sentence about the first thing that is wrong. */
+export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
+  const replicas = parseReplicas(valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '');
+  const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
+  const edges = replicas.get('edge') ?? 1;
+  if (port + edges - 1 > lastPort)
+    throw new StartError(`PORT=${port} leaves no room for ${edges} edges: they take the ports after it.`);
+  const resolve = (name: string, fallback: string): string =>
+    path.resolve(repositoryRoot, valueOf(environment, name) ?? fallback);
+  return {
+    port,
+    stateFolder: resolve('GATEHOUSE_STATE', '.gatehouse'),
+    modelsFile: resolve('GATEHOUSE_MODELS', 'deploy/local/models.yaml'),
+    simulated:
+      valueOf(environment, 'OPENAI_API_KEY') === undefined &&
+      valueOf(environment, 'OPENAI_BASE_URL') === undefined,
+    replicas,
+  };
+}
+
+/** An empty variable counts as unset, because that is what `NAME= make up` means. */
+function valueOf(environment: Record<string, string | undefined>, name: string): string | undefined {
+  const value = environment[name];
+  return value === '' ? undefined : value;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > lastPort)
+    throw new StartError(`PORT must be a number from 1 to ${lastPort}, not "${text}".`);
+  return port;
+}
+
+/** `edge=2,chat=3`; one process of each service that isn't named. */
+function parseReplicas(text: string): Map<string, number> {
+  const replicas = new Map<string, number>(services.map(({ name }) => [name, 1]));
+  const named = new Set<string>();
+  for (const entry of text.split(',').map((part) => part.trim())) {
+    if (entry === '') continue;
+    const [, name = '', count = ''] = /^([^=\s]+)\s*=\s*(\d+)$/.exec(entry) ?? [];
+    if (name === '')
+      throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "${entry}" does not.`);
+    if (!replicas.has(name))
+      throw new StartError(
+        `GATEHOUSE_REPLICAS names "${name}", but the services are ${[...replicas.keys()].join(', ')}.`,
+      );
+    if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS names ${name} twice.`);
+    if (Number(count) < 1 || Number(count) > maxReplicas)
+      throw new StartError(`GATEHOUSE_REPLICAS: ${name} must be from 1 to ${maxReplicas}, not ${count}.`);
+    named.add(name);
+    replicas.set(name, Number(count));
+  }
+  return replicas;
+}

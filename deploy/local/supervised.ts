@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LogStream } from './log-stream.ts';
+import type { RunningProcess } from './running-process.ts';
+import { StartError } from './start-error.ts';
+
+export interface SupervisedOptions {
+  /** As people know it: `chat-2`. */
+  name: string;
+  /** The ports it keeps over restarts, by what they are for. */
+  ports: Readonly<Record<string, number>>;
+  launch: () => Promise<RunningProcess> | RunningProcess;
+  /** Whether a launched process can do its work now. */
+  isReady: () => Promise<boolean>;
+  log: LogStream;
+  /** Called when its process id changes. */
+  onChange: () => void;
+}
+
+const firstDelayMs = 500;
+const longestDelayMs = 5_000;
+/** One that ran this long had started well, so the next delay is the shortest again. */
+const steadyAfterMs = 10_000;
+const readyTimeoutMs = 60_000;
+const readyPollMs = 50;
+
+/** Keeps one process running: when it ends by itself it is started again on the same ports. */
+export class Supervised {
+  readonly name: string;
+  readonly ports: Readonly<Record<string, number>>;
+  readonly #options: SupervisedOptions;
+  readonly #stopping = new AbortController();
+  #running: RunningProcess | undefined;
+  #starting: Promise<void> = Promise.resolve();
+  #watching: Promise<void> = Promise.resolve();
+
+  constructor(options: SupervisedOptions) {
+    this.name = options.name;
+    this.ports = options.ports;
+    this.#options = options;
+  }
+
+  /** Undefined while it does not run. */
+  get pid(): number | undefined {
+    return this.#running?.pid;
+  }
+
+  /** Launches it and waits until it is ready. Throws when it ends before that: it would only do so again. */
+  async start(): Promise<void> {
+    this.#starting = this.#start();
+    await this.#starting;
+  }
+
+  /** Stops it for good. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running?.stop();
+    // Also one whose launch was under way.
+    await this.#starting.catch(() => undefined);
+    await this.#watching;
+    this.#set(undefined);
+  }
+
+  /** Ends it at once, for good. */
+  kill(): void {
+    this.#stopping.abort();
+    this.#running?.kill();
+  }
+
+  async #start(): Promise<void> {
+    const running = await this.#launch();
+    const early = await Promise.race([this.#ready(running), running.ended]);
+    if (this.#stopping.signal.aborted) return;
+    if (early === false)
+      throw new StartError(
+        `${this.name} was not ready after ${readyTimeoutMs / 1_000} s; its lines are above.`,
+      );
+    if (typeof early === 'string')
+      throw new StartError(`${this.name} could not start: it ${early}; its lines are above.`);
+    this.#watching = this.#watch(running);
+  }
+
+  async #watch(first: RunningProcess): Promise<void> {
+    const { log } = this.#options;
+    let delayMs = firstDelayMs;
+    let startedAt = performance.now();
+    for (let ended = await first.ended; !this.#stopping.signal.aborted;) {
+      this.#set(undefined);
+      if (performance.now() - startedAt > steadyAfterMs) delayMs = firstDelayMs;
+      log.say(`${this.name} ${ended}; restarting in ${delayMs / 1_000} s`, 'WARN');
+      await this.#pause(delayMs);
+      delayMs = Math.min(delayMs * 2, longestDelayMs);
+      startedAt = performance.now();
+      ended = await this.#runAgain();
+    }
+  }
+
+  /** How the next process of it ended. */
+  async #runAgain(): Promise<string> {
+    if (this.#stopping.signal.aborted) return 'was stopped';
+    try {
+      const running = await this.#launch();
+      void this.#ready(running).then((ready) => {
+        if (ready) this.#options.log.say(`${this.name} runs again`);
+      });
+      return await running.ended;
+    } catch (error) {
+      return `could not start: ${(error as Error).message}`;
+    }
+  }
+
+  async #launch(): Promise<RunningProcess> {
+    const running = await this.#options.launch();
+    this.#set(running);
+    // Stopped while it was being launched: `stop` could not know of it.
+    if (this.#stopping.signal.aborted) await running.stop();
+    return running;
+  }
+
+  /** True once it is ready, false when that takes too long or it ends before. */
+  async #ready(running: RunningProcess): Promise<boolean> {
+    let over = false;
+    void running.ended.then(() => {
+      over = true;
+    });
+    const deadline = performance.now() + readyTimeoutMs;
+    while (!over && performance.now() < deadline) {
+      if (await this.#options.isReady()) return !over;
+      await this.#pause(readyPollMs);
+      if (this.#stopping.signal.aborted) return false;
+    }
+    // `ended` tells the better reason.
+    return over ? running.ended.then(() => false) : false;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+
+  #set(running: RunningProcess | undefined): void {
+    this.#running = running;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,265 @@
+import { execFile } from 'node:child_process';
+import { access, chmod, mkdir, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { bootstrap } from './bootstrap.ts';
+import { CredentialsFile, type Credentials } from './credentials.ts';
+import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
+import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from './environment.ts';
+import { GatewayClient } from './gateway-client.ts';
+import { lockState } from './lock.ts';
+import type { LogStream } from './log-stream.ts';
+import { freePort, isPortFree, loopback } from './ports.ts';
+import { startPostgres, type Postgres } from './postgres.ts';
+import { endListedLeftovers, writeProcessList } from './process-list.ts';
+import { startNode } from './running-process.ts';
+import { loadSecrets, type LocalSecrets } from './secrets.ts';
+import { services } from './services.ts';
+import { repositoryRoot, type LocalSettings } from './settings.ts';
+import { StartError } from './start-error.ts';
+import { Supervised, type SupervisedOptions } from './supervised.ts';
+import { planReplicas, type Replica } from './topology.ts';
+
+const run = promisify(execFile);
+
+export interface SystemOptions {
+  settings: LocalSettings;
+  /** The environment that the supervisor was started with. */
+  caller: Record<string, string | undefined>;
+  log: LogStream;
+}
+
+const defaultDrainMs = 10_000;
+const stopMarginMs = 5_000;
+const answerTimeoutMs = 1_000;
+
+const simulatorMain = path.join(repositoryRoot, 'test/support/provider-simulator/main.ts');
+
+function mainOf(service: string): string {
+  return path.join(repositoryRoot, 'services', service, 'src/main.ts');
+}
+
+/** The whole system on this machine: PostgreSQL, the simulator where one is needed, and every service. */
+export class LocalSystem {
+  readonly #options: SystemOptions;
+  /** Started in this order, and stopped in reverse; the members of one group stop together. */
+  readonly #groups: Supervised[][] = [];
+  readonly #stopping = new AbortController();
+  #starting: Promise<unknown> = Promise.resolve();
+  #unlock: () => Promise<void> = async () => undefined;
+
+  constructor(options: SystemOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the system answers. Throws a `StartError` for what the caller can put right. */
+  async start(): Promise<Credentials> {
+    const starting = this.#start();
+    this.#starting = starting;
+    return starting;
+  }
+
+  /** Stops everything, front door first and database last. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
+    await this.#starting.catch(() => undefined);
+    // What a start that was under way has added meanwhile.
+    for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
+    await this.#unlock();
+  }
+
+  /** Ends everything at once. */
+  kill(): void {
+    this.#stopping.abort();
+    for (const member of this.#groups.flat()) member.kill();
+  }
+
+  async #start(): Promise<Credentials> {
+    const { settings, log } = this.#options;
+    await this.#prepareState();
+    await this.#assertPortsFree();
+    const secrets = await loadSecrets(
+      settings.stateFolder,
+      services.map(({ name }) => name),
+    );
+    const database = await this.#startDatabase(secrets);
+    const provider = settings.simulated ? await this.#startSimulator() : {};
+    const replicas = await planReplicas(settings);
+    const url = `http://${loopback}:${settings.port}`;
+    const { caller } = this.#options;
+    const environment = {
+      replicas,
+      secrets,
+      database,
+      modelsFile: settings.modelsFile,
+      url,
+      caller,
+      provider,
+    };
+    await this.#startServices(environment);
+    this.#stopping.signal.throwIfAborted();
+    const file = new CredentialsFile(settings.stateFolder);
+    const credentials = await bootstrap({
+      gateway: new GatewayClient(url),
+      url,
+      known: await file.read(),
+      createOwnerKey: () => this.#createOwnerKey(database),
+      keep: (known) => file.keep(known),
+      log: (message) => log.say(message, 'WARN'),
+    });
+    await file.write(credentials);
+    return credentials;
+  }
+
+  async #prepareState(): Promise<void> {
+    const { settings } = this.#options;
+    const { stateFolder, modelsFile } = settings;
+    await access(modelsFile).catch((error: unknown) => {
+      throw new StartError(`The model catalogue ${modelsFile} can not be read; GATEHOUSE_MODELS names it.`, {
+        cause: error,
+      });
+    });
+    await mkdir(stateFolder, { recursive: true, mode: 0o711 }).catch((error: unknown) => {
+      throw new StartError(`The state folder ${stateFolder} can not be made: ${(error as Error).message}`, {
+        cause: error,
+      });
+    });
+    if (process.getuid?.() === 0) {
+      // PostgreSQL's own OS user must get to its folder; every file here has its own permissions.
+      await chmod(stateFolder, (await stat(stateFolder)).mode | 0o011);
+    }
+    this.#unlock = await lockState(await realpath(stateFolder));
+    const mains = new Set([...services.map(({ name }) => mainOf(name)), simulatorMain]);
+    await endListedLeftovers(stateFolder, mains);
+  }
+
+  async #assertPortsFree(): Promise<void> {
+    const { port, replicas } = this.#options.settings;
+    for (let offset = 0; offset < (replicas.get('edge') ?? 1); offset += 1) {
+      if (!(await isPortFree(port + offset)))
+        throw new StartError(`Port ${port + offset} is in use; set PORT to another one.`);
+    }
+  }
+
+  async #startDatabase(secrets: LocalSecrets): Promise<DatabaseOptions> {
+    const { settings, log } = this.#options;
+    const port = await freePort();
+    let server: Postgres | undefined;
+    await this.#startGroup([
+      {
+        name: 'postgres',
+        ports: { postgres: port },
+        launch: async () => {
+          server = await startPostgres({
+            dataDirectory: path.join(settings.stateFolder, 'postgres'),
+            port,
+            log: (message) => log.say(`PostgreSQL: ${message}`),
+          });
+          return server;
+        },
+        isReady: async () => true,
+      },
+    ]);
+    if (server === undefined) throw new StartError('PostgreSQL was stopped while it started.');
+    const database = { adminUrl: server.adminUrl, passwords: secrets.databasePasswords };
+    this.#stopping.signal.throwIfAborted();
+    await prepareDatabase(database);
+    return database;
+  }
+
+  /** The provider's settings for the catalogue. */
+  async #startSimulator(): Promise<Record<string, string>> {
+    const { log, caller } = this.#options;
+    log.say('No OPENAI_API_KEY is set: answers come from the bundled simulator, not from a model.', 'WARN');
+    const port = await freePort();
+    const url = `http://${loopback}:${port}`;
+    const environment = { ...sharedEnvironment(caller), HOST: loopback, PORT: String(port) };
+    await this.#startGroup([
+      {
+        name: 'simulator',
+        ports: { http: port },
+        launch: () =>
+          startNode({
+            name: 'simulator',
+            main: simulatorMain,
+            environment,
+            log,
+            stopTimeoutMs: stopMarginMs,
+          }),
+        isReady: () => answers(`${url}/control/ledger`),
+      },
+    ]);
+    return { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' };
+  }
+
+  async #startServices(environment: EnvironmentOptions): Promise<void> {
+    const groups = services.map((service) =>
+      environment.replicas
+        .filter((replica) => replica.service === service)
+        .map((replica) => this.#supervisedService(replica, environment)),
+    );
+    // All at once: none needs another one to become ready, and the order counts only when they stop.
+    await Promise.all(groups.map((group) => this.#startGroup(group)));
+  }
+
+  #supervisedService(replica: Replica, environment: EnvironmentOptions): MemberOptions {
+    const { log, caller } = this.#options;
+    const drainMs =
+      Number(caller['DRAIN_TIMEOUT_MS'] ?? defaultDrainMs) + Number(caller['DRAIN_DELAY_MS'] ?? 0);
+    return {
+      name: replica.name,
+      ports: replica.ports,
+      launch: () =>
+        startNode({
+          name: replica.name,
+          main: mainOf(replica.service.name),
+          environment: serviceEnvironment(replica, environment),
+          log,
+          stopTimeoutMs: drainMs + stopMarginMs,
+        }),
+      isReady: () => answers(`http://${loopback}:${replica.ports.admin}/readyz`),
+    };
+  }
+
+  async #startGroup(members: MemberOptions[]): Promise<void> {
+    this.#stopping.signal.throwIfAborted();
+    const { log } = this.#options;
+    const group = members.map((member) => {
+      return new Supervised({ ...member, log, onChange: () => this.#listProcesses() });
+    });
+    this.#groups.push(group);
+    await Promise.all(group.map((member) => member.start()));
+  }
+
+  #listProcesses(): void {
+    const members = this.#groups.flat();
+    writeProcessList(
+      this.#options.settings.stateFolder,
+      members.map(({ name, pid, ports }) => ({ name, pid: pid ?? null, ports })),
+    );
+  }
+
+  async #createOwnerKey(database: DatabaseOptions): Promise<string> {
+    const command = path.join(repositoryRoot, 'services/tenant/src/bootstrap.ts');
+    const environment = {
+      ...sharedEnvironment(this.#options.caller),
+      DATABASE_URL: serviceUrl(database, 'tenant'),
+    };
+    // Asked only when no owner key is known here, so one that the database still has is lost: hence the force.
+    const { stdout } = await run(process.execPath, [command, '--force'], { env: environment });
+    return stdout.trim();
+  }
+}
+
+type MemberOptions = Omit<SupervisedOptions, 'log' | 'onChange'>;
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+import { freePort } from './ports.ts';
+import { frontDoor, services, type ServiceDefinition } from './services.ts';
+import type { LocalSettings } from './settings.ts';
+
+/** One process of a service and where it listens, which stays the same over restarts. */
+export interface Replica {
+  /** `<service>-<n>`, counted from 1. */
+  name: string;
+  service: ServiceDefinition;
+  ports: { http: number; admin: number; grpc?: number };
+}
+
+/** All processes of all services in the order in which they start, each with ports of its own. */
+export async function planReplicas(settings: Pick<LocalSettings, 'port' | 'replicas'>): Promise<Replica[]> {
+  const planned: Replica[] = [];
+  for (const service of services) {
+    for (let index = 0; index < (settings.replicas.get(service.name) ?? 1); index += 1) {
+      planned.push({
+        name: `${service.name}-${index + 1}`,
+        service,
+        ports: {
+          http: service.name === frontDoor ? settings.port + index : await freePort(),
+          admin: await freePort(),
+          ...(service.grpc ? { grpc: await freePort() } : {}),
+        },
+      });
+    }
+  }
+  return planned;
+}
+
+/** `host:port,host:port` of all processes of a service. */
+export function addressList(
+  replicas: readonly Replica[],
+  service: string,
+  port: 'http' | 'grpc',
+  host: string,
+): string {
+  return replicas
+    .filter((replica) => replica.service.name === service && replica.ports[port] !== undefined)
+    .map((replica) => `${host}:${replica.ports[port] ?? 0}`)
+    .join(',');
+}

@@ -1,0 +1,87 @@
+import type { Credentials } from './credentials.ts';
+import { LogStream } from './log-stream.ts';
+import { loadSettings } from './settings.ts';
+import { StartError } from './start-error.ts';
+import { LocalSystem } from './system.ts';
+
+/** `make up`: the whole system on this machine, until Ctrl-C or SIGTERM. */
+
+const longestName = 'simulator'.length;
+/** Ctrl-C reaches us more than once when make, a shell and the terminal each pass it on: these are one wish. */
+const sameSignalMs = 1_000;
+
+async function up(): Promise<void> {
+  const settings = loadSettings(process.env);
+  const log = new LogStream(process.stdout, {
+    nameWidth: longestName,
+    colour: process.stdout.isTTY && !process.env['NO_COLOR'],
+  });
+  const system = new LocalSystem({ settings, caller: process.env, log });
+  const stopped = stopOnSignal(system, log);
+  try {
+    announce(await system.start(), log, settings.stateFolder);
+  } catch (error) {
+    if (stopped.requested()) return;
+    fail(error);
+    await system.stop();
+    process.exit(1);
+  }
+}
+
+function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => boolean } {
+  let requestedAt: number | undefined;
+  const onSignal = (reason: string): void => {
+    const now = performance.now();
+    if (requestedAt !== undefined) {
+      if (now - requestedAt < sameSignalMs) return;
+      system.kill();
+      process.exit(1);
+    }
+    requestedAt = now;
+    log.say(`stopping (${reason}); once more to stop at once`);
+    void system.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        fail(error);
+        system.kill();
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  // Started by a program rather than a person: it is gone.
+  if (process.channel !== undefined) process.on('disconnect', () => onSignal('parent gone'));
+  process.on('uncaughtException', (error) => {
+    fail(error);
+    system.kill();
+    process.exit(1);
+  });
+  return { requested: () => requestedAt !== undefined };
+}
+
+function announce(credentials: Credentials, log: LogStream, stateFolder: string): void {
+  const { url } = credentials;
+  const body = JSON.stringify({
+    model: `agent:${credentials.agent_key}`,
+    messages: [{ role: 'user', content: 'Hello! Who are you?' }],
+  });
+  log.say(`the keys are in ${stateFolder}/credentials.json`);
+  log.plain(`ready: ${url}`);
+  log.plain(
+    `curl -sS ${url}/v1/chat/completions -H 'Authorization: Bearer ${credentials.user_key}' ` +
+      `-H 'Content-Type: application/json' -d '${body}'`,
+  );
+}
+
+/** One sentence for what the caller can put right; everything we know of anything else. */
+function fail(error: unknown): void {
+  const known = error instanceof StartError;
+  process.stderr.write(`${known ? error.message : String((error as Error).stack)}\n`);
+}
+
+try {
+  await up();
+} catch (error) {
+  fail(error);
+  process.exit(1);
+}

@@ -1,0 +1,223 @@
+import { GrpcServer } from '@gatehouse/grpc/server';
+import type { Principal } from '@gatehouse/identity/principal';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { freePort } from '@gatehouse/local/ports';
+import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
+import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { Client } from 'pg';
+import { Catalogue } from '../src/domain/catalogue.ts';
+import { createChatService, type ChatOverrides, type ChatService } from '../src/service.ts';
+
+const log = createLogger('chat-test', 'silent');
+
+/** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
+export class ChatHarness {
+  readonly simulator: ProviderSimulator;
+  readonly database: TestDatabase;
+  readonly identity: TestIdentity;
+  /** The services' way to the database, which a test may cut. */
+  readonly proxy: DatabaseProxy;
+  /** Settings by tenant id; the default allows everything and keeps previews. */
+  readonly settings = new Map<string, GetTenantSettingsResponse>();
+  /** Agents by key, for every tenant. */
+  readonly agents = new Map<string, Agent>();
+  readonly #admin: Client;
+  #services: ChatService[] = [];
+  #stops: (() => Promise<void>)[] = [];
+  #peers = { tenant: '', agent: '' };
+
+  private constructor(simulator: ProviderSimulator, database: TestDatabase, identity: TestIdentity) {
+    this.simulator = simulator;
+    this.database = database;
+    this.identity = identity;
+    this.proxy = new DatabaseProxy(database.url);
+    this.#admin = new Client({ connectionString: database.adminUrl });
+  }
+
+  static async start(overrides: ChatOverrides = {}): Promise<ChatHarness> {
+    const harness = new ChatHarness(
+      await startProviderSimulator({ apiKey: 'provider-key' }),
+      await createTestDatabase('chat'),
+      await testIdentity(),
+    );
+    await harness.proxy.open();
+    await harness.#startPeers();
+    await harness.#admin.connect();
+    await harness.startReplica(overrides);
+    return harness;
+  }
+
+  /** One more replica on the same database. */
+  async startReplica(
+    overrides: ChatOverrides = {},
+    providers: Record<string, unknown> = {},
+  ): Promise<ChatService> {
+    const service = await createChatService(
+      {
+        HOST: '127.0.0.1',
+        HTTP_PORT: 0,
+        GRPC_PORT: 0,
+        ADMIN_PORT: 0,
+        LOG_LEVEL: 'silent',
+        DRAIN_DELAY_MS: 0,
+        DRAIN_TIMEOUT_MS: 1_000,
+        ASSERTION_PRIVATE_KEY: this.identity.privateKey('chat'),
+        ASSERTION_PUBLIC_KEYS: this.identity.publicKeys,
+        DATABASE_URL: this.proxy.url,
+        DATABASE_POOL: 4,
+        TENANT_GRPC: [this.#peers.tenant],
+        AGENT_GRPC: [this.#peers.agent],
+        GATEHOUSE_MODELS: 'unused',
+        catalogue: await this.#catalogue(providers),
+        providerKeys: { simulator: 'provider-key', wrongkey: 'not-the-key', quick: 'provider-key' },
+      },
+      overrides,
+    );
+    await service.start();
+    this.#services.push(service);
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#services[0]?.httpPort ?? 0}`;
+  }
+
+  /** Posts JSON (or raw text) to the service as the edge would for this principal. */
+  async post(
+    path: string,
+    body: unknown,
+    options: {
+      principal?: Partial<Principal>;
+      headers?: Record<string, string>;
+      signal?: AbortSignal;
+      url?: string;
+    } = {},
+  ): Promise<Response> {
+    return fetch(`${options.url ?? this.url}${path}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-gatehouse-assertion': await this.identity.assertion(makePrincipal(options.principal)),
+        ...options.headers,
+      },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  }
+
+  async get(path: string, principal: Partial<Principal> = {}): Promise<Response> {
+    const assertion = await this.identity.assertion(makePrincipal(principal));
+    return fetch(`${this.url}${path}`, { headers: { 'x-gatehouse-assertion': assertion } });
+  }
+
+  /** Rows as the superuser sees them. */
+  async rows(sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;
+  }
+
+  /** The run with this id once it has ended. */
+  async endedRun(id: string | null, timeoutMs = 5_000): Promise<Record<string, unknown>> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const [run] = await this.rows(`select * from chat.runs where id = $1`, [id]);
+      if (run !== undefined && run['status'] !== 'started') return run;
+      if (Date.now() > deadline) throw new Error(`run ${id ?? 'null'} has not ended: ${JSON.stringify(run)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const service of this.#services.splice(0)) await service.stop();
+    for (const stop of this.#stops.splice(0)) await stop();
+    await this.proxy.cut();
+    await this.#admin.end();
+    await this.simulator.close();
+    await this.database.drop();
+  }
+
+  async #catalogue(overrides: Record<string, unknown>): Promise<Catalogue> {
+    const provider = { kind: 'openai', base_url: this.simulator.baseUrl, api_key_env: 'UNUSED' };
+    const refusing = `http://127.0.0.1:${await freePort()}/v1`;
+    return Catalogue.parse({
+      providers: [
+        { name: 'simulator', ...provider, max_retries: 2, ...overrides },
+        { name: 'quick', ...provider, max_retries: 0, timeout_ms: 300, idle_timeout_ms: 300 },
+        { name: 'nousage', ...provider, api_key_env: undefined, stream_usage: false },
+        { name: 'wrongkey', ...provider },
+        { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
+      ],
+      models: [
+        { id: 'small', provider: 'simulator' },
+        { id: 'vendor/large', provider: 'simulator', upstream_model: 'large-upstream', fallbacks: ['small'] },
+        { id: 'quick', provider: 'quick' },
+        { id: 'wrongkey', provider: 'wrongkey' },
+        { id: 'refusing', provider: 'refusing' },
+        { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
+      ],
+    });
+  }
+
+  async #startPeers(): Promise<void> {
+    const verifier = await Verifier.create(this.identity.publicKeys);
+    const options = { host: '127.0.0.1', port: 0, verifier, log, drainTimeoutMs: 100 };
+    const tenant = new GrpcServer({ ...options, service: 'tenant' }).add(TenantServiceService, {
+      authenticate: { callers: [], handle: () => Promise.reject(new Error('not for chat')) },
+      getTenantSettings: {
+        callers: ['chat'],
+        handle: ({ tenantId }) =>
+          Promise.resolve(
+            this.settings.get(tenantId) ?? {
+              allowedModels: undefined,
+              previewsEnabled: true,
+              previewMaxChars: 500,
+            },
+          ),
+      },
+    });
+    const agent = new GrpcServer({ ...options, service: 'agent' }).add(AgentServiceService, {
+      resolveAgent: {
+        callers: ['chat'],
+        handle: ({ idOrKey }) => {
+          const found = this.agents.get(idOrKey);
+          if (found === undefined)
+            return Promise.reject(new AppError('not_found', 'There is no such agent.'));
+          return Promise.resolve({ agent: found });
+        },
+      },
+      listVisibleAgents: {
+        callers: ['chat'],
+        handle: () => Promise.resolve({ agents: [...this.agents.values()] }),
+      },
+    });
+    for (const server of [tenant, agent]) {
+      await server.start();
+      this.#stops.push(() => server.stop());
+    }
+    this.#peers = { tenant: `127.0.0.1:${tenant.port}`, agent: `127.0.0.1:${agent.port}` };
+  }
+}
+
+export function makeAgent(fields: Partial<Agent> = {}): Agent {
+  return {
+    id: newId(),
+    key: 'assistant',
+    model: 'small',
+    modelFallbacks: [],
+    systemPrompt: '',
+    parametersJson: '{}',
+    status: 'active',
+    created: 1_700_000_000n,
+    ...fields,
+  };
+}
+
+export function chat(text: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model: 'small', messages: [{ role: 'user', content: text }], ...fields };
+}

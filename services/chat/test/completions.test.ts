@@ -1,0 +1,432 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
+
+let harness: ChatHarness;
+beforeAll(async () => {
+  harness = await ChatHarness.start();
+});
+afterAll(async () => harness.stop());
+
+interface ErrorBody {
+  error: { message: string; type: string; code: string; param: string | null; request_id: string };
+}
+
+async function complete(body: unknown, options: Parameters<ChatHarness['post']>[2] = {}): Promise<Response> {
+  return harness.post('/v1/chat/completions', body, options);
+}
+
+async function lastRawBody(): Promise<string> {
+  return (harness.simulator.requests.at(-1)?.raw_bytes ?? Buffer.alloc(0)).toString('utf8');
+}
+
+describe('a unary completion', () => {
+  it('passes the answer through and records the run with its usage', async () => {
+    const response = await complete(chat('hello there'), { headers: { 'x-session-id': 'talk-1' } });
+    expect(response.status).toBe(200);
+    const body = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
+    expect(response.headers.get('x-gateway-provider')).toBe('simulator');
+    expect(response.headers.get('x-gateway-model')).toBe('small');
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(run).toMatchObject({
+      status: 'ok',
+      provider: 'simulator',
+      model: 'small',
+      session_id: 'talk-1',
+      input_tokens: String(body.usage.prompt_tokens),
+      output_tokens: String(body.usage.completion_tokens),
+      usage_estimated: false,
+      input_preview: 'hello there',
+      trace_id: response.headers.get('x-trace-id'),
+    });
+    const events = await harness.rows('select type from chat.outbox where run_id = $1 order by id', [
+      run['id'],
+    ]);
+    expect(events).toEqual([{ type: 'gatehouse.run.started' }, { type: 'gatehouse.run.ended' }]);
+  });
+
+  it('has committed the run before the provider sees the request', async () => {
+    const pending = complete(chat('slow', { x_simulator: { id: 'committed-first', delay_ms: 300 } }));
+    await harness.simulator.waitForRequest((request) => request.id === 'committed-first');
+    const open = await harness.rows(`select r.id from chat.runs r join chat.attempts a on a.run_id = r.id
+      where r.status = 'started' and a.status = 'started' and r.input_preview = 'slow'`);
+    expect(open).toHaveLength(1);
+    expect((await pending).status).toBe(200);
+  });
+
+  it('sends the provider every parameter as the client wrote it, however odd', async () => {
+    const source =
+      '{ "model":"small", "seed": -9223372036854775808,"max_tokens":0,"stream":false,"stream_options":null,' +
+      '"temperature":1.0,"functions":[],"new_field":{"a":[1e3]},"messages":[{"role":"developer","content":"\\ud800 \\u0000 \\u2028"}]}';
+    const response = await complete(source);
+    expect(response.status).toBe(200);
+    expect(await lastRawBody()).toBe(source);
+  });
+
+  it('keeps a prompt with NUL and lone surrogates from harming the record of any request', async () => {
+    const bodies = Array.from({ length: 20 }, (_, index) =>
+      complete(index % 2 === 0 ? chat(`bad \u0000 \ud800 ${index}`) : chat(`good ${index}`)),
+    );
+    const responses = await Promise.all(bodies);
+    for (const response of responses) {
+      expect(response.status).toBe(200);
+      expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ status: 'ok' });
+    }
+    const [bad] = await harness.rows(`select input_preview from chat.runs where input_preview like 'bad%0'`);
+    expect(bad).toEqual({ input_preview: 'bad \ufffd \ufffd 0' });
+  });
+
+  it('keeps no previews where the tenant has turned them off', async () => {
+    const tenantId = newId();
+    harness.settings.set(tenantId, {
+      allowedModels: undefined,
+      previewsEnabled: false,
+      previewMaxChars: 500,
+    });
+    const response = await complete(chat('secret words'), { principal: { tenantId } });
+    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+      input_preview: null,
+      output_preview: null,
+    });
+  });
+
+  it('uses the upstream name of a model, and falls back when its provider is down', async () => {
+    await complete({ ...chat('x'), model: 'vendor/large' });
+    expect(JSON.parse(await lastRawBody())).toMatchObject({ model: 'large-upstream' });
+    const response = await complete({ ...chat('x'), model: 'refusing-with-fallback' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-gateway-model')).toBe('small');
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(run).toMatchObject({ status: 'ok', model: 'small', request_model: 'refusing-with-fallback' });
+    const attempts = await harness.rows(
+      'select number, provider, status, error_code from chat.attempts where run_id = $1 order by number',
+      [run['id']],
+    );
+    expect(attempts).toEqual([
+      { number: 1, provider: 'refusing', status: 'error', error_code: 'provider_unreachable' },
+      { number: 2, provider: 'simulator', status: 'ok', error_code: null },
+    ]);
+  });
+
+  it('retries what may succeed when made again, as one run with one attempt per call', async () => {
+    const id = newId();
+    const x_simulator = { id, attempts: [{ status: 500 }, { status: 429, retry_after: 0 }] };
+    const response = await complete(chat('again', { x_simulator }));
+    expect(response.status).toBe(200);
+    expect(harness.simulator.requests.filter((request) => request.id === id)).toHaveLength(3);
+    const runId = response.headers.get('x-run-id');
+    const run = await harness.endedRun(runId);
+    const body = (await response.json()) as { usage: { prompt_tokens: number } };
+    expect(run).toMatchObject({
+      status: 'ok',
+      input_tokens: String(body.usage.prompt_tokens),
+      usage_estimated: false,
+    });
+    const attempts = await harness.rows(
+      'select status, http_status from chat.attempts where run_id = $1 order by number',
+      [runId],
+    );
+    expect(attempts).toEqual([
+      { status: 'error', http_status: 500 },
+      { status: 'error', http_status: 429 },
+      { status: 'ok', http_status: 200 },
+    ]);
+  });
+
+  it('retries an answer that was cut off, since nothing of it has reached the client', async () => {
+    const x_simulator = { id: newId(), attempts: [{ cut: 'mid_stream' }, { cut: 'before_headers' }] };
+    const response = await complete(chat('cut', { x_simulator }));
+    expect(response.status).toBe(200);
+  });
+});
+
+describe('provider trouble', () => {
+  const table: [string, Record<string, unknown>, number, Record<string, unknown>][] = [
+    [
+      'a 400 goes through with its words',
+      {
+        status: 400,
+        error: { message: 'too long', code: 'context_length_exceeded', param: 'messages', type: 'x' },
+      },
+      400,
+      {
+        message: 'too long',
+        type: 'invalid_request_error',
+        code: 'context_length_exceeded',
+        param: 'messages',
+      },
+    ],
+    [
+      'a 404 goes through',
+      { status: 404, error: { message: 'no such model' } },
+      404,
+      { message: 'no such model', type: 'invalid_request_error' },
+    ],
+    [
+      'a 422 goes through',
+      { status: 422, error: { message: 'unprocessable' } },
+      422,
+      { message: 'unprocessable', type: 'invalid_request_error' },
+    ],
+    [
+      'a 401 is the gateway’s fault, not the client’s',
+      { status: 401 },
+      502,
+      { type: 'api_error', code: 'provider_authentication' },
+    ],
+    [
+      'a 403 is the gateway’s fault, not the client’s',
+      { status: 403 },
+      502,
+      { type: 'api_error', code: 'provider_authentication' },
+    ],
+    ['a 500 after all is a 502', { status: 500 }, 502, { type: 'api_error', code: 'provider_error' }],
+    [
+      'broken JSON is a 502',
+      { malformed: 'json' },
+      502,
+      { type: 'api_error', code: 'provider_invalid_response' },
+    ],
+    [
+      'a cut before the headers is a 502',
+      { cut: 'before_headers' },
+      502,
+      { type: 'api_error', code: 'provider_unreachable' },
+    ],
+    [
+      'silence is a 504',
+      { silent: 'before_headers' },
+      504,
+      { type: 'timeout_error', code: 'provider_timeout' },
+    ],
+  ];
+  it.each(table)('%s', async (_name, fault, status, error) => {
+    const response = await complete({ ...chat('x'), model: 'quick', x_simulator: fault });
+    expect(response.status).toBe(status);
+    const body = (await response.json()) as ErrorBody;
+    expect(body.error).toMatchObject(error);
+    expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(run['status']).toBe('error');
+    // The next request must not find the breaker open.
+    await complete({ ...chat('heal'), model: 'quick' });
+  });
+
+  it('a 429 after all is a 429 with the provider’s retry-after', async () => {
+    const response = await complete({
+      ...chat('x'),
+      x_simulator: { status: 429, retry_after: 30, error: { message: 'slow down' } },
+    });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('retry-after')).toBe('30');
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      type: 'rate_limit_error',
+      message: 'slow down',
+    });
+  });
+
+  it('a wrong key of the operator is a 502 that names no key', async () => {
+    const response = await complete({ ...chat('x'), model: 'wrongkey' });
+    expect(response.status).toBe(502);
+    expect(await response.text()).not.toContain('not-the-key');
+  });
+
+  it('opens the breaker after five failures in a row: the sixth request calls nobody and is no run', async () => {
+    for (let index = 0; index < 5; index += 1) {
+      const failed = await complete({ ...chat('x'), model: 'refusing' });
+      expect([502, 503]).toContain(failed.status);
+    }
+    const response = await complete({ ...chat('x'), model: 'refusing' });
+    expect(response.status).toBe(503);
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      code: 'provider_unavailable',
+      type: 'unavailable_error',
+    });
+    expect(response.headers.get('x-run-id')).toBeNull();
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+});
+
+describe('a client that leaves', () => {
+  it('closes the provider’s connection, and the run is cancelled with estimated usage', async () => {
+    const id = newId();
+    const abort = new AbortController();
+    const pending = complete(chat('never mind', { x_simulator: { id, delay_ms: 10_000 } }), {
+      signal: abort.signal,
+    });
+    await harness.simulator.waitForRequest((request) => request.id === id);
+    const leftAt = Date.now();
+    abort.abort();
+    await expect(pending).rejects.toThrow();
+    const seen = await harness.simulator.waitForRequest(
+      (request) => request.id === id && request.client_closed_at !== null,
+    );
+    expect((seen.client_closed_at ?? 0) - leftAt).toBeLessThan(1_000);
+    const [row] = await harness.rows(`select id from chat.runs where input_preview = 'never mind'`);
+    const run = await harness.endedRun(row?.['id'] as string);
+    expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true, output_tokens: '0' });
+    expect(Number(run['input_tokens'])).toBeGreaterThan(0);
+  });
+});
+
+describe('a bad request', () => {
+  const table: [string, string, string | null, string][] = [
+    ['null', 'null', null, 'invalid_type'],
+    ['an array', '[]', null, 'invalid_type'],
+    ['malformed JSON', '{"model":', null, 'invalid_json'],
+    ['no model', '{"messages":[{"role":"user","content":"x"}]}', 'model', 'missing_required_parameter'],
+    [
+      'a model of another type',
+      '{"model":1,"messages":[{"role":"user","content":"x"}]}',
+      'model',
+      'invalid_type',
+    ],
+    ['no messages', '{"model":"small"}', 'messages', 'missing_required_parameter'],
+    ['empty messages', '{"model":"small","messages":[]}', 'messages', 'invalid_value'],
+    ['messages: [null]', '{"model":"small","messages":[null]}', 'messages[0]', 'invalid_type'],
+    [
+      'a message without role',
+      '{"model":"small","messages":[{"content":"x"}]}',
+      'messages[0].role',
+      'missing_required_parameter',
+    ],
+    [
+      'a wrong type',
+      '{"model":"small","messages":[{"role":"user","content":"x"}],"temperature":"hot"}',
+      'temperature',
+      'invalid_type',
+    ],
+  ];
+  it.each(table)('%s is a 400 that names the field', async (_name, body, param, code) => {
+    const before = harness.simulator.requests.length;
+    const response = await complete(body);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      param,
+      code,
+      type: 'invalid_request_error',
+    });
+    expect(harness.simulator.requests).toHaveLength(before);
+  });
+
+  it('with an unknown model, or one the tenant may not use, is a 404', async () => {
+    const tenantId = newId();
+    harness.settings.set(tenantId, {
+      allowedModels: { ids: ['vendor/large'] },
+      previewsEnabled: true,
+      previewMaxChars: 500,
+    });
+    for (const [model, principal] of [
+      ['nothing', {}],
+      ['small', { tenantId }],
+    ] as const) {
+      const response = await complete({ ...chat('x'), model }, { principal });
+      expect(response.status).toBe(404);
+      expect(((await response.json()) as ErrorBody).error).toMatchObject({
+        code: 'model_not_found',
+        param: 'model',
+      });
+    }
+  });
+
+  it('of another content type is a 415, and a direct call without assertion a 401', async () => {
+    expect((await complete('x', { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+    expect((await complete(chat('x'), { headers: { 'x-gatehouse-assertion': 'forged' } })).status).toBe(401);
+  });
+});
+
+describe('an agent', () => {
+  it('puts its prompt first and its parameters beneath the client’s', async () => {
+    harness.agents.set(
+      'helper',
+      makeAgent({
+        key: 'helper',
+        systemPrompt: 'Be "brief".',
+        parametersJson: '{"temperature":0.1,"max_tokens":7}',
+      }),
+    );
+    const response = await complete({ ...chat('hi'), model: 'agent:helper', temperature: 0.9 });
+    expect(response.status).toBe(200);
+    expect(JSON.parse(await lastRawBody())).toMatchObject({
+      model: 'small',
+      temperature: 0.9,
+      max_tokens: 7,
+      messages: [
+        { role: 'system', content: 'Be "brief".' },
+        { role: 'user', content: 'hi' },
+      ],
+    });
+    const agent = harness.agents.get('helper');
+    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ agent_id: agent?.id });
+  });
+
+  it('that is disabled is a 403, and one that can not be seen a 404', async () => {
+    harness.agents.set('off', makeAgent({ key: 'off', status: 'disabled' }));
+    const disabled = await complete({ ...chat('hi'), model: 'agent:off' });
+    expect(disabled.status).toBe(403);
+    expect(((await disabled.json()) as ErrorBody).error.code).toBe('agent_disabled');
+    const unknown = await complete({ ...chat('hi'), model: 'agent:nobody' });
+    expect(unknown.status).toBe(404);
+    expect(((await unknown.json()) as ErrorBody).error.code).toBe('model_not_found');
+  });
+
+  it('tries its own fallbacks instead of its model’s', async () => {
+    harness.agents.set(
+      'careful',
+      makeAgent({ key: 'careful', model: 'refusing', modelFallbacks: ['vendor/large'] }),
+    );
+    const response = await complete({ ...chat('hi'), model: 'agent:careful' });
+    expect(response.headers.get('x-gateway-model')).toBe('vendor/large');
+  });
+});
+
+describe('models and embeddings', () => {
+  it('lists the catalogue and the agents in OpenAI’s shape, and finds each by its id', async () => {
+    harness.agents.set('lister', makeAgent({ key: 'lister' }));
+    const list = (await (await harness.get('/v1/models')).json()) as {
+      object: string;
+      data: { id: string }[];
+    };
+    expect(list.object).toBe('list');
+    const ids = list.data.map((model) => model.id);
+    expect(ids).toContain('vendor/large');
+    expect(ids).toContain('agent:lister');
+    for (const path of ['/v1/models/vendor/large', '/v1/models/vendor%2Flarge', '/v1/models/agent:lister']) {
+      expect((await harness.get(path)).status).toBe(200);
+    }
+    expect((await harness.get('/v1/models/nothing')).status).toBe(404);
+  });
+
+  it('shows a limited tenant only its own models', async () => {
+    const tenantId = newId();
+    harness.settings.set(tenantId, {
+      allowedModels: { ids: ['small'] },
+      previewsEnabled: true,
+      previewMaxChars: 500,
+    });
+    const list = (await (await harness.get('/v1/models', { tenantId })).json()) as { data: { id: string }[] };
+    expect(list.data.map((model) => model.id).filter((id) => !id.startsWith('agent:'))).toEqual(['small']);
+    expect((await harness.get('/v1/models/vendor/large', { tenantId })).status).toBe(404);
+  });
+
+  it('passes embeddings through and meters them', async () => {
+    const response = await harness.post('/v1/embeddings', {
+      model: 'small',
+      input: ['a', 'b'],
+      dimensions: 4,
+    });
+    expect(response.status).toBe(200);
+    const body = (await response.json()) as {
+      data: { embedding: number[] }[];
+      usage: { prompt_tokens: number };
+    };
+    expect(body.data).toHaveLength(2);
+    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+      operation: 'embeddings',
+      input_tokens: String(body.usage.prompt_tokens),
+      output_tokens: '0',
+    });
+    expect((await harness.post('/v1/embeddings', { model: 'small' })).status).toBe(400);
+    expect((await harness.post('/v1/embeddings', { model: 'small', input: [] })).status).toBe(400);
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
+import { chat, ChatHarness } from './chat-harness.ts';
+
+let harness: ChatHarness;
+beforeAll(async () => {
+  harness = await ChatHarness.start();
+});
+afterAll(async () => harness.stop());
+
+async function complete(body: unknown): Promise<Response> {
+  return harness.post('/v1/chat/completions', body);
+}
+
+async function endedEvents(runId: string | null): Promise<Record<string, unknown>[]> {
+  return harness.rows(`select payload from chat.outbox where run_id = $1 and type = 'gatehouse.run.ended'`, [
+    runId,
+  ]);
+}
+
+describe('a run that another instance has ended as interrupted', () => {
+  it('does not end a second time when its own instance comes back', async () => {
+    const id = newId();
+    const pending = complete(chat('paused', { x_simulator: { id, delay_ms: 400 } }));
+    await harness.simulator.waitForRequest((request) => request.id === id);
+    const [row] = await harness.rows(
+      `update chat.runs set status = 'interrupted', ended_at = now() where input_preview = 'paused' returning id`,
+    );
+    const response = await pending;
+    expect(response.status).toBe(200);
+    await response.text();
+    const run = await harness.endedRun(row?.['id'] as string);
+    expect(run['status']).toBe('interrupted');
+    expect(await endedEvents(run['id'] as string)).toHaveLength(0);
+  });
+});
+
+describe('an instance that was declared dead', () => {
+  it('starts nothing under its old name, registers anew and serves on', async () => {
+    await harness.rows('update chat.instances set dead_at = now() where dead_at is null');
+    const response = await complete(chat('reborn'));
+    expect(response.status).toBe(200);
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    const [instance] = await harness.rows('select dead_at from chat.instances where id = $1', [
+      run['instance_id'],
+    ]);
+    expect(instance).toEqual({ dead_at: null });
+  });
+});
+
+describe('while the database is away', () => {
+  it('a new request is a 503 and never reaches the provider; one under way is answered, and its end is kept and committed later', async () => {
+    const id = newId();
+    const pending = complete(chat('under way', { x_simulator: { id, delay_ms: 500 } }));
+    await harness.simulator.waitForRequest((request) => request.id === id);
+    await harness.proxy.cut();
+    const refusedAs = newId();
+    const refused = await complete(chat('refused', { x_simulator: { id: refusedAs } }));
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({
+      error: { type: 'unavailable_error', code: 'database_unavailable' },
+    });
+    expect(harness.simulator.requests.some((request) => request.id === refusedAs)).toBe(false);
+    await sleep(1_000);
+    await harness.proxy.open();
+    const answered = await pending;
+    expect(answered.status).toBe(200);
+    expect(await harness.endedRun(answered.headers.get('x-run-id'))).toMatchObject({ status: 'ok' });
+    expect(await endedEvents(answered.headers.get('x-run-id'))).toHaveLength(1);
+    expect((await complete(chat('back again'))).status).toBe(200);
+  });
+});
+
+describe('a hundred requests at once', () => {
+  it('are recorded as a hundred runs, each with one start and one end', async () => {
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => complete(chat(`many ${index}`))),
+    );
+    const ids = responses.map((response) => response.headers.get('x-run-id'));
+    expect(new Set(ids).size).toBe(100);
+    for (const id of ids) await harness.endedRun(id);
+    const [count] = await harness.rows(
+      `select count(*)::int as events, count(distinct run_id)::int as runs from chat.outbox where run_id = any ($1)`,
+      [ids],
+    );
+    expect(count).toEqual({ events: 200, runs: 100 });
+  });
+});
+
+describe('the schema', () => {
+  it('has row-level security with explicit policies on every table', async () => {
+    expect(await tablesWithoutPolicies(harness.database.adminUrl, 'chat')).toEqual([]);
+  });
+});

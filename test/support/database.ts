@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { loginUrl, superuserUrl, templateName, testPostgres } from './postgres-environment.ts';
+
+export interface TestDatabase {
+  /** As the service's login role: its `DATABASE_URL`. */
+  url: string;
+  /** As superuser, who sees every row: for looking into tables. */
+  adminUrl: string;
+  /** Drops the database. Rejects when connections to it were left open, since that is a leaked pool. */
+  drop(): Promise<void>;
+}
+
+const leftOpenTimeoutMs = 3_000;
+
+/** A fresh database with the migrated schema of `service`. */
+export async function createTestDatabase(service: string): Promise<TestDatabase> {
+  const server = testPostgres();
+  if (!server.services.includes(service))
+    throw new Error(`services/${service}/migrations holds no .sql file, so there is nothing to clone`);
+  const name = `test_${service}_${randomBytes(6).toString('hex')}`;
+  await asSuperuser(async (client) => {
+    await client.query(
+      `create database ${client.escapeIdentifier(name)} template ${client.escapeIdentifier(templateName(service))}`,
+    );
+  });
+  return {
+    url: loginUrl(server, service, name),
+    adminUrl: superuserUrl(server, name),
+    drop: () => drop(name),
+  };
+}
+
+async function drop(name: string): Promise<void> {
+  await asSuperuser(async (client) => {
+    const leftOpen = await connectionsLeftOpen(client, name);
+    await client.query(`drop database if exists ${client.escapeIdentifier(name)} with (force)`);
+    if (leftOpen.length > 0)
+      throw new Error(`connections to ${name} were left open, close their pools: ${leftOpen.join(', ')}`);
+  });
+}
+
+/** Those still there after a moment: the server notices a closed connection a little later than its client. */
+async function connectionsLeftOpen(client: Client, database: string): Promise<string[]> {
+  const deadline = Date.now() + leftOpenTimeoutMs;
+  for (;;) {
+    const { rows } = await client.query<{ name: string }>(
+      `select coalesce(nullif(application_name, ''), usename) as name from pg_stat_activity
+       where datname = $1 and backend_type = 'client backend'`,
+      [database],
+    );
+    if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => row.name);
+    await sleep(20);
+  }
+}
+
+async function asSuperuser(work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: superuserUrl(testPostgres(), 'postgres') });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { freePort } from '@gatehouse/local/ports';
+import { startPostgres } from '@gatehouse/local/postgres';
+import { createTemplate } from './migrated-template.ts';
+import { publishTestPostgres } from './postgres-environment.ts';
+import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-run.ts';
+
+const servicesFolder = path.join(import.meta.dirname, '../../services');
+
+/** One PostgreSQL per run, with a migrated template database for each service that has migrations. */
+// eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
+export default async function setUp(): Promise<void> {
+  const folder = await makeRunFolder();
+  const postgres = await startPostgres({
+    dataDirectory: postgresFolder(folder),
+    port: await freePort(),
+    // Nobody kills this server, so its data need not outlive it.
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+  });
+  holdTestRun({ folder, postgres });
+  const admin = new URL(postgres.adminUrl('postgres'));
+  const services = await migratedServices();
+  const server = {
+    host: admin.hostname,
+    port: postgres.port,
+    superuser: { name: admin.username, password: admin.password },
+    loginPassword: randomBytes(12).toString('hex'),
+    services,
+  };
+  try {
+    await Promise.all(services.map((service) => createTemplate(server, service, migrationsFolder(service))));
+  } catch (error) {
+    // Jest does not tear down after a setup that failed.
+    await endTestRun();
+    throw error;
+  }
+  publishTestPostgres(server);
+}
+
+async function migratedServices(): Promise<string[]> {
+  const found: string[] = [];
+  for (const service of await readdir(servicesFolder)) {
+    const files = await readdir(migrationsFolder(service)).catch(() => []);
+    if (files.some((file) => file.endsWith('.sql'))) found.push(service);
+  }
+  return found;
+}
+
+function migrationsFolder(service: string): string {
+  return path.join(servicesFolder, service, 'migrations');
+}

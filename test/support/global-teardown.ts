@@ -1,0 +1,6 @@
+import { endTestRun } from './test-run.ts';
+
+// eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
+export default async function tearDown(): Promise<void> {
+  await endTestRun();
+}

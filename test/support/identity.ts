@@ -1,0 +1,52 @@
+import { scopesOf } from '@gatehouse/contract/scopes';
+import { generateServiceKeys } from '@gatehouse/identity/keys';
+import type { Principal } from '@gatehouse/identity/principal';
+import { Signer } from '@gatehouse/identity/signer';
+import { newId, randomBase62 } from '@gatehouse/kit/ids';
+
+export interface TestIdentity {
+  /** `ASSERTION_PUBLIC_KEYS` of every service. */
+  publicKeys: string;
+  /** `ASSERTION_PRIVATE_KEY` of one service. */
+  privateKey(service: string): string;
+  signer(service: string): Promise<Signer>;
+  /** What the edge would send along; by default for an admin of a random tenant with all the role's scopes. */
+  assertion(principal?: Partial<Principal>): Promise<string>;
+}
+
+const services = ['edge', 'tenant', 'agent', 'chat', 'memory', 'webhook', 'analytics'];
+
+/** Fresh keys for every service: what the gateway's processes trust each other by. */
+export async function testIdentity(): Promise<TestIdentity> {
+  const keys = await generateServiceKeys(services);
+  const privateKey = (service: string): string => {
+    const key = keys.privateKeys[service];
+    if (key === undefined) throw new Error(`there is no service ${service}`);
+    return key;
+  };
+  const edge = await Signer.create(privateKey('edge'));
+  return {
+    publicKeys: keys.publicKeys,
+    privateKey,
+    signer: (service) => Signer.create(privateKey(service)),
+    assertion: (principal = {}) => edge.assertion(makePrincipal(principal)),
+  };
+}
+
+/** A principal with defaults that agree with each other: an owner has no tenant, and a role has its scopes. */
+export function makePrincipal(given: Partial<Principal> = {}): Principal {
+  const role = given.role ?? 'admin';
+  const tenant =
+    role === 'owner'
+      ? { tenantId: null, tenantSlug: null }
+      : { tenantId: newId(), tenantSlug: `tenant-${randomBase62(8).toLowerCase()}` };
+  return {
+    keyId: newId(),
+    ...tenant,
+    role,
+    scopes: scopesOf(role),
+    boundUser: null,
+    actingUser: given.boundUser ?? null,
+    ...given,
+  };
+}

@@ -1,0 +1,29 @@
+import { migrate } from '@gatehouse/pg/migrate';
+import { Client } from 'pg';
+import { loginUrl, superuserUrl, templateName, type TestPostgres } from './postgres-environment.ts';
+
+/** Makes the database that `createTestDatabase(service)` clones. A failing migration fails with its SQL error. */
+export async function createTemplate(
+  server: TestPostgres,
+  service: string,
+  migrationsDirectory: string,
+): Promise<void> {
+  const template = templateName(service);
+  const client = new Client({ connectionString: superuserUrl(server, 'postgres') });
+  await client.connect();
+  try {
+    await client.query(`create database ${client.escapeIdentifier(template)}`);
+  } finally {
+    await client.end();
+  }
+  try {
+    await migrate({
+      service,
+      adminUrl: superuserUrl(server, template),
+      serviceUrl: loginUrl(server, service, template),
+      directory: migrationsDirectory,
+    });
+  } catch (error) {
+    throw new Error(`Migrating ${service} failed: ${(error as Error).message}`, { cause: error });
+  }
+}
