@@ -65,8 +65,15 @@ export class ActiveRun {
     this.#arrivedAt = options.arrivedAt;
   }
 
-  get attempts(): number {
-    return this.#attempts.length + (this.#open === null ? 0 : 1);
+  /** Whether an attempt was ever begun, if not sent. */
+  get begun(): boolean {
+    return this.#attempts.length > 0 || this.#open !== null;
+  }
+
+  /** Provider calls that were made; none means that there is no run to speak of. */
+  get calls(): number {
+    const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
+    return sent + (this.#open === null ? 0 : 1);
   }
 
   /** Commits a provider call; only then may it be made. */

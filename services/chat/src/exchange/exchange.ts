@@ -104,6 +104,8 @@ export class Exchange {
       await run.startAttempt(model, body.length);
     } catch (error) {
       entry.breaker.unknown();
+      // Whether the start was written is unknown, so an end follows it; nobody has to wait for that one.
+      void this.#endFailed('error', toAppError(error));
       throw error;
     }
     if (this.#gone.signal.aborted) {
@@ -198,17 +200,18 @@ export class Exchange {
     const { run, requestId, log } = this.#options;
     if (error.code === 'internal')
       log.error({ err: cause, request_id: requestId, run_id: run.identity.id }, 'exchange failed');
-    // A request that called no provider is no run: there is nothing to end.
-    if (run.attempts > 0) this.#logEnd(await this.#endFailed(status, error));
+    this.#logEnd(await this.#endFailed(status, error));
     if (this.#stream?.begun === true) {
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {
-      throw run.attempts > 0 ? withHeaders(error, this.#runHeaders()) : error;
+      throw run.calls > 0 ? withHeaders(error, this.#runHeaders()) : error;
     }
   }
 
   async #endFailed(status: 'cancelled' | 'error', error: AppError): Promise<RunEnd | null> {
     const { run } = this.#options;
+    // A request that got as far as no attempt was never written down: there is nothing to end.
+    if (!run.begun) return null;
     await run.endAttempt({ status: 'error', errorCode: error.code, usage: null });
     return run.finish(status, {
       error: status === 'error' ? error : undefined,
@@ -264,7 +267,7 @@ export class Exchange {
         status: end.status,
         provider: end.provider,
         model: end.model,
-        attempts: run.attempts,
+        calls: run.calls,
         duration_ms: end.durationMs,
         input_tokens: end.usage.inputTokens,
         output_tokens: end.usage.outputTokens,

@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util';
+import { scopesOf } from '@gatehouse/contract/scopes';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { assertMigrated } from '@gatehouse/pg/migrate';
+import { createPool } from '@gatehouse/pg/pool';
+import { loadDatabaseConfig, migrationsDirectory } from './config.ts';
+import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+
+/**
+ * The bootstrap command: makes the platform's first owner key and prints its text, this once, as the only line on
+ * standard output. `--force` makes one although there is another, for when that was lost.
+ */
+async function bootstrap(): Promise<void> {
+  const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
+  const { DATABASE_URL: url } = loadDatabaseConfig(process.env);
+  const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('tenant', 'silent') });
+  try {
+    await assertMigrated(pool, 'tenant', migrationsDirectory);
+    const { text, keyId, secretSha256 } = newKeyText();
+    const key = await new ApiKeySystemStore(pool).insertFirstOwnerKey(
+      {
+        id: newId(),
+        tenantId: null,
+        keyId,
+        secretSha256,
+        name: 'First owner key',
+        role: 'owner',
+        scopes: scopesOf('owner'),
+        userId: null,
+        limits: null,
+        budget: null,
+        expiresAt: null,
+        createdBy: 'bootstrap',
+      },
+      values,
+    );
+    if (key === null)
+      throw new Error('There is an active owner key already; use --force to make another if it is lost.');
+    process.stdout.write(`${text}\n`);
+  } finally {
+    await pool.end();
+  }
+}
+
+await bootstrap().catch((error: unknown) => {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 1;
+});

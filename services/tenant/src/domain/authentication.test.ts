@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { judge, type Credentials } from './authentication.ts';
+
+const hash = (text: string) => createHash('sha256').update(text).digest();
+
+const key: Credentials = {
+  secretSha256: hash('new'),
+  previousSecretSha256: hash('old'),
+  revoked: false,
+  expired: false,
+};
+
+describe('judging a presented secret', () => {
+  it('accepts the current secret, and the previous one while there is one', () => {
+    expect(judge(key, hash('new'))).toBe('accepted');
+    expect(judge(key, hash('old'))).toBe('accepted');
+    expect(judge({ ...key, previousSecretSha256: null }, hash('old'))).toBe('unknown');
+  });
+
+  it('knows nobody without a key, whatever is presented', () => {
+    for (const secret of [hash('new'), Buffer.alloc(0), Buffer.alloc(32), Buffer.alloc(33)]) {
+      expect(judge(null, secret)).toBe('unknown');
+    }
+  });
+
+  it('tells an end only to who knows the secret, and revoked before expired', () => {
+    const ended = { ...key, revoked: true, expired: true };
+    expect(judge(ended, hash('new'))).toBe('revoked');
+    expect(judge({ ...ended, revoked: false }, hash('old'))).toBe('expired');
+    expect(judge(ended, hash('guess'))).toBe('unknown');
+  });
+
+  it('refuses hashes of another length', () => {
+    for (const length of [0, 31, 33, 64]) {
+      expect(judge(key, Buffer.alloc(length))).toBe('unknown');
+    }
+  });
+});

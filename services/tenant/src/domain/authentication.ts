@@ -1,0 +1,36 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** What a key is checked against. Times are judged by the database. */
+export interface Credentials {
+  secretSha256: Buffer;
+  /** The secret before the last rotation, while it still works. */
+  previousSecretSha256: Buffer | null;
+  revoked: boolean;
+  expired: boolean;
+}
+
+export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';
+
+const sha256Bytes = 32;
+
+/** What unknown keys are compared with, so that the time an answer takes does not tell which ids exist. */
+const nobody: Credentials = {
+  secretSha256: randomBytes(sha256Bytes),
+  previousSecretSha256: null,
+  revoked: false,
+  expired: false,
+};
+
+/** Judges the hash of a presented secret. That a key is revoked or expired is told only to who knows its secret. */
+export function judge(credentials: Credentials | null, secretSha256: Buffer): Verdict {
+  const { secretSha256: current, previousSecretSha256: previous, revoked, expired } = credentials ?? nobody;
+  const matchesCurrent = matches(current, secretSha256);
+  const matchesPrevious = matches(previous ?? nobody.secretSha256, secretSha256) && previous !== null;
+  if (credentials === null || !(matchesCurrent || matchesPrevious)) return 'unknown';
+  if (revoked) return 'revoked';
+  return expired ? 'expired' : 'accepted';
+}
+
+function matches(kept: Buffer, presented: Buffer): boolean {
+  return presented.length === sha256Bytes && timingSafeEqual(kept, presented);
+}

@@ -1,0 +1,44 @@
+import type { Logger } from '@gatehouse/kit/log';
+
+export interface LastUseOptions {
+  /** Writes the time of use, unless another replica wrote one within the minute. */
+  touch: (id: string) => Promise<void>;
+  log: Logger;
+}
+
+/**
+ * Notes when keys are used, off the request path. A lost note costs nobody anything, so a failure is logged when it
+ * begins and not again until a write has worked.
+ */
+export class LastUse {
+  readonly #options: LastUseOptions;
+  readonly #writing = new Map<string, Promise<void>>();
+  #failing = false;
+
+  constructor(options: LastUseOptions) {
+    this.#options = options;
+  }
+
+  note(id: string): void {
+    if (this.#writing.has(id)) return;
+    this.#writing.set(
+      id,
+      this.#write(id).finally(() => this.#writing.delete(id)),
+    );
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#writing.values());
+  }
+
+  async #write(id: string): Promise<void> {
+    try {
+      await this.#options.touch(id);
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing) this.#options.log.warn({ err: error }, 'could not note the last use of API keys');
+      this.#failing = true;
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import type { PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
+
+/** What a tenant may do and how it is treated: everything the owner can set. */
+export interface TenantSettings {
+  slug: string;
+  name: string;
+  status: TenantStatus;
+  /** An absent member is no limit. */
+  limits: Limits;
+  budget: Budget | null;
+  /** Null: every model of the catalogue. */
+  allowedModels: readonly string[] | null;
+  timezone: string;
+  retentionDays: number;
+  previews: Previews;
+}
+
+export interface NewTenant extends TenantSettings {
+  id: string;
+}
+
+export interface Tenant extends NewTenant {
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** The settings after a JSON merge patch (RFC 7396): absent members stay, and a null limit is lifted. */
+export function patchSettings(current: TenantSettings, patch: PatchTenant): TenantSettings {
+  const { limits, previews } = patch;
+  return {
+    slug: patch.slug ?? current.slug,
+    name: patch.name ?? current.name,
+    status: patch.status ?? current.status,
+    limits: withoutNulls({ ...current.limits, ...limits }),
+    budget: patch.budget === undefined ? current.budget : patch.budget,
+    allowedModels: patch.allowed_models === undefined ? current.allowedModels : patch.allowed_models,
+    timezone: patch.timezone ?? current.timezone,
+    retentionDays: patch.retention_days ?? current.retentionDays,
+    previews: {
+      enabled: previews?.enabled ?? current.previews.enabled,
+      max_chars: previews?.max_chars ?? current.previews.max_chars,
+    },
+  };
+}
+
+/** Limits in the one form they are kept in: what is not limited is not mentioned. */
+export function withoutNulls(limits: Limits): Limits {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number'));
+}

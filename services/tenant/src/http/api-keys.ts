@@ -1,0 +1,83 @@
+import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { nowMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from '../domain/key-rules.ts';
+import { withoutNulls } from '../domain/tenant.ts';
+import type { ApiKeyStore } from '../store/api-key-store.ts';
+import { found, resourceId } from './resource-id.ts';
+import { showApiKey } from './views.ts';
+
+type List = Call<unknown, z.output<typeof listApiKeys>>;
+type Create = Call<CreateApiKey>;
+type Rotate = Call<z.output<typeof rotateApiKey>>;
+
+const what = 'API key';
+
+/** `/v1/api-keys*`: a tenant's admin manages the tenant's own keys. */
+export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
+  return {
+    'api-keys.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await apiKeys.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showApiKey) };
+    },
+
+    'api-keys.create': async (call: Create) => {
+      const { body } = call;
+      const creator = tenantOf(call);
+      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId: body.user_id ?? null };
+      const expiresAt = body.expires_at ?? null;
+      assertInFuture(expiresAt, nowMs());
+      assertMayGive(powerOf(creator), power);
+      const { text, keyId, secretSha256 } = newKeyText();
+      const key = await apiKeys.insert(creator.tenantId, {
+        id: newId(),
+        keyId,
+        secretSha256,
+        name: body.name,
+        role: body.role,
+        ...power,
+        limits: body.limits ? withoutNulls(body.limits) : null,
+        budget: body.budget ?? null,
+        expiresAt,
+        createdBy: creator.keyId,
+      });
+      return { body: { ...showApiKey(key), key: text }, headers: { location: `/v1/api-keys/${key.id}` } };
+    },
+
+    'api-keys.get': async (call: Call) => {
+      const key = await apiKeys.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: showApiKey(found(key, what)) };
+    },
+
+    'api-keys.revoke': async (call: Call) => {
+      const key = await apiKeys.revoke(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: showApiKey(found(key, what)) };
+    },
+
+    'api-keys.rotate': async (call: Rotate) => {
+      const principal = tenantOf(call);
+      const key = found(await apiKeys.find(principal.tenantId, resourceId(call.params, what)), what);
+      // The new text goes to the caller, so this gives as much as creating a key does.
+      assertMayGive(powerOf(principal), key);
+      const { text, secretSha256 } = newKeyText(key.keyId);
+      const rotated = await apiKeys.rotate(principal.tenantId, key.id, {
+        secretSha256,
+        overlapSeconds: call.body.overlap_seconds,
+      });
+      if (rotated === null)
+        throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');
+      return { body: { ...showApiKey(rotated), key: text } };
+    },
+  };
+}
+
+function powerOf(principal: TenantPrincipal): Power {
+  return { scopes: principal.scopes, userId: principal.boundUser };
+}

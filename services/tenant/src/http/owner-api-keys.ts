@@ -1,0 +1,88 @@
+import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { nowMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { assertInFuture, assertMayGive, scopesForNewKey } from '../domain/key-rules.ts';
+import type { ApiKeySystemStore } from '../store/api-key-system-store.ts';
+import type { TenantSystemStore } from '../store/tenant-system-store.ts';
+import { found, resourceId } from './resource-id.ts';
+import { showOwnerApiKey } from './views.ts';
+
+type List = Call<unknown, z.output<typeof listOwnerApiKeys>>;
+type CreateBody = z.output<typeof createOwnerApiKey>;
+
+export interface OwnerApiKeyStores {
+  apiKeys: ApiKeySystemStore;
+  tenants: TenantSystemStore;
+}
+
+const what = 'API key';
+
+/** `/internal/v1/owner/api-keys*`: the owner audits, makes and ends keys of owners and of tenants' admins. */
+export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Record<string, Handler> {
+  return {
+    'owner.api-keys.list': async ({ query }: List) => {
+      const rows = await apiKeys.list({
+        roles: query.role === undefined ? ['owner', 'admin'] : [query.role],
+        tenantId: query.tenant_id ?? null,
+        status: query.status ?? null,
+        unusedSince: query.unused_since ?? null,
+        limit: query.limit,
+        before: decodeCursor(query.cursor),
+      });
+      return { body: pageOf(rows, query.limit, showOwnerApiKey) };
+    },
+
+    'owner.api-keys.create': async ({ body, principal }: Call<CreateBody>) => {
+      const scopes = scopesForNewKey(body.role, body.scopes);
+      const expiresAt = body.expires_at ?? null;
+      assertInFuture(expiresAt, nowMs());
+      const tenantId = await tenantOfNewKey(body, tenants);
+      // An admin's scopes are not the owner's to have, but the owner's to give.
+      if (body.role === 'owner') assertMayGive({ ...principal, userId: null }, { scopes, userId: null });
+      const { text, keyId, secretSha256 } = newKeyText();
+      const key = await apiKeys.insert({
+        id: newId(),
+        tenantId,
+        keyId,
+        secretSha256,
+        name: body.name,
+        role: body.role,
+        scopes,
+        userId: null,
+        limits: null,
+        budget: null,
+        expiresAt,
+        createdBy: principal.keyId,
+      });
+      return { body: { ...showOwnerApiKey(key), key: text } };
+    },
+
+    'owner.api-keys.revoke': async ({ params }: Call) => {
+      const key = await apiKeys.revoke(resourceId(params, what));
+      return { body: showOwnerApiKey(found(key, what)) };
+    },
+  };
+}
+
+/** Throws a 400 when role and tenant don't go together, or when nobody has that id. */
+async function tenantOfNewKey(body: CreateBody, tenants: TenantSystemStore): Promise<string | null> {
+  const tenantId = body.tenant_id?.toLowerCase() ?? null;
+  if (body.role === 'owner') {
+    if (tenantId === null) return null;
+    throw wrongTenant('invalid_value', 'An owner key belongs to no tenant: leave tenant_id out.');
+  }
+  if (tenantId === null)
+    throw wrongTenant('missing_required_parameter', 'An admin key needs the tenant_id it is for.');
+  if ((await tenants.find(tenantId)) === null)
+    throw wrongTenant('invalid_value', 'Invalid value for tenant_id: there is no such tenant.');
+  return tenantId;
+}
+
+function wrongTenant(code: 'invalid_value' | 'missing_required_parameter', message: string): AppError {
+  return new AppError(code, message, { param: 'tenant_id' });
+}

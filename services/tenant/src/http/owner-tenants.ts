@@ -1,0 +1,77 @@
+import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract/tenants';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { scopesForNewKey } from '../domain/key-rules.ts';
+import { patchSettings, withoutNulls } from '../domain/tenant.ts';
+import type { TenantSystemStore } from '../store/tenant-system-store.ts';
+import { found, resourceId } from './resource-id.ts';
+import { showTenant } from './views.ts';
+
+type List = Call<unknown, z.output<typeof listTenants>>;
+
+const what = 'tenant';
+
+/** `/internal/v1/owner/tenants*`: the owner makes, limits, suspends and archives tenants. */
+export function ownerTenantHandlers(tenants: TenantSystemStore): Record<string, Handler> {
+  return {
+    'owner.tenants.list': async ({ query }: List) => {
+      const rows = await tenants.list({
+        status: query.status ?? null,
+        q: query.q ?? null,
+        limit: query.limit,
+        before: decodeCursor(query.cursor),
+      });
+      return { body: pageOf(rows, query.limit, showTenant) };
+    },
+
+    'owner.tenants.create': async ({ body, principal }: Call<CreateTenant>) => {
+      const { text, keyId, secretSha256 } = newKeyText();
+      const tenant = await tenants.insert(
+        {
+          id: newId(),
+          slug: body.slug,
+          name: body.name,
+          status: 'active',
+          limits: withoutNulls(body.limits),
+          budget: body.budget,
+          allowedModels: body.allowed_models,
+          timezone: body.timezone,
+          retentionDays: body.retention_days,
+          previews: body.previews,
+        },
+        {
+          id: newId(),
+          keyId,
+          secretSha256,
+          name: 'First admin key',
+          role: 'admin',
+          scopes: scopesForNewKey('admin', undefined),
+          userId: null,
+          limits: null,
+          budget: null,
+          expiresAt: null,
+          createdBy: principal.keyId,
+        },
+      );
+      return {
+        body: { ...showTenant(tenant), admin_key: text },
+        headers: { location: `/internal/v1/owner/tenants/${tenant.id}` },
+      };
+    },
+
+    'owner.tenants.get': async ({ params }: Call) => {
+      const tenant = await tenants.find(resourceId(params, what));
+      return { body: showTenant(found(tenant, what)) };
+    },
+
+    'owner.tenants.patch': async ({ params, body }: Call<PatchTenant>) => {
+      const tenant = await tenants.change(resourceId(params, what), (current) =>
+        patchSettings(current, body),
+      );
+      return { body: showTenant(found(tenant, what)) };
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+
+/** The id in a path. What can't be an id is answered like an id that nobody has. */
+export function resourceId(params: Record<string, string>, what: string): string {
+  const { id = '' } = params;
+  if (!isUuid(id)) throw notFound(what);
+  return id.toLowerCase();
+}
+
+/** The row that was found, or the 404 that foreign and missing resources share. */
+export function found<Row>(row: Row | null, what: string): Row {
+  if (row === null) throw notFound(what);
+  return row;
+}
+
+function notFound(what: string): AppError {
+  return new AppError('not_found', `There is no such ${what}.`);
+}

@@ -1,0 +1,105 @@
+import { GrpcServer } from '@gatehouse/grpc/server';
+import { createApp } from '@gatehouse/http/app';
+import { HttpServer } from '@gatehouse/http/server';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { composeService } from '@gatehouse/kit/compose';
+import type { Service } from '@gatehouse/kit/lifecycle';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
+import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { answers, createPool } from '@gatehouse/pg/pool';
+import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { migrationsDirectory, type TenantConfig } from './config.ts';
+import { LastUse } from './domain/last-use.ts';
+import { apiKeyHandlers } from './http/api-keys.ts';
+import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
+import { ownerTenantHandlers } from './http/owner-tenants.ts';
+import { whoamiHandlers } from './http/whoami.ts';
+import { authenticate } from './rpc/authenticate.ts';
+import { getTenantSettings } from './rpc/get-tenant-settings.ts';
+import { ApiKeyStore } from './store/api-key-store.ts';
+import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+import { TenantStore } from './store/tenant-store.ts';
+import { TenantSystemStore } from './store/tenant-system-store.ts';
+
+export interface TenantOverrides {
+  log?: Logger;
+}
+
+/** A running service's ports: the configured ones, or what port 0 became. */
+export interface TenantService extends Service {
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly adminPort: number;
+}
+
+/** The tenant service: tenants, their API keys, and who a key belongs to. Nothing is opened before `start`. */
+export async function createTenantService(
+  config: TenantConfig,
+  overrides: TenantOverrides = {},
+): Promise<TenantService> {
+  const service = 'tenant';
+  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs, DATABASE_URL: url, DATABASE_POOL: max } = config;
+  const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
+  const registry = createRegistry(service);
+  const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
+
+  const appPool = createPool({ url, role: 'tenant_app', max, log });
+  const systemPool = createPool({ url, role: 'tenant_system', max, log });
+  const apiKeys = new ApiKeyStore(appPool);
+  const tenants = new TenantStore(appPool);
+  const apiKeysOfAll = new ApiKeySystemStore(systemPool);
+  const tenantsOfAll = new TenantSystemStore(systemPool);
+  const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
+
+  const app = createApp({
+    service,
+    handlers: {
+      ...whoamiHandlers(),
+      ...apiKeyHandlers(apiKeys),
+      ...ownerTenantHandlers(tenantsOfAll),
+      ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
+    },
+    verifier,
+    log,
+    duration: httpDuration(registry),
+  });
+  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
+  const grpc = new GrpcServer({ service, host, port: config.GRPC_PORT, verifier, log, drainTimeoutMs }).add(
+    TenantServiceService,
+    {
+      authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
+      getTenantSettings: getTenantSettings(tenants),
+    },
+  );
+
+  const composed = composeService({
+    log,
+    registry,
+    config,
+    parts: [
+      { stop: () => appPool.end() },
+      { stop: () => systemPool.end() },
+      schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
+      lastUse,
+      grpc,
+      http,
+      { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
+    ],
+    ready: () => answers(systemPool),
+  });
+  return {
+    log,
+    start: () => composed.start(),
+    stop: () => composed.stop(),
+    get httpPort() {
+      return http.port;
+    },
+    get grpcPort() {
+      return grpc.port;
+    },
+    get adminPort() {
+      return composed.adminPort;
+    },
+  };
+}

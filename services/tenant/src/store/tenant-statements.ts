@@ -1,0 +1,6 @@
+/** A tenant's columns as the domain names them. */
+export const tenantColumns = `
+  id, slug, name, status, limits, budget, allowed_models as "allowedModels", timezone,
+  retention_days as "retentionDays",
+  json_build_object('enabled', previews_enabled, 'max_chars', previews_max_chars) as previews,
+  created_at as "createdAt", updated_at as "updatedAt"`;

@@ -1,0 +1,127 @@
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { NewApiKey } from '../domain/api-key.ts';
+import type { NewTenant, Tenant, TenantSettings } from '../domain/tenant.ts';
+import { insertApiKey } from './api-key-statements.ts';
+import type { PageRequest } from './api-key-store.ts';
+import { tenantColumns } from './tenant-statements.ts';
+
+export interface TenantFilter extends PageRequest {
+  status: TenantStatus | null;
+  /** Part of the name or slug, in any case. */
+  q: string | null;
+}
+
+/** All tenants, for the owner. */
+export class TenantSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, one more than `limit` when there are more. */
+  async list(filter: TenantFilter): Promise<Tenant[]> {
+    const { rows } = await this.#pool.query<Tenant>(
+      `select ${tenantColumns} from tenant.tenants
+       where ($1::text is null or status = $1)
+         and ($2::text is null or strpos(lower(name), lower($2)) > 0 or strpos(slug, lower($2)) > 0)
+         and ($3::uuid is null or id < $3)
+       order by id desc limit $4`,
+      [filter.status, filter.q, filter.before, filter.limit + 1],
+    );
+    return rows;
+  }
+
+  async find(id: string): Promise<Tenant | null> {
+    const { rows } = await this.#pool.query<Tenant>(
+      `select ${tenantColumns} from tenant.tenants where id = $1`,
+      [id],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** A tenant is never without the key that it is run with. Throws `tenant_slug_taken`. */
+  async insert(tenant: NewTenant, adminKey: Omit<NewApiKey, 'tenantId'>): Promise<Tenant> {
+    return withTransaction(this.#pool, async (db) => {
+      const inserted = await insertTenant(db, tenant);
+      await insertApiKey(db, { ...adminKey, tenantId: tenant.id });
+      return inserted;
+    }).catch((error: unknown) => nameSlugConflict(error, tenant.slug));
+  }
+
+  /** Applies `change` to the settings as they are now, one change after the other. Throws `tenant_slug_taken`. */
+  async change(id: string, change: (current: TenantSettings) => TenantSettings): Promise<Tenant | null> {
+    return withTransaction(this.#pool, async (db) => {
+      const current = await lockTenant(db, id);
+      if (current === null) return null;
+      const settings = change(current);
+      return updateTenant(db, id, settings).catch((error: unknown) => nameSlugConflict(error, settings.slug));
+    });
+  }
+}
+
+function nameSlugConflict(error: unknown, slug: string): never {
+  if (!isUniqueViolation(error, 'tenants_slug_key')) throw error;
+  throw new AppError('tenant_slug_taken', `The slug ${slug} belongs to another tenant.`, {
+    param: 'slug',
+    cause: error,
+  });
+}
+
+async function lockTenant(db: Queryable, id: string): Promise<Tenant | null> {
+  const { rows } = await db.query<Tenant>(
+    `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
+  const { rows } = await db.query<Tenant>(
+    `insert into tenant.tenants
+       (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
+        previews_max_chars)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     returning ${tenantColumns}`,
+    [tenant.id, ...settingValues(tenant)],
+  );
+  return only(rows);
+}
+
+async function updateTenant(db: Queryable, id: string, settings: TenantSettings): Promise<Tenant> {
+  const { rows } = await db.query<Tenant>(
+    `update tenant.tenants set
+       slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
+       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, updated_at = now()
+     where id = $1
+     returning ${tenantColumns}`,
+    [id, ...settingValues(settings)],
+  );
+  return only(rows);
+}
+
+/** In the order of the columns of both statements above. */
+function settingValues(settings: TenantSettings): unknown[] {
+  return [
+    settings.slug,
+    settings.name,
+    settings.status,
+    settings.limits,
+    settings.budget,
+    settings.allowedModels,
+    settings.timezone,
+    settings.retentionDays,
+    settings.previews.enabled,
+    settings.previews.max_chars,
+  ];
+}
+
+function only(rows: Tenant[]): Tenant {
+  const [row] = rows;
+  if (row === undefined) throw new Error('the statement returned no row');
+  return row;
+}
