@@ -52,7 +52,7 @@ export function formatMessage(name: string, entry: Message, style: LogStyle): st
 }
 
 function nameColumn(name: string, style: LogStyle): string {
-  const sum = [...name].reduce((total, character) => total + (character.codePointAt(0) ?? 0), 0);
+  const sum = Buffer.from(name).reduce((total, byte) => total + byte, 0);
   return paint(`${name.padEnd(style.nameWidth)}  `, nameColours[sum % nameColours.length] ?? 'cyan', style);
 }
 
@@ -97,24 +97,27 @@ function errorOf(record: Record<string, unknown>): { message?: string; stack?: s
   return typeof err === 'object' && err !== null ? { ...err } : {};
 }
 
-/** The frames alone: the message is in the line above. Warnings are expected trouble, which needs none. */
+/**
+ * The frames alone, since the message is in the line above, and of those our own, unless there are none. Warnings are
+ * expected trouble, which needs no stack.
+ */
 function stackOf(record: Record<string, unknown>, level: Level): string[] {
   const { stack } = errorOf(record);
   if (stack === undefined || (level !== 'ERROR' && level !== 'FATAL')) return [];
-  return stack
-    .split('\n')
-    .filter((text) => /^\s+at /.test(text) || text.startsWith('caused by'))
-    .map((text) => `    ${text.trim()}`);
+  const frames = stack.split('\n').filter((text) => /^\s+at /.test(text));
+  const own = frames.filter((text) => !/node_modules|node:internal|<anonymous>/.test(text));
+  return (own.length > 0 ? own : frames).map((text) => `    ${text.trim()}`);
 }
 
 function plain(value: unknown): string {
-  return typeof value === 'string' && isPrintable(value) ? value : value === undefined ? '' : quoted(value);
+  if (value === undefined) return '';
+  return typeof value === 'string' && isPrintable(value) ? value : quoted(value);
 }
 
 /** As it is when it is one word, else as JSON, which also keeps control characters from the terminal. */
 function quoted(value: unknown): string {
   if (typeof value === 'string' && value !== '' && isPrintable(value) && !/[\s"=]/.test(value)) return value;
-  return JSON.stringify(value) ?? '';
+  return JSON.stringify(value);
 }
 
 function isPrintable(text: string): boolean {

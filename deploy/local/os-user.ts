@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
 
@@ -29,7 +30,7 @@ export async function postgresUser(): Promise<OsUser> {
   // Asked again even after a failure: another run may have made the user at the same moment.
   const made = await lookUp(ownName);
   if (made !== undefined) return made;
-  throw new Error(
+  throw new StartError(
     `PostgreSQL refuses to run as root and the OS user ${ownName} could not be created: ` +
       `create it (useradd --system ${ownName}) or run as another user.`,
     { cause: reason },
@@ -57,7 +58,7 @@ export async function assertReachable(target: string, user: OsUser): Promise<voi
     const { mode, uid, gid } = await stat(folder);
     const execute = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
     if ((mode & execute) === 0) {
-      throw new Error(
+      throw new StartError(
         `PostgreSQL runs as the OS user ${user.name}, who may not enter ${folder} on the way to ${target}: ` +
           `move it elsewhere, or allow that with "chmod o+x ${folder}".`,
       );

@@ -3,6 +3,7 @@ import { access, chmod, constants, lstat, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
 
@@ -29,9 +30,12 @@ function platformPackage(): string {
     // Its entry is dist/index.js.
     return path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..');
   } catch (error) {
-    throw new Error(`PostgreSQL for this platform is missing: the npm package ${name} is not installed.`, {
-      cause: error,
-    });
+    throw new StartError(
+      `PostgreSQL for this platform is missing: the npm package ${name} is not installed.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -10,6 +10,7 @@ import { loopback } from './ports.ts';
 import { postgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { stopLeftovers } from './postgres-leftovers.ts';
 import { describeExit, type RunningProcess } from './running-process.ts';
+import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
 
@@ -27,7 +28,7 @@ export interface PostgresOptions {
 export interface Postgres extends RunningProcess {
   readonly port: number;
   /** `postgres://` URL of the superuser. */
-  adminUrl(database: string): string;
+  adminUrl: (database: string) => string;
 }
 
 const superuser = 'postgres';
@@ -54,7 +55,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const logFile = `${dataDirectory}.log`;
   const child = await spawnServer(cluster, logFile);
   const { pid } = child;
-  if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${binaries.postgres}`);
+  if (pid === undefined) throw new StartError(`PostgreSQL could not be started: ${binaries.postgres}`);
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
   });
@@ -64,7 +65,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     await acceptsConnections(child, adminUrl('postgres'));
   } catch (error) {
     child.kill('SIGKILL');
-    throw new Error(`${(error as Error).message} The end of ${logFile}:\n${await tail(logFile)}`, {
+    throw new StartError(`${(error as Error).message} The end of ${logFile}:\n${await tail(logFile)}`, {
       cause: error,
     });
   }
@@ -91,7 +92,7 @@ async function initialise(cluster: Cluster): Promise<string> {
   const version = await readFile(path.join(dataDirectory, 'PG_VERSION'), 'utf8').catch(() => undefined);
   if (version !== undefined) {
     if (version.trim() !== majorVersion)
-      throw new Error(
+      throw new StartError(
         `${dataDirectory} holds data of PostgreSQL ${version.trim()}; this release runs PostgreSQL ${majorVersion}.`,
       );
     return readFile(passwordFile, 'utf8');

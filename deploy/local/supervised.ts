@@ -68,14 +68,15 @@ export class Supervised {
 
   async #start(): Promise<void> {
     const running = await this.#launch();
-    const early = await Promise.race([this.#ready(running), running.ended]);
+    // Its end comes first in the race: it is the better reason for not being ready.
+    const outcome = await Promise.race([running.ended, this.#ready(running)]);
     if (this.#stopping.signal.aborted) return;
-    if (early === false)
+    if (typeof outcome === 'string')
+      throw new StartError(`${this.name} could not start: it ${outcome}; its lines are above.`);
+    if (!outcome)
       throw new StartError(
         `${this.name} was not ready after ${readyTimeoutMs / 1_000} s; its lines are above.`,
       );
-    if (typeof early === 'string')
-      throw new StartError(`${this.name} could not start: it ${early}; its lines are above.`);
     this.#watching = this.#watch(running);
   }
 
@@ -118,18 +119,16 @@ export class Supervised {
 
   /** True once it is ready, false when that takes too long or it ends before. */
   async #ready(running: RunningProcess): Promise<boolean> {
-    let over = false;
+    const state = { over: false };
     void running.ended.then(() => {
-      over = true;
+      state.over = true;
     });
     const deadline = performance.now() + readyTimeoutMs;
-    while (!over && performance.now() < deadline) {
-      if (await this.#options.isReady()) return !over;
+    while (!state.over && !this.#stopping.signal.aborted && performance.now() < deadline) {
+      if (await this.#options.isReady()) return true;
       await this.#pause(readyPollMs);
-      if (this.#stopping.signal.aborted) return false;
     }
-    // `ended` tells the better reason.
-    return over ? running.ended.then(() => false) : false;
+    return false;
   }
 
   async #pause(ms: number): Promise<void> {

@@ -162,7 +162,8 @@ export class LocalSystem {
       },
     ]);
     if (server === undefined) throw new StartError('PostgreSQL was stopped while it started.');
-    const database = { adminUrl: server.adminUrl, passwords: secrets.databasePasswords };
+    const { adminUrl } = server;
+    const database = { adminUrl, passwords: secrets.databasePasswords };
     this.#stopping.signal.throwIfAborted();
     await prepareDatabase(database);
     return database;

@@ -1,0 +1,67 @@
+/** Who may import what (STYLE.md, Shape). Each heavy library has one importing package. */
+const only = (library, owners, comment) => ({
+  name: `only-${library.replace(/[^a-z]/g, '-')}-owner`,
+  comment,
+  severity: 'error',
+  from: { pathNot: owners },
+  to: { path: `(^|/)node_modules/(@types/)?${library}/` },
+});
+
+const tests = '(\\.test\\.ts$|/test/|^test/)';
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'services-are-strangers',
+      comment: 'services talk over gRPC and HTTP, never by import',
+      severity: 'error',
+      from: { path: '^services/([^/]+)/' },
+      to: { path: '^services/([^/]+)/', pathNot: '^services/$1/' },
+    },
+    {
+      name: 'packages-know-no-service',
+      severity: 'error',
+      from: { path: '^(packages|proto)/', pathNot: tests },
+      to: { path: '^(services|deploy|test)/' },
+    },
+    {
+      name: 'production-knows-no-test',
+      severity: 'error',
+      from: { path: '^(packages|services)/[^/]+/src/', pathNot: tests },
+      to: { path: '^(test|deploy)/' },
+    },
+    {
+      name: 'domain-is-pure',
+      comment: 'domain/ knows neither database nor wire',
+      severity: 'error',
+      from: { path: '/src/domain/', pathNot: tests },
+      to: { path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)' },
+    },
+    {
+      name: 'only-main-has-effects',
+      comment: 'nothing imports an entry file',
+      severity: 'error',
+      from: {},
+      to: { path: '^services/[^/]+/src/(main|migrate|bootstrap)\\.ts$' },
+    },
+    only('pg', `^(packages/pg|deploy/local|test)/|${tests}`, 'SQL goes through packages/pg'),
+    only('@grpc/grpc-js', `^(packages/grpc|proto/gen)/|node_modules|${tests}`, 'gRPC goes through packages/grpc'),
+    only('express', `^(packages/http|services/edge|test/bench)/|node_modules|${tests}`, 'HTTP goes through packages/http'),
+    only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),
+    only('pino', `^(packages/kit)/|node_modules|${tests}`, 'logging goes through packages/kit'),
+    only('prom-client', `^(packages/kit)/|node_modules|${tests}`, 'metrics go through packages/kit'),
+    only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^proto/gen/google' },
+    tsPreCompilationDeps: true,
+    combinedDependencies: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.d.ts'],
+    },
+  },
+};

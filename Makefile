@@ -1,0 +1,42 @@
+# Gatehouse: run `make help` for what there is. Needs npm (Node 20 or newer); Node 24 itself comes from npm.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help up test lint gen bench clean
+
+# The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
+BIN := $(CURDIR)/node_modules/.bin
+WITH_TOOLS := PATH="$(BIN):$$PATH"
+JEST := node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, …
+	@$(WITH_TOOLS) exec node deploy/local/up.ts
+
+test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
+	@$(WITH_TOOLS) $(JEST) $(ARGS)
+
+lint: node_modules/.package-lock.json ## Check types, rules, format, dependencies and unused code
+	$(WITH_TOOLS) tsc -p tsconfig.json
+	$(WITH_TOOLS) eslint .
+	$(WITH_TOOLS) prettier --check --log-level warn .
+	$(WITH_TOOLS) depcruise --log-level warn packages services deploy test proto/gen
+	$(WITH_TOOLS) knip
+
+gen: node_modules/.package-lock.json ## Generate code from proto/
+	cd proto && $(WITH_TOOLS) buf generate
+
+bench: node_modules/.package-lock.json ## Measure the whole path against the simulator
+	@$(WITH_TOOLS) node test/bench/run.ts $(ARGS)
+
+clean: ## Remove installed packages; the state of `make up` stays
+	rm -rf node_modules coverage
+
+# npm writes this file last, so it is newer than the lock file exactly when everything is installed.
+node_modules/.package-lock.json: package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node 20 or newer, which brings it."; exit 1; }
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@test -x $(BIN)/node || { echo "There is no Node 24 for this platform from npm: put one at $(BIN)/node."; exit 1; }
+	@touch $@

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { serviceEnvironment } from './environment.ts';
+import { planReplicas } from './topology.ts';
+
+const replicas = await planReplicas({
+  port: 8080,
+  replicas: new Map([
+    ['edge', 2],
+    ['chat', 3],
+  ]),
+});
+
+function environmentOf(name: string, provider: Record<string, string> = {}): Record<string, string> {
+  const replica = replicas.find((candidate) => candidate.name === name);
+  if (replica === undefined) throw new Error(`there is no ${name}`);
+  const services = ['edge', 'tenant', 'agent', 'chat'];
+  return serviceEnvironment(replica, {
+    replicas,
+    secrets: {
+      databasePasswords: Object.fromEntries(services.map((service) => [service, `password-${service}`])),
+      privateKeys: Object.fromEntries(services.map((service) => [service, `private-${service}`])),
+      publicKeys: 'public',
+      keyRing: 'local:key',
+    },
+    database: {
+      adminUrl: (database) => `postgres://postgres:super@127.0.0.1:5/${database}`,
+      passwords: Object.fromEntries(services.map((service) => [service, `password-${service}`])),
+    },
+    modelsFile: '/models.yaml',
+    url: 'http://127.0.0.1:8080',
+    caller: { PATH: '/bin', OTEL_SERVICE: 'x', OPENAI_API_KEY: 'sk-secret', PGPASSWORD: 'p' },
+    provider,
+  });
+}
+
+describe('the environment of a service', () => {
+  it('gives further edges the next ports, and every process ports of its own', () => {
+    expect(environmentOf('edge-1')['HTTP_PORT']).toBe('8080');
+    expect(environmentOf('edge-2')['HTTP_PORT']).toBe('8081');
+    const ports = replicas.flatMap((replica) => Object.values(replica.ports));
+    expect(new Set(ports).size).toBe(ports.length);
+  });
+
+  it('lists all processes of a peer', () => {
+    const { CHAT_HTTP, CHAT_GRPC, TENANT_GRPC } = environmentOf('edge-1');
+    expect(CHAT_HTTP).toMatch(/^127\.0\.0\.1:\d+,127\.0\.0\.1:\d+,127\.0\.0\.1:\d+$/);
+    expect(CHAT_GRPC?.split(',')).toHaveLength(3);
+    expect(TENANT_GRPC).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(environmentOf('edge-1')).not.toHaveProperty('EDGE_GRPC');
+  });
+
+  it('holds its own secrets and no others', () => {
+    const tenant = environmentOf('tenant-1');
+    expect(tenant).toMatchObject({
+      ASSERTION_PRIVATE_KEY: 'private-tenant',
+      ASSERTION_PUBLIC_KEYS: 'public',
+      DATABASE_URL: 'postgres://tenant_login:password-tenant@127.0.0.1:5/gatehouse',
+    });
+    expect(JSON.stringify(tenant)).not.toMatch(/super|sk-secret|private-edge|password-chat|local:key/);
+    expect(environmentOf('edge-1')).not.toHaveProperty('DATABASE_URL');
+    expect(environmentOf('agent-1')['SECRETS_KEYRING']).toBe('local:key');
+  });
+
+  it("gives chat the caller's whole environment, for the catalogue may name any variable", () => {
+    expect(environmentOf('chat-1')).toMatchObject({ OPENAI_API_KEY: 'sk-secret', PGPASSWORD: 'p' });
+    const simulated = environmentOf('chat-2', { OPENAI_API_KEY: 'simulator' });
+    expect(simulated['OPENAI_API_KEY']).toBe('simulator');
+  });
+
+  it('passes on what is no secret', () => {
+    expect(environmentOf('tenant-1')).toMatchObject({ PATH: '/bin', OTEL_SERVICE: 'x' });
+    expect(environmentOf('tenant-1')).not.toHaveProperty('PGPASSWORD');
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import { loadSettings, repositoryRoot } from './settings.ts';
+
+describe('the settings of make up', () => {
+  it('have defaults for everything', () => {
+    const settings = loadSettings({});
+    expect(settings).toMatchObject({
+      port: 8080,
+      stateFolder: `${repositoryRoot}/.gatehouse`,
+      modelsFile: `${repositoryRoot}/deploy/local/models.yaml`,
+      simulated: true,
+    });
+    expect(Object.fromEntries(settings.replicas)).toEqual({ tenant: 1, agent: 1, chat: 1, edge: 1 });
+  });
+
+  it('count an empty variable as unset', () => {
+    expect(loadSettings({ PORT: '', OPENAI_API_KEY: '', GATEHOUSE_STATE: '' })).toEqual(loadSettings({}));
+  });
+
+  it('take paths from the root of the repository or as absolute ones', () => {
+    const settings = loadSettings({ GATEHOUSE_STATE: 'elsewhere', GATEHOUSE_MODELS: '/etc/models.yaml' });
+    expect(settings.stateFolder).toBe(`${repositoryRoot}/elsewhere`);
+    expect(settings.modelsFile).toBe('/etc/models.yaml');
+  });
+
+  it.each([{ OPENAI_API_KEY: 'sk-1' }, { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }])(
+    'use a provider instead of the simulator when there is %o',
+    (environment) => {
+      expect(loadSettings(environment).simulated).toBe(false);
+    },
+  );
+
+  it('take the number of processes of each service, with spaces and a last comma', () => {
+    const { replicas } = loadSettings({ GATEHOUSE_REPLICAS: 'edge=2, chat=3,' });
+    expect(Object.fromEntries(replicas)).toEqual({ tenant: 1, agent: 1, chat: 3, edge: 2 });
+  });
+
+  it.each([
+    ['PORT', 'http', 'PORT must be a number from 1 to 65535, not "http".'],
+    ['PORT', '0', 'PORT must be a number from 1 to 65535, not "0".'],
+    ['PORT', '65536', 'PORT must be a number from 1 to 65535, not "65536".'],
+    ['PORT', '80.5', 'PORT must be a number from 1 to 65535, not "80.5".'],
+    ['GATEHOUSE_REPLICAS', 'chat', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "chat" does not.'],
+    [
+      'GATEHOUSE_REPLICAS',
+      'chat=-1',
+      'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "chat=-1" does not.',
+    ],
+    ['GATEHOUSE_REPLICAS', 'chat=0', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 0.'],
+    ['GATEHOUSE_REPLICAS', 'chat=99', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 99.'],
+    ['GATEHOUSE_REPLICAS', 'chat=2,chat=3', 'GATEHOUSE_REPLICAS names chat twice.'],
+    [
+      'GATEHOUSE_REPLICAS',
+      'chatt=2',
+      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, chat, edge.',
+    ],
+  ])('refuse %s=%s in one sentence', (name, value, sentence) => {
+    expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));
+  });
+
+  it('refuse a port after which there is no room for the other edges', () => {
+    expect(() => loadSettings({ PORT: '65535', GATEHOUSE_REPLICAS: 'edge=2' })).toThrow('leaves no room');
+  });
+});

@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import {
+  addresses,
+  commonSettings,
+  databaseSettings,
+  grpcSettings,
+  parseConfig,
+} from '@gatehouse/kit/config';
+import { z } from 'zod';
+
+const settings = z.object({
+  ...commonSettings,
+  ...grpcSettings,
+  ...databaseSettings,
+  CHAT_GRPC: addresses,
+});
+
+export type AgentConfig = Readonly<z.output<typeof settings>>;
+
+export function loadConfig(environment: Record<string, string | undefined>): AgentConfig {
+  return parseConfig(settings, environment);
+}
+
+export const migrationsDirectory = fileURLToPath(new URL('../migrations', import.meta.url));

@@ -1,0 +1,38 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import type { Call } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+
+const deadlineMs = 3_000;
+
+export type ModelCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
+
+/** Which models there are is chat's to say. */
+export class ModelClient {
+  readonly #peer: Peer<ChatServiceClient>;
+
+  constructor(peer: Peer<ChatServiceClient>) {
+    this.#peer = peer;
+  }
+
+  /** Throws `unknown_model`, naming the field, when the caller's tenant can't use one of them. */
+  async assertUsable(
+    caller: ModelCaller,
+    models: readonly { field: string; model: string }[],
+  ): Promise<void> {
+    if (models.length === 0) return;
+    const { assertion, requestId, trace } = caller;
+    const request = { ids: [...new Set(models.map(({ model }) => model))] };
+    const { unknownIds } = await this.#peer.call('checkModels', request, {
+      deadlineMs,
+      assertion,
+      requestId,
+      trace,
+    });
+    const unknown = models.find(({ model }) => unknownIds.includes(model));
+    if (unknown === undefined) return;
+    throw new AppError('unknown_model', `There is no model ${JSON.stringify(unknown.model)}.`, {
+      param: unknown.field,
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import { Peer } from '@gatehouse/grpc/client';
+import { GrpcServer } from '@gatehouse/grpc/server';
+import { createApp } from '@gatehouse/http/app';
+import { HttpServer } from '@gatehouse/http/server';
+import { Signer } from '@gatehouse/identity/signer';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { composeService } from '@gatehouse/kit/compose';
+import type { Service } from '@gatehouse/kit/lifecycle';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
+import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { answers, createPool } from '@gatehouse/pg/pool';
+import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { migrationsDirectory, type AgentConfig } from './config.ts';
+import { agentHandlers } from './http/agents.ts';
+import { ModelClient } from './peers/models.ts';
+import { listVisibleAgents } from './rpc/list-visible-agents.ts';
+import { resolveAgent } from './rpc/resolve-agent.ts';
+import { AgentStore } from './store/agent-store.ts';
+
+export interface AgentOverrides {
+  log?: Logger;
+}
+
+/** A running service's ports: the configured ones, or what port 0 became. */
+export interface AgentService extends Service {
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly adminPort: number;
+}
+
+/** The agent service: what agents a tenant has and who may use them. Nothing is opened before `start`. */
+export async function createAgentService(
+  config: AgentConfig,
+  overrides: AgentOverrides = {},
+): Promise<AgentService> {
+  const service = 'agent';
+  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
+  const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
+  const registry = createRegistry(service);
+  const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
+  const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
+
+  const pool = createPool({ url: config.DATABASE_URL, role: 'agent_app', max: config.DATABASE_POOL, log });
+  const agents = new AgentStore(pool);
+  const chatPeer = new Peer({ peer: 'chat', addresses: config.CHAT_GRPC, stub: ChatServiceClient, signer });
+  const models = new ModelClient(chatPeer);
+
+  const duration = httpDuration(registry);
+  const app = createApp({ service, handlers: agentHandlers(agents, models), verifier, log, duration });
+  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
+  const grpc = new GrpcServer({ service, host, port: config.GRPC_PORT, verifier, log, drainTimeoutMs }).add(
+    AgentServiceService,
+    { resolveAgent: resolveAgent(agents), listVisibleAgents: listVisibleAgents(agents) },
+  );
+
+  const composed = composeService({
+    log,
+    registry,
+    config,
+    parts: [
+      { stop: () => pool.end() },
+      schemaCheck({ pool, service, directory: migrationsDirectory, log }),
+      { stop: () => chatPeer.close() },
+      grpc,
+      http,
+      { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
+    ],
+    ready: () => answers(pool),
+  });
+  return {
+    log,
+    start: () => composed.start(),
+    stop: () => composed.stop(),
+    get httpPort() {
+      return http.port;
+    },
+    get grpcPort() {
+      return grpc.port;
+    },
+    get adminPort() {
+      return composed.adminPort;
+    },
+  };
+}

@@ -1,0 +1,252 @@
+import { execFile } from 'node:child_process';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Credentials } from '@gatehouse/local/credentials';
+import { freePort } from '@gatehouse/local/ports';
+import { serversIn } from '@gatehouse/local/postgres-leftovers';
+import { LocalSystem, makeStateFolder, survivors, until } from '@gatehouse/test/local-system';
+
+const run = promisify(execFile);
+const startTimeoutMs = 90_000;
+
+const otherCatalogue = `
+providers:
+  - { name: elsewhere, kind: openai, base_url: '\${OPENAI_BASE_URL}', api_key_env: OPENAI_API_KEY }
+models:
+  - { id: other-model, provider: elsewhere }
+`;
+
+async function get(url: string, key: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+describe('make up', () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+  let system: LocalSystem;
+  let first: Credentials;
+
+  beforeAll(async () => {
+    ({ folder, remove } = await makeStateFolder());
+    system = new LocalSystem(folder, { PORT: String(await freePort()) });
+    first = await system.ready();
+  }, startTimeoutMs);
+
+  afterAll(async () => {
+    await system.stop();
+    await remove();
+  }, startTimeoutMs);
+
+  async function restart(settings: Record<string, string> = {}): Promise<Credentials> {
+    system = new LocalSystem(folder, { PORT: new URL(first.url).port, ...settings });
+    return system.ready();
+  }
+
+  async function runCurlLine(): Promise<Record<string, unknown>> {
+    const line = system.output.split('\n').find((text) => text.startsWith('curl ')) ?? '';
+    return JSON.parse((await run('bash', ['-c', line])).stdout) as Record<string, unknown>;
+  }
+
+  it('says plainly that answers come from the simulator when no provider is set', () => {
+    expect(system.output).toContain(
+      'No OPENAI_API_KEY is set: answers come from the bundled simulator, not from a model.',
+    );
+  });
+
+  it('writes keys that work to a file that only its owner may read', async () => {
+    expect((await stat(path.join(folder, 'credentials.json'))).mode & 0o777).toBe(0o600);
+    expect(Object.keys(first)).toEqual([
+      'url',
+      'owner_key',
+      'tenant_id',
+      'tenant_slug',
+      'admin_key',
+      'user_key',
+      'agent_key',
+    ]);
+    const { tenant_id, tenant_slug } = first;
+    const whoami = `${first.url}/v1/whoami`;
+    expect(await get(whoami, first.owner_key)).toMatchObject({ status: 200, body: { role: 'owner' } });
+    for (const [key, role] of [
+      [first.admin_key, 'admin'],
+      [first.user_key, 'user'],
+    ] as const) {
+      expect(await get(whoami, key)).toMatchObject({ status: 200, body: { role, tenant_id, tenant_slug } });
+    }
+    const agent = await get(`${first.url}/v1/agents/${first.agent_key}`, first.user_key);
+    expect(agent).toMatchObject({ status: 200, body: { key: first.agent_key, model: 'gpt-4.1-mini' } });
+  });
+
+  it('prints where it is ready and a curl line that works when pasted', async () => {
+    expect(system.output).toMatch(new RegExp(`^ready: ${first.url}$`, 'm'));
+    expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it('keeps the services to its own secrets and the keys out of the log', async () => {
+    const { pid } = await system.processOf('edge-1');
+    const { stdout } = await run('cat', [`/proc/${pid ?? 0}/environ`]);
+    expect(stdout).not.toContain('DATABASE_URL');
+    const lines = system.output.split('\n').filter((line) => !line.startsWith('curl '));
+    expect(lines.join('\n')).not.toMatch(/gwk_\w{16}_/);
+  });
+
+  it('restarts a service that was killed, on the same ports', async () => {
+    const { ports } = await system.processOf('chat-1');
+    const killed = await system.signal('chat-1', 'SIGKILL');
+    await system.waitForOutput(/chat-1 exited with signal SIGKILL; restarting in 0\.5 s/);
+    await system.waitForOutput(/chat-1 runs again/);
+    const again = await system.processOf('chat-1');
+    expect(again.ports).toEqual(ports);
+    expect(again.pid).not.toBe(killed);
+    expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it('restarts PostgreSQL when that was killed, and the services recover by themselves', async () => {
+    await system.signal('postgres', 'SIGKILL');
+    await system.waitForOutput(/postgres exited with signal SIGKILL; restarting/);
+    await system.waitForOutput(/postgres runs again/);
+    await until(
+      async () => (await get(`${first.url}/v1/agents`, first.user_key)).status === 200,
+      20_000,
+      () => `the agents can't be listed:\n${system.output.slice(-4_000)}`,
+    );
+    expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it('refuses a second supervisor on the same state folder in one sentence', async () => {
+    const second = new LocalSystem(folder, { PORT: String(await freePort()) });
+    expect(await second.exited).toEqual({ code: 1, signal: null });
+    expect(second.output).toMatch(/^Gatehouse already runs on .* \(process \d+\); stop it, or set .*\n$/);
+    expect((await get(`${first.url}/v1/whoami`, first.user_key)).status).toBe(200);
+  });
+
+  it('stops everything on SIGTERM and ends without an error', async () => {
+    const processes = await system.processes();
+    expect(processes.map(({ name }) => name)).toEqual([
+      'postgres',
+      'simulator',
+      'tenant-1',
+      'agent-1',
+      'chat-1',
+      'edge-1',
+    ]);
+    expect(survivors(processes)).toEqual(processes);
+    expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect(survivors(processes)).toEqual([]);
+    expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
+    const stopped = [...system.output.matchAll(/^(\w+)-1 .* stopping /gm)].map(([, service]) => service);
+    expect(stopped).toEqual(['edge', 'chat', 'agent', 'tenant']);
+  }, 60_000);
+
+  it('continues with the same keys, on another port and with more processes', async () => {
+    const port = await freePort();
+    const second = await restart({
+      PORT: String(port),
+      GATEHOUSE_REPLICAS: 'edge=2,chat=2',
+      DRAIN_TIMEOUT_MS: '1000',
+    });
+    expect(second).toEqual({ ...first, url: `http://127.0.0.1:${port}` });
+    expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+    expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
+    const names = (await system.processes()).map(({ name }) => name);
+    expect(names.slice(-4)).toEqual(['chat-1', 'chat-2', 'edge-1', 'edge-2']);
+  }, 60_000);
+
+  it('leaves no service behind when it is killed itself, and starts again on what it left', async () => {
+    const services = (await system.processes()).filter(({ name }) => name !== 'postgres');
+    // One that is paused can't notice that its supervisor is gone.
+    await system.signal('edge-2', 'SIGSTOP');
+    await system.stop('SIGKILL');
+    const gone = services.filter(({ name }) => name !== 'edge-2');
+    await until(
+      () => survivors(gone).length === 0,
+      15_000,
+      () => JSON.stringify(survivors(gone)),
+    );
+    await rm(path.join(folder, 'credentials.json'));
+    const models = path.join(folder, 'models.yaml');
+    await writeFile(models, otherCatalogue);
+    const third = await restart({ GATEHOUSE_MODELS: models });
+    expect(survivors(services)).toEqual([]);
+    // The keys were lost with the file, the tenant was not.
+    expect(third.tenant_id).toBe(first.tenant_id);
+    expect(third.admin_key).not.toBe(first.admin_key);
+    expect((await readdir(folder)).filter((file) => file.includes('draft'))).toEqual([]);
+  }, 60_000);
+
+  it('gives the demo agent a model of the catalogue when its own has left it', async () => {
+    const { url, user_key, agent_key } = await system.credentials();
+    const agent = await get(`${url}/v1/agents/${agent_key}`, user_key);
+    expect(agent.body).toMatchObject({ model: 'other-model' });
+    expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+  });
+});
+
+describe('make up, interrupted', () => {
+  it('while it starts: stops what it has started and ends without an error', async () => {
+    const { folder, remove } = await makeStateFolder();
+    const system = new LocalSystem(folder, { PORT: String(await freePort()) });
+    await system.waitForOutput(/bundled simulator/);
+    const processes = await system.processes();
+    expect(await system.stop('SIGINT')).toEqual({ code: 0, signal: null });
+    expect(survivors(processes)).toEqual([]);
+    expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
+    await remove();
+  }, 60_000);
+});
+
+describe('make up refuses to start', () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ folder, remove } = await makeStateFolder());
+  });
+
+  afterAll(() => remove());
+
+  async function refusal(settings: Record<string, string>): Promise<string> {
+    const system = new LocalSystem(folder, settings);
+    expect(await system.exited).toEqual({ code: 1, signal: null });
+    return system.output;
+  }
+
+  it('on a port in use, before anything is started', async () => {
+    const server = createServer();
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    try {
+      expect(await refusal({ PORT: String(port) })).toBe(
+        `Port ${port} is in use; set PORT to another one.\n`,
+      );
+      expect(await readdir(folder)).not.toContain('postgres');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('with a setting that is wrong', async () => {
+    expect(await refusal({ PORT: 'http' })).toBe('PORT must be a number from 1 to 65535, not "http".\n');
+    expect(await refusal({ GATEHOUSE_REPLICAS: 'door=2' })).toMatch(
+      /^GATEHOUSE_REPLICAS names "door", .*\n$/,
+    );
+  });
+
+  it('without the catalogue', async () => {
+    const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: '/nowhere.yaml' });
+    expect(output).toBe('The model catalogue /nowhere.yaml can not be read; GATEHOUSE_MODELS names it.\n');
+  });
+
+  it('with a catalogue that is wrong, and leaves no process', async () => {
+    const models = path.join(folder, 'models.yaml');
+    await writeFile(models, 'providers: []\nmodels: []\n');
+    const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: models });
+    expect(output).toMatch(/chat-1 could not start: it exited with code 1; its lines are above\.\n/);
+    expect(output).toContain('The model catalogue is wrong');
+    expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
+  }, 60_000);
+});

@@ -1,0 +1,268 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { newId } from '@gatehouse/kit/ids';
+import type { Service } from '@gatehouse/kit/lifecycle';
+import { freePort } from '@gatehouse/local/ports';
+import { loadConfig as agentConfig } from '@gatehouse/service-agent/config';
+import { createAgentService } from '@gatehouse/service-agent/service';
+import { loadConfig as chatConfig } from '@gatehouse/service-chat/config';
+import { createChatService, type ChatOverrides } from '@gatehouse/service-chat/service';
+import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
+import { createEdgeService } from '@gatehouse/service-edge/service';
+import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
+import { createTenantService } from '@gatehouse/service-tenant/service';
+import { Client } from 'pg';
+import { stringify } from 'yaml';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { DatabaseProxy } from './database-proxy.ts';
+import { testIdentity, type TestIdentity } from './identity.ts';
+import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+
+type ServiceName = 'tenant' | 'agent' | 'chat';
+
+const host = '127.0.0.1';
+const services: readonly ServiceName[] = ['tenant', 'agent', 'chat'];
+
+export interface GatewayOptions {
+  edges?: number;
+  chats?: number;
+  chat?: ChatOverrides;
+}
+
+export interface TenantAccess {
+  id: string;
+  slug: string;
+  adminKey: string;
+  userKey: string;
+}
+
+interface Call {
+  key?: string | null;
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Which edge. */
+  edge?: number;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // What is in it depends on the route.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  body: any;
+}
+
+/**
+ * The whole gateway in this process: the real services on real sockets, each with its own database behind a way that
+ * can be cut, and a simulated provider. Services can be stopped and started again at their old addresses.
+ */
+export class TestGateway {
+  readonly simulator: ProviderSimulator;
+  readonly #identity: TestIdentity;
+  readonly #folder: string;
+  readonly #databases = new Map<ServiceName, TestDatabase>();
+  readonly #proxies = new Map<ServiceName, DatabaseProxy>();
+  /** By name such as `chat-1`: how to make it, and it if it runs. */
+  readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
+  readonly #edgePorts: number[] = [];
+  ownerKey = '';
+
+  private constructor(simulator: ProviderSimulator, identity: TestIdentity, folder: string) {
+    this.simulator = simulator;
+    this.#identity = identity;
+    this.#folder = folder;
+  }
+
+  static async start(options: GatewayOptions = {}): Promise<TestGateway> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-e2e-'));
+    const gateway = new TestGateway(
+      await startProviderSimulator({ apiKey: 'provider-key' }),
+      await testIdentity(),
+      folder,
+    );
+    for (const service of services) {
+      const database = await createTestDatabase(service);
+      const proxy = new DatabaseProxy(database.url);
+      await proxy.open();
+      gateway.#databases.set(service, database);
+      gateway.#proxies.set(service, proxy);
+    }
+    await gateway.#declare(options);
+    for (const name of gateway.#members.keys()) await gateway.startMember(name);
+    gateway.ownerKey = await gateway.#bootstrap();
+    return gateway;
+  }
+
+  get url(): string {
+    return this.urlOf(0);
+  }
+
+  urlOf(edge: number): string {
+    return `http://${host}:${this.#edgePorts[edge] ?? 0}`;
+  }
+
+  /** `tenant-1`, `agent-1`, `chat-1`, `edge-1`, … */
+  async startMember(name: string): Promise<void> {
+    const member = this.#memberOf(name);
+    member.running = await member.create();
+    await member.running.start();
+  }
+
+  async stopMember(name: string): Promise<void> {
+    const member = this.#memberOf(name);
+    await member.running?.stop();
+    member.running = null;
+  }
+
+  /** A service's way to its database, which a test may cut. */
+  databaseOf(service: ServiceName): DatabaseProxy {
+    const proxy = this.#proxies.get(service);
+    if (proxy === undefined) throw new Error(`${service} has no database`);
+    return proxy;
+  }
+
+  /** Rows of a service's database as the superuser sees them. */
+  async rows(service: ServiceName, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    const client = new Client({ connectionString: this.#databases.get(service)?.adminUrl });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** One HTTP call; `body` is sent as JSON unless it is text. */
+  async call(route: string, call: Call = {}): Promise<Answer> {
+    const { key = null, body, headers = {}, edge = 0 } = call;
+    const response = await fetch(`${this.urlOf(edge)}${route}`, {
+      method: call.method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.includes('json') === true;
+    return { status: response.status, headers: response.headers, body: json ? (JSON.parse(text) as unknown) : text };
+  }
+
+  /** A new tenant with an admin key and a user key. */
+  async makeTenant(fields: Record<string, unknown> = {}): Promise<TenantAccess> {
+    const slug = `t-${newId().slice(-12)}`;
+    const tenant = await this.call('/internal/v1/owner/tenants', {
+      key: this.ownerKey,
+      body: { slug, name: slug, ...fields },
+    });
+    const { id, admin_key: adminKey } = tenant.body as { id: string; admin_key: string };
+    const user = await this.call('/v1/api-keys', { key: adminKey, body: { name: 'user', role: 'user' } });
+    return { id, slug, adminKey, userKey: (user.body as { key: string }).key };
+  }
+
+  async stop(): Promise<void> {
+    for (const name of [...this.#members.keys()].reverse()) await this.stopMember(name);
+    await this.simulator.close();
+    for (const proxy of this.#proxies.values()) await proxy.cut();
+    for (const database of this.#databases.values()) await database.drop();
+    await rm(this.#folder, { recursive: true });
+  }
+
+  #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
+    const member = this.#members.get(name);
+    if (member === undefined) throw new Error(`there is no ${name}`);
+    return member;
+  }
+
+  async #declare(options: GatewayOptions): Promise<void> {
+    const chats = await Promise.all(Array.from({ length: options.chats ?? 1 }, ports));
+    const tenant = await ports();
+    const agent = await ports();
+    const models = await this.#catalogue();
+    const list = (name: 'http' | 'grpc', of: Ports[]): string =>
+      of.map((each) => `${host}:${each[name]}`).join(',');
+    const peers = {
+      TENANT_GRPC: list('grpc', [tenant]),
+      TENANT_HTTP: list('http', [tenant]),
+      AGENT_GRPC: list('grpc', [agent]),
+      AGENT_HTTP: list('http', [agent]),
+      CHAT_GRPC: list('grpc', chats),
+      CHAT_HTTP: list('http', chats),
+    };
+    const environment = (service: string, at: Ports): Record<string, string> => ({
+      ...peers,
+      HOST: host,
+      HTTP_PORT: String(at.http),
+      GRPC_PORT: String(at.grpc),
+      ADMIN_PORT: '0',
+      LOG_LEVEL: 'silent',
+      DRAIN_TIMEOUT_MS: '2000',
+      DATABASE_URL: this.#proxies.get(service as ServiceName)?.url ?? '',
+      DATABASE_POOL: '5',
+      ASSERTION_PRIVATE_KEY: this.#identity.privateKey(service),
+      ASSERTION_PUBLIC_KEYS: this.#identity.publicKeys,
+      GATEHOUSE_MODELS: models,
+      SIMULATOR_KEY: 'provider-key',
+    });
+    this.#add('tenant-1', async () => createTenantService(tenantConfig(environment('tenant', tenant))));
+    this.#add('agent-1', async () => createAgentService(agentConfig(environment('agent', agent))));
+    for (const [index, at] of chats.entries()) {
+      this.#add(`chat-${index + 1}`, async () =>
+        createChatService(await chatConfig(environment('chat', at)), options.chat),
+      );
+    }
+    for (let index = 0; index < (options.edges ?? 1); index += 1) {
+      const at = await ports();
+      this.#edgePorts.push(at.http);
+      this.#add(`edge-${index + 1}`, async () => createEdgeService(edgeConfig(environment('edge', at))));
+    }
+  }
+
+  #add(name: string, create: () => Promise<Service>): void {
+    this.#members.set(name, { create, running: null });
+  }
+
+  async #catalogue(): Promise<string> {
+    const file = path.join(this.#folder, 'models.yaml');
+    const provider = { kind: 'openai', base_url: this.simulator.baseUrl, api_key_env: 'SIMULATOR_KEY' };
+    const refusing = `http://${host}:${await freePort()}/v1`;
+    const catalogue = {
+      providers: [
+        { name: 'simulator', ...provider },
+        { name: 'impatient', ...provider, timeout_ms: 500, idle_timeout_ms: 500, max_retries: 0 },
+        { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
+      ],
+      models: [
+        { id: 'small', provider: 'simulator' },
+        { id: 'vendor/large', provider: 'simulator', fallbacks: ['small'] },
+        { id: 'impatient', provider: 'impatient' },
+        { id: 'refusing', provider: 'refusing' },
+        { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
+      ],
+    };
+    await writeFile(file, stringify(catalogue));
+    return file;
+  }
+
+  async #bootstrap(): Promise<string> {
+    const script = path.join(import.meta.dirname, '../../services/tenant/src/bootstrap.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [script], {
+      env: { PATH: process.env['PATH'], DATABASE_URL: this.#databases.get('tenant')?.url },
+    });
+    return stdout.trim();
+  }
+}
+
+interface Ports {
+  http: number;
+  grpc: number;
+}
+
+async function ports(): Promise<Ports> {
+  return { http: await freePort(), grpc: await freePort() };
+}

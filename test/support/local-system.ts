@@ -1,0 +1,128 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Credentials } from '@gatehouse/local/credentials';
+import type { ListedProcess } from '@gatehouse/local/process-list';
+import { isAlive } from '@gatehouse/local/processes';
+
+const up = path.join(import.meta.dirname, '../../deploy/local/up.ts');
+const readyTimeoutMs = 60_000;
+const exitTimeoutMs = 40_000;
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** `make up` as a process of its own, on a state folder of the test's. */
+export class LocalSystem {
+  readonly stateFolder: string;
+  /** Everything that was printed so far, standard error included. */
+  output = '';
+  readonly exited: Promise<Exit>;
+  readonly #child: ChildProcess;
+
+  constructor(stateFolder: string, settings: Record<string, string>) {
+    this.stateFolder = stateFolder;
+    const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...environment } = process.env;
+    this.#child = spawn(process.execPath, [up], {
+      env: { ...environment, ...settings, GATEHOUSE_STATE: stateFolder },
+      // With the channel it stops when the test process dies.
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
+    this.exited = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  /** Process id of the supervisor. */
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Waits for the line `ready: …`. Rejects with the output when the supervisor ends instead. */
+  async ready(): Promise<Credentials> {
+    await this.waitForOutput(/^ready: .*\ncurl .*\n/m, readyTimeoutMs);
+    return this.credentials();
+  }
+
+  async waitForOutput(pattern: RegExp, timeoutMs = 15_000): Promise<void> {
+    await until(
+      () => {
+        if (pattern.test(this.output)) return true;
+        if (this.#child.exitCode !== null) throw new Error(`make up has ended:\n${this.output}`);
+        return false;
+      },
+      timeoutMs,
+      () => `${String(pattern)} was not printed:\n${this.output}`,
+    );
+  }
+
+  async credentials(): Promise<Credentials> {
+    return JSON.parse(await readFile(path.join(this.stateFolder, 'credentials.json'), 'utf8')) as Credentials;
+  }
+
+  async processes(): Promise<ListedProcess[]> {
+    return JSON.parse(
+      await readFile(path.join(this.stateFolder, 'processes.json'), 'utf8'),
+    ) as ListedProcess[];
+  }
+
+  /** A process by its name, such as `chat-2` or `postgres`. */
+  async processOf(name: string): Promise<ListedProcess> {
+    const found = (await this.processes()).find((entry) => entry.name === name);
+    if (found === undefined) throw new Error(`there is no process ${name}`);
+    return found;
+  }
+
+  /** Sends a signal to a process by its name, as a crash or a pause would, and returns its process id. */
+  async signal(name: string, signal: NodeJS.Signals): Promise<number> {
+    const { pid } = await this.processOf(name);
+    if (pid === null) throw new Error(`${name} is down`);
+    process.kill(pid, signal);
+    return pid;
+  }
+
+  /** Signals the supervisor and waits until it has ended. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    this.#child.kill(signal);
+    const late = new AbortController();
+    const exit = await Promise.race([
+      this.exited,
+      sleep(exitTimeoutMs, undefined, late).then(() => undefined),
+    ]);
+    late.abort();
+    if (exit === undefined) throw new Error(`make up did not end after ${signal}:\n${this.output}`);
+    return exit;
+  }
+}
+
+/** A folder for the state of `make up`, and how to remove it with all that still runs on it. */
+export async function makeStateFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-state-'));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  complaint: () => string,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(complaint());
+    await sleep(25);
+  }
+}
+
+/** Those of the processes that are still there. */
+export function survivors(processes: readonly ListedProcess[]): ListedProcess[] {
+  return processes.filter(({ pid }) => pid !== null && isAlive(pid));
+}
