@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, mkdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { bootstrap } from './bootstrap.ts';
@@ -9,12 +8,13 @@ import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from '
 import { GatewayClient } from './gateway-client.ts';
 import { lockState } from './lock.ts';
 import type { LogStream } from './log-stream.ts';
-import { freePort, isPortFree, loopback } from './ports.ts';
+import { freePort, loopback } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
+import { assertPortsFree, assertReadable, makeStateFolder } from './preconditions.ts';
 import { endListedLeftovers, writeProcessList } from './process-list.ts';
 import { startNode } from './running-process.ts';
 import { loadSecrets, type LocalSecrets } from './secrets.ts';
-import { services } from './services.ts';
+import { frontDoor, services } from './services.ts';
 import { repositoryRoot, type LocalSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { Supervised, type SupervisedOptions } from './supervised.ts';
@@ -78,7 +78,6 @@ export class LocalSystem {
   async #start(): Promise<Credentials> {
     const { settings, log } = this.#options;
     await this.#prepareState();
-    await this.#assertPortsFree();
     const secrets = await loadSecrets(
       settings.stateFolder,
       services.map(({ name }) => name),
@@ -114,32 +113,12 @@ export class LocalSystem {
 
   async #prepareState(): Promise<void> {
     const { settings } = this.#options;
-    const { stateFolder, modelsFile } = settings;
-    await access(modelsFile).catch((error: unknown) => {
-      throw new StartError(`The model catalogue ${modelsFile} can not be read; GATEHOUSE_MODELS names it.`, {
-        cause: error,
-      });
-    });
-    await mkdir(stateFolder, { recursive: true, mode: 0o711 }).catch((error: unknown) => {
-      throw new StartError(`The state folder ${stateFolder} can not be made: ${(error as Error).message}`, {
-        cause: error,
-      });
-    });
-    if (process.getuid?.() === 0) {
-      // PostgreSQL's own OS user must get to its folder; every file here has its own permissions.
-      await chmod(stateFolder, (await stat(stateFolder)).mode | 0o011);
-    }
-    this.#unlock = await lockState(await realpath(stateFolder));
+    await assertReadable(settings.modelsFile);
+    await makeStateFolder(settings.stateFolder);
+    this.#unlock = await lockState(settings.stateFolder);
     const mains = new Set([...services.map(({ name }) => mainOf(name)), simulatorMain]);
-    await endListedLeftovers(stateFolder, mains);
-  }
-
-  async #assertPortsFree(): Promise<void> {
-    const { port, replicas } = this.#options.settings;
-    for (let offset = 0; offset < (replicas.get('edge') ?? 1); offset += 1) {
-      if (!(await isPortFree(port + offset)))
-        throw new StartError(`Port ${port + offset} is in use; set PORT to another one.`);
-    }
+    await endListedLeftovers(settings.stateFolder, mains);
+    await assertPortsFree(settings.port, settings.replicas.get(frontDoor) ?? 1);
   }
 
   async #startDatabase(secrets: LocalSecrets): Promise<DatabaseOptions> {

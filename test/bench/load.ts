@@ -1,0 +1,162 @@
+import { Agent, type Dispatcher } from 'undici';
+
+/** Where a load goes: the same request to the simulator itself, through the pass-through, or through the gateway. */
+export interface Target {
+  name: string;
+  url: string;
+  headers: Record<string, string>;
+}
+
+export interface Latencies {
+  p50: number;
+  p99: number;
+}
+
+const prompt = 'x'.repeat(900);
+const body = (extra: Record<string, unknown> = {}): string =>
+  JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: prompt }], ...extra });
+
+/** Requests per second with so many connections, each with one request at a time. Throws when a request fails. */
+export async function closedLoop(
+  target: Target,
+  connections: number,
+  seconds: number,
+): Promise<{ perSecond: number; requests: number }> {
+  const agent = new Agent({ connections, pipelining: 1 });
+  const endAt = performance.now() + seconds * 1_000;
+  const startedAt = performance.now();
+  const text = body();
+  let requests = 0;
+  const worker = async (): Promise<void> => {
+    while (performance.now() < endAt) {
+      await request(agent, target, text);
+      requests += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  const perSecond = (requests * 1_000) / (performance.now() - startedAt);
+  await agent.close();
+  return { perSecond, requests };
+}
+
+/**
+ * Latency at a steady rate of arrivals that waits for no answer. Counted from when a request was due, so that a stall
+ * is not hidden by the requests that it kept from being sent.
+ */
+export async function openLoop(target: Target, perSecond: number, seconds: number): Promise<Latencies> {
+  const agent = new Agent({ connections: 256, pipelining: 1 });
+  const latencies: number[] = [];
+  const pending: Promise<void>[] = [];
+  const text = body();
+  const startedAt = performance.now();
+  const total = perSecond * seconds;
+  for (let sent = 0; sent < total;) {
+    const due = Math.min(total, Math.floor(((performance.now() - startedAt) * perSecond) / 1_000));
+    for (; sent < due; sent += 1) {
+      const dueAt = startedAt + (sent * 1_000) / perSecond;
+      pending.push(request(agent, target, text).then(() => void latencies.push(performance.now() - dueAt)));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(pending);
+  await agent.close();
+  return percentiles(latencies.slice(latencies.length / 10));
+}
+
+export interface StreamsResult extends Latencies {
+  /** Streams whose number of content chunks was not what the provider sent, or that had no `[DONE]`. */
+  broken: number;
+  streams: number;
+}
+
+/** Time to first content chunk of concurrent paced streams, and whether any lost a chunk. */
+export async function pacedStreams(
+  target: Target,
+  options: { streams: number; chunks: number; chunkDelayMs: number },
+): Promise<StreamsResult> {
+  const agent = new Agent({ connections: options.streams, pipelining: 1 });
+  const text = body({
+    stream: true,
+    x_simulator: { chunks: options.chunks, chunk_delay_ms: options.chunkDelayMs },
+  });
+  const firsts: number[] = [];
+  let broken = 0;
+  const one = async (index: number): Promise<void> => {
+    // Spread over the first second, as users are.
+    await new Promise((resolve) => setTimeout(resolve, (index * 1_000) / options.streams));
+    const startedAt = performance.now();
+    const response = await post(agent, target, text);
+    let received = '';
+    let first = 0;
+    for await (const chunk of response.body) {
+      received += String(chunk);
+      if (first === 0 && received.includes('"content":"w1')) first = performance.now() - startedAt;
+    }
+    firsts.push(first);
+    const contents = received.match(/"delta":\{"content":"w/g)?.length ?? 0;
+    if (contents !== options.chunks || !received.endsWith('data: [DONE]\n\n')) broken += 1;
+  };
+  await Promise.all(Array.from({ length: options.streams }, (_, index) => one(index)));
+  await agent.close();
+  return { ...percentiles(firsts), broken, streams: options.streams };
+}
+
+/** Milliseconds from a client's leaving mid-stream until the provider sees its connection close, at worst. */
+export async function abortDelays(target: Target, simulatorUrl: string, times: number): Promise<number> {
+  const agent = new Agent();
+  let worst = 0;
+  for (let index = 0; index < times; index += 1) {
+    const id = `abort-${target.name}-${index}`;
+    const abort = new AbortController();
+    const text = body({ stream: true, x_simulator: { id, chunks: 1_000, chunk_delay_ms: 10 } });
+    const response = await post(agent, target, text, abort.signal);
+    for await (const _chunk of response.body) break;
+    const leftAt = Date.now();
+    abort.abort();
+    worst = Math.max(worst, (await closedAt(simulatorUrl, id)) - leftAt);
+  }
+  await agent.close();
+  return worst;
+}
+
+async function closedAt(simulatorUrl: string, id: string): Promise<number> {
+  for (;;) {
+    const answer = await fetch(`${simulatorUrl}/control/requests`);
+    const { requests } = (await answer.json()) as {
+      requests: { id: string | null; client_closed_at: number | null }[];
+    };
+    const closed = requests.find((each) => each.id === id)?.client_closed_at ?? null;
+    if (closed !== null) return closed;
+  }
+}
+
+async function request(agent: Agent, target: Target, text: string): Promise<void> {
+  const response = await post(agent, target, text);
+  await response.body.dump({ limit: 1_000_000 });
+}
+
+async function post(
+  agent: Agent,
+  target: Target,
+  text: string,
+  signal?: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const response = await agent.request({
+    origin: target.url,
+    path: '/v1/chat/completions',
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...target.headers },
+    body: text,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (response.statusCode !== 200)
+    throw new Error(`${target.name}: ${response.statusCode} ${await response.body.text()}`);
+  return response;
+}
+
+function percentiles(values: number[]): Latencies {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+  return { p50: at(0.5), p99: at(0.99) };
+}

@@ -1,0 +1,235 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import path from 'node:path';
+import { freePort } from '@gatehouse/local/ports';
+import { stringify } from 'yaml';
+import { abortDelays, closedLoop, openLoop, pacedStreams, type StreamsResult, type Target } from './load.ts';
+import { cpuMs, pin, residentMiB } from './processes.ts';
+
+/**
+ * `make bench`: the whole path against a zero-delay provider, beside the provider itself and a bare express +
+ * http-proxy-middleware pass-through, in one run. Edge, chat and the pass-through share the measured core; everything
+ * else, this load generator included, runs on the other. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
+ */
+
+const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3);
+const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
+const measuredCore = 0;
+const otherCore = 1;
+const root = path.join(import.meta.dirname, '../..');
+
+interface Process {
+  name: string;
+  pid: number;
+}
+
+const children: ChildProcess[] = [];
+
+function start(script: string, args: string[], env: Record<string, string>): ChildProcess {
+  const child = spawn(process.execPath, [path.join(root, script), ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  children.push(child);
+  return child;
+}
+
+async function lineOf(child: ChildProcess, pattern: RegExp): Promise<string> {
+  let seen = '';
+  for await (const chunk of child.stdout ?? []) {
+    seen += String(chunk);
+    if (pattern.test(seen)) {
+      child.stdout?.resume();
+      return seen;
+    }
+  }
+  throw new Error(`a process ended before it was ready:\n${seen}`);
+}
+
+async function stopAll(): Promise<void> {
+  for (const child of children.splice(0).reverse()) {
+    if (child.exitCode !== null) continue;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+}
+
+interface Setup {
+  targets: { simulator: Target; passThrough: Target; gateway: Target };
+  processes: Process[];
+  simulatorUrl: string;
+}
+
+async function setUp(folder: string): Promise<Setup> {
+  const simulatorPort = await freePort();
+  const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
+  const simulator = start('test/support/provider-simulator/main.ts', [], { PORT: String(simulatorPort) });
+  await lineOf(simulator, /listening/);
+  const models = path.join(folder, 'models.yaml');
+  await writeFile(
+    models,
+    stringify({
+      providers: [{ name: 'simulator', kind: 'openai', base_url: `${simulatorUrl}/v1` }],
+      models: [{ id: 'bench', provider: 'simulator' }],
+    }),
+  );
+  const state = path.join(folder, 'state');
+  const up = start('deploy/local/up.ts', [], {
+    PORT: String(await freePort()),
+    GATEHOUSE_STATE: state,
+    GATEHOUSE_MODELS: models,
+    OPENAI_API_KEY: 'unused',
+    LOG_LEVEL: 'info',
+  });
+  await lineOf(up, /^ready: /m);
+  const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as {
+    url: string;
+    user_key: string;
+  };
+  const passPort = await freePort();
+  const passThrough = start('test/bench/pass-through.ts', [String(passPort), simulatorUrl], {});
+  await once(passThrough, 'message');
+  const own = JSON.parse(await readFile(path.join(state, 'processes.json'), 'utf8')) as Process[];
+  const processes = [
+    ...own,
+    { name: 'simulator', pid: simulator.pid ?? 0 },
+    { name: 'pass-through', pid: passThrough.pid ?? 0 },
+  ];
+  const pinned = processes.map(({ name, pid }) =>
+    pin(pid, /^(edge|chat|pass)/.test(name) ? measuredCore : otherCore),
+  );
+  pin(up.pid ?? 0, otherCore);
+  pin(process.pid, otherCore);
+  if (pinned.includes(false)) console.log('processes could not be bound to cores: the figures mean little');
+  return {
+    simulatorUrl,
+    processes,
+    targets: {
+      simulator: { name: 'simulator', url: simulatorUrl, headers: {} },
+      passThrough: { name: 'pass-through', url: `http://127.0.0.1:${passPort}`, headers: {} },
+      gateway: {
+        name: 'gateway',
+        url: credentials.url,
+        headers: { authorization: `Bearer ${credentials.user_key}` },
+      },
+    },
+  };
+}
+
+const median = (values: number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+const figure = (value: number, digits = 1): string => value.toFixed(digits);
+
+async function measure({ targets, processes, simulatorUrl }: Setup): Promise<void> {
+  const all = [targets.simulator, targets.passThrough, targets.gateway];
+  for (const target of all) await closedLoop(target, 64, 2);
+  const idle = new Map(processes.map(({ name, pid }) => [name, residentMiB(pid)]));
+
+  const throughput = new Map(all.map((target) => [target, [] as number[]]));
+  const cpu = new Map<string, number>();
+  let gatewayRequests = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const target of all) {
+      const before = processes.map(({ pid }) => cpuMs(pid));
+      const { perSecond, requests } = await closedLoop(target, 64, seconds);
+      throughput.get(target)?.push(perSecond);
+      if (target !== targets.gateway) continue;
+      gatewayRequests += requests;
+      processes.forEach(({ name, pid }, index) =>
+        cpu.set(name, (cpu.get(name) ?? 0) + cpuMs(pid) - (before[index] ?? 0)),
+      );
+    }
+  }
+  const perSecond = (target: Target): number => median(throughput.get(target) ?? []);
+  const pairs = (throughput.get(targets.gateway) ?? []).map(
+    (value, index) => value / (throughput.get(targets.passThrough)?.[index] ?? NaN),
+  );
+
+  const open = { p50: [] as number[][], p99: [] as number[][] };
+  for (let round = 0; round < rounds; round += 1) {
+    const results = [];
+    for (const target of all) results.push(await openLoop(target, 300, seconds));
+    open.p50.push(results.map((each) => each.p50));
+    open.p99.push(results.map((each) => each.p99));
+  }
+  const streams: StreamsResult[] = [];
+  for (const target of all)
+    streams.push(await pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }));
+  const many = await pacedStreams(targets.gateway, { streams: 256, chunks: 50, chunkDelayMs: 100 });
+  const worstAbort = await abortDelays(targets.gateway, simulatorUrl, 10);
+
+  const column = (values: number[][], index: number): number =>
+    median(values.map((row) => row[index] ?? NaN));
+  const rows: string[][] = [
+    ['measure', 'simulator', 'pass-through', 'gateway', 'gateway : pass-through'],
+    [
+      'unary requests/s, 64 connections',
+      figure(perSecond(targets.simulator), 0),
+      figure(perSecond(targets.passThrough), 0),
+      figure(perSecond(targets.gateway), 0),
+      figure(median(pairs), 2),
+    ],
+    ...(['p50', 'p99'] as const).map((name) => {
+      const [bare, pass, gate] = [0, 1, 2].map((index) => column(open[name], index)) as [
+        number,
+        number,
+        number,
+      ];
+      return [
+        `${name} latency at 300/s, ms`,
+        figure(bare, 2),
+        figure(pass, 2),
+        figure(gate, 2),
+        `added ${figure((gate - bare) / (pass - bare), 2)}`,
+      ];
+    }),
+    ...(['p50', 'p99'] as const).map((name) => {
+      const [bare, pass, gate] = streams.map((each) => each[name]) as [number, number, number];
+      return [
+        `${name} time to first token, 128 streams, ms`,
+        figure(bare, 2),
+        figure(pass, 2),
+        figure(gate, 2),
+        `added ${figure((gate - bare) / (pass - bare), 2)}`,
+      ];
+    }),
+    ['broken of 128 streams', ...streams.map((each) => String(each.broken)), ''],
+    ['broken of 256 streams', '', '', String(many.broken), ''],
+    ['abort seen by the provider, worst of 10, ms', '', '', figure(worstAbort, 0), ''],
+  ];
+  print(rows);
+  print([
+    ['process', 'CPU ms/request', 'MiB idle', 'MiB after load'],
+    ...processes.map(({ name, pid }) => [
+      name,
+      figure((cpu.get(name) ?? 0) / gatewayRequests, 3),
+      figure(idle.get(name) ?? 0),
+      figure(residentMiB(pid)),
+    ]),
+    ['sum', figure([...cpu.values()].reduce((sum, each) => sum + each, 0) / gatewayRequests, 3), '', ''],
+  ]);
+}
+
+function print(rows: string[][]): void {
+  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)))
+        .join('  '),
+    );
+  console.log('');
+}
+
+const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
+try {
+  console.log(
+    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s\n`,
+  );
+  await measure(await setUp(folder));
+} finally {
+  await stopAll();
+  await rm(folder, { recursive: true, force: true });
+}
