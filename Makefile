@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help up test lint gen bench clean
+.PHONY: help install up test lint gen bench clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -11,6 +11,8 @@ JEST := node --experimental-vm-modules --disable-warning=ExperimentalWarning nod
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+install: node_modules/.package-lock.json ## Install packages, if they are not
 
 up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, …
 	@$(WITH_TOOLS) exec node deploy/local/up.ts

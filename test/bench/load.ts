@@ -93,7 +93,7 @@ export async function pacedStreams(
       if (first === 0 && received.includes('"content":"w1')) first = performance.now() - startedAt;
     }
     firsts.push(first);
-    const contents = received.match(/"delta":\{"content":"w/g)?.length ?? 0;
+    const contents = received.match(/"delta":\{"content":" ?w/g)?.length ?? 0;
     if (contents !== options.chunks || !received.endsWith('data: [DONE]\n\n')) broken += 1;
   };
   await Promise.all(Array.from({ length: options.streams }, (_, index) => one(index)));

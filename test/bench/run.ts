@@ -224,6 +224,8 @@ function print(rows: string[][]): void {
 }
 
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
+// PostgreSQL runs as a user of its own when we are root, and has to get in.
+await chmod(folder, 0o755);
 try {
   console.log(
     `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s\n`,
