@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { pooledRandom } from './random.ts';
 
 /** W3C Trace Context (https://www.w3.org/TR/trace-context/), version 00. */
 export interface TraceContext {
@@ -22,24 +22,11 @@ export function continueTrace(traceparent: string | undefined): TraceContext {
     !(version === '00' && rest !== undefined) &&
     !/^0+$/.test(traceId) &&
     !/^0+$/.test(parentId ?? '');
-  const random = randomHex(24);
+  const random = pooledRandom(24).toString('hex');
   if (usable) return { traceId, spanId: random.slice(0, 16), flags };
   return { traceId: random.slice(0, 32), spanId: random.slice(32), flags: '01' };
 }
 
 export function toTraceparent(context: TraceContext): string {
   return `00-${context.traceId}-${context.spanId}-${context.flags}`;
-}
-
-// A pool of random bytes: one draw for many ids costs a tenth of a draw per id.
-let pool = Buffer.alloc(0);
-let used = 0;
-
-function randomHex(bytes: number): string {
-  if (used + bytes > pool.length) {
-    pool = randomBytes(4_096);
-    used = 0;
-  }
-  used += bytes;
-  return pool.toString('hex', used - bytes, used);
 }
