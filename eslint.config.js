@@ -25,7 +25,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.js', '*.cjs', 'test/*.js'] },
+        projectService: { allowDefaultProject: ['*.js', '*.cjs', 'test/support/*.js'] },
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -79,7 +79,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['*.config.js', '*.cjs', '*.js', 'test/*.js'],
+    files: ['*.config.js', '*.cjs', '*.js', 'test/support/*.js'],
     ...tseslint.configs.disableTypeChecked,
     rules: { ...tseslint.configs.disableTypeChecked.rules, 'no-restricted-exports': 'off' },
   },

@@ -1,7 +1,7 @@
 import type { Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
-import { AppError, toAppError } from '@gatehouse/kit/errors';
-import type { Logger } from '@gatehouse/kit/log';
+import { AppError } from '@gatehouse/kit/errors';
+import { logFailure, type Logger } from '@gatehouse/kit/log';
 import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { Metadata } from '@grpc/grpc-js';
 import {
@@ -116,9 +116,8 @@ export class GrpcServer {
         refuseIfLate(call.getDeadline());
         callback(null, await rpc.handle(call.request, context));
       } catch (error) {
-        const known = toAppError(error);
-        if (known.status >= 500) this.#options.log.error({ err: error, rpc: method }, 'rpc failed');
-        callback(toStatus(known));
+        logFailure(this.#options.log, { rpc: method }, error);
+        callback(toStatus(error));
       }
     };
     return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>

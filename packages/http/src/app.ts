@@ -4,7 +4,7 @@ import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
-import type { Logger } from '@gatehouse/kit/log';
+import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import express, { type Express } from 'express';
 import { hasBody, isJson, parseJson, readBody } from './body.ts';
@@ -138,12 +138,8 @@ class RouteServer {
   }
 
   #fail(response: ServerResponse, error: unknown, context: RequestContext): void {
-    const known = toAppError(error);
-    if (known.status >= 500) {
-      const fields = { err: error, request_id: context.requestId, trace_id: context.trace.traceId };
-      this.#options.log.error(fields, 'request failed');
-    }
-    sendError(response, known, context.requestId);
+    logFailure(this.#options.log, { request_id: context.requestId, trace_id: context.trace.traceId }, error);
+    sendError(response, toAppError(error), context.requestId);
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
+import { chat, ChatHarness } from './chat-harness.ts';
 
 let harness: ChatHarness;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ async function complete(body: unknown, options: Parameters<ChatHarness['post']>[
   return harness.post('/v1/chat/completions', body, options);
 }
 
-async function lastRawBody(): Promise<string> {
+function lastRawBody(): string {
   return (harness.simulator.requests.at(-1)?.raw_bytes ?? Buffer.alloc(0)).toString('utf8');
 }
 
@@ -60,7 +60,7 @@ describe('a unary completion', () => {
       '"temperature":1.0,"functions":[],"new_field":{"a":[1e3]},"messages":[{"role":"developer","content":"\\ud800 \\u0000 \\u2028"}]}';
     const response = await complete(source);
     expect(response.status).toBe(200);
-    expect(await lastRawBody()).toBe(source);
+    expect(lastRawBody()).toBe(source);
   });
 
   it('keeps a prompt with NUL and lone surrogates from harming the record of any request', async () => {
@@ -92,7 +92,7 @@ describe('a unary completion', () => {
 
   it('uses the upstream name of a model, and falls back when its provider is down', async () => {
     await complete({ ...chat('x'), model: 'vendor/large' });
-    expect(JSON.parse(await lastRawBody())).toMatchObject({ model: 'large-upstream' });
+    expect(JSON.parse(lastRawBody())).toMatchObject({ model: 'large-upstream' });
     const response = await complete({ ...chat('x'), model: 'refusing-with-fallback' });
     expect(response.status).toBe(200);
     expect(response.headers.get('x-gateway-model')).toBe('small');
@@ -332,101 +332,5 @@ describe('a bad request', () => {
   it('of another content type is a 415, and a direct call without assertion a 401', async () => {
     expect((await complete('x', { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
     expect((await complete(chat('x'), { headers: { 'x-gatehouse-assertion': 'forged' } })).status).toBe(401);
-  });
-});
-
-describe('an agent', () => {
-  it('puts its prompt first and its parameters beneath the client’s', async () => {
-    harness.agents.set(
-      'helper',
-      makeAgent({
-        key: 'helper',
-        systemPrompt: 'Be "brief".',
-        parametersJson: '{"temperature":0.1,"max_tokens":7}',
-      }),
-    );
-    const response = await complete({ ...chat('hi'), model: 'agent:helper', temperature: 0.9 });
-    expect(response.status).toBe(200);
-    expect(JSON.parse(await lastRawBody())).toMatchObject({
-      model: 'small',
-      temperature: 0.9,
-      max_tokens: 7,
-      messages: [
-        { role: 'system', content: 'Be "brief".' },
-        { role: 'user', content: 'hi' },
-      ],
-    });
-    const agent = harness.agents.get('helper');
-    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ agent_id: agent?.id });
-  });
-
-  it('that is disabled is a 403, and one that can not be seen a 404', async () => {
-    harness.agents.set('off', makeAgent({ key: 'off', status: 'disabled' }));
-    const disabled = await complete({ ...chat('hi'), model: 'agent:off' });
-    expect(disabled.status).toBe(403);
-    expect(((await disabled.json()) as ErrorBody).error.code).toBe('agent_disabled');
-    const unknown = await complete({ ...chat('hi'), model: 'agent:nobody' });
-    expect(unknown.status).toBe(404);
-    expect(((await unknown.json()) as ErrorBody).error.code).toBe('model_not_found');
-  });
-
-  it('tries its own fallbacks instead of its model’s', async () => {
-    harness.agents.set(
-      'careful',
-      makeAgent({ key: 'careful', model: 'refusing', modelFallbacks: ['vendor/large'] }),
-    );
-    const response = await complete({ ...chat('hi'), model: 'agent:careful' });
-    expect(response.headers.get('x-gateway-model')).toBe('vendor/large');
-  });
-});
-
-describe('models and embeddings', () => {
-  it('lists the catalogue and the agents in OpenAI’s shape, and finds each by its id', async () => {
-    harness.agents.set('lister', makeAgent({ key: 'lister' }));
-    const list = (await (await harness.get('/v1/models')).json()) as {
-      object: string;
-      data: { id: string }[];
-    };
-    expect(list.object).toBe('list');
-    const ids = list.data.map((model) => model.id);
-    expect(ids).toContain('vendor/large');
-    expect(ids).toContain('agent:lister');
-    for (const path of ['/v1/models/vendor/large', '/v1/models/vendor%2Flarge', '/v1/models/agent:lister']) {
-      expect((await harness.get(path)).status).toBe(200);
-    }
-    expect((await harness.get('/v1/models/nothing')).status).toBe(404);
-  });
-
-  it('shows a limited tenant only its own models', async () => {
-    const tenantId = newId();
-    harness.settings.set(tenantId, {
-      allowedModels: { ids: ['small'] },
-      previewsEnabled: true,
-      previewMaxChars: 500,
-    });
-    const list = (await (await harness.get('/v1/models', { tenantId })).json()) as { data: { id: string }[] };
-    expect(list.data.map((model) => model.id).filter((id) => !id.startsWith('agent:'))).toEqual(['small']);
-    expect((await harness.get('/v1/models/vendor/large', { tenantId })).status).toBe(404);
-  });
-
-  it('passes embeddings through and meters them', async () => {
-    const response = await harness.post('/v1/embeddings', {
-      model: 'small',
-      input: ['a', 'b'],
-      dimensions: 4,
-    });
-    expect(response.status).toBe(200);
-    const body = (await response.json()) as {
-      data: { embedding: number[] }[];
-      usage: { prompt_tokens: number };
-    };
-    expect(body.data).toHaveLength(2);
-    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
-      operation: 'embeddings',
-      input_tokens: String(body.usage.prompt_tokens),
-      output_tokens: '0',
-    });
-    expect((await harness.post('/v1/embeddings', { model: 'small' })).status).toBe(400);
-    expect((await harness.post('/v1/embeddings', { model: 'small', input: [] })).status).toBe(400);
   });
 });

@@ -12,7 +12,7 @@ interface Chunk {
   id: string;
   model: string;
   created: number;
-  choices: { delta: { content?: string }; finish_reason: string | null }[];
+  choices?: { delta: { content?: string }; finish_reason: string | null }[];
   usage?: { prompt_tokens: number; completion_tokens: number } | null;
   error?: { type: string; code: string };
 }
@@ -46,7 +46,7 @@ describe('a streamed completion', () => {
     expect(events.filter((event) => event === '[DONE]')).toHaveLength(1);
     expect(events.at(-1)).toBe('[DONE]');
     expect(new Set(chunks.map((chunk) => `${chunk.id} ${chunk.model} ${chunk.created}`)).size).toBe(1);
-    expect(chunks.some((chunk) => chunk.choices.length === 0)).toBe(false);
+    expect(chunks.some((chunk) => chunk.choices?.length === 0)).toBe(false);
     const run = await harness.endedRun(response.headers.get('x-run-id'));
     expect(run).toMatchObject({
       status: 'ok',
@@ -60,7 +60,7 @@ describe('a streamed completion', () => {
 
   it('has exactly one usage chunk, last and with empty choices, when the client asks', async () => {
     const { chunks } = await stream({ stream_options: { include_usage: true } });
-    const usage = chunks.filter((chunk) => chunk.choices.length === 0);
+    const usage = chunks.filter((chunk) => chunk.choices?.length === 0);
     expect(usage).toHaveLength(1);
     expect(chunks.at(-1)).toBe(usage[0]);
     expect(usage[0]?.usage?.prompt_tokens).toBeGreaterThan(0);

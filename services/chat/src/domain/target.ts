@@ -14,6 +14,9 @@ export interface ResolvedAgent {
   created: number;
 }
 
+/** What lists show of an agent. */
+export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
+
 /** What a request goes to: models in the order they are tried, and what an agent adds. */
 export interface Target {
   chain: readonly [Model, ...Model[]];

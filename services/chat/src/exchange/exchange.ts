@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
-import type { Logger } from '@gatehouse/kit/log';
+import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../domain/catalogue.ts';
 import type { CompletionRequest } from '../domain/completion-request.ts';
@@ -198,10 +198,9 @@ export class Exchange {
   /** Ends the run and tells the client, in whichever way it can still be told. */
   async #giveUp(status: 'cancelled' | 'error', error: AppError, cause: unknown = error): Promise<void> {
     const { run, requestId, log } = this.#options;
-    if (error.code === 'internal')
-      log.error({ err: cause, request_id: requestId, run_id: run.identity.id }, 'exchange failed');
     this.#logEnd(await this.#endFailed(status, error));
     if (this.#stream?.begun === true) {
+      logFailure(log, { request_id: requestId, run_id: run.identity.id }, cause);
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {
       throw run.calls > 0 ? withHeaders(error, this.#runHeaders()) : error;

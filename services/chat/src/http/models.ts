@@ -1,7 +1,7 @@
 import type { Model as WireModel } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler, type Reply } from '@gatehouse/http/app';
 import type { Catalogue, Model } from '../domain/catalogue.ts';
-import { agentRef, modelNotFound, type ResolvedAgent } from '../domain/target.ts';
+import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
@@ -51,6 +51,6 @@ function fromModel(model: Model): WireModel {
   return { id: model.id, object: 'model', created: 0, owned_by: model.provider.name };
 }
 
-function fromAgent(agent: ResolvedAgent): WireModel {
+function fromAgent(agent: AgentName): WireModel {
   return { id: `agent:${agent.key}`, object: 'model', created: agent.created, owned_by: 'tenant' };
 }

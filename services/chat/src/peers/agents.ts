@@ -5,7 +5,7 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import type { ResolvedAgent } from '../domain/target.ts';
+import type { AgentName, ResolvedAgent } from '../domain/target.ts';
 
 export interface AgentCaller extends RequestContext {
   principal: TenantPrincipal;
@@ -44,9 +44,9 @@ export class AgentClient {
   }
 
   /** Active agents that the caller may use. */
-  async list(caller: AgentCaller): Promise<ResolvedAgent[]> {
+  async list(caller: AgentCaller): Promise<AgentName[]> {
     const { agents } = await this.#peer.call('listVisibleAgents', {}, context(caller));
-    return agents.map(toResolved);
+    return agents.map(({ key, created }) => ({ key, created: Number(created) }));
   }
 
   async #load(caller: AgentCaller, ref: string): Promise<ResolvedAgent> {
