@@ -183,7 +183,10 @@ export class Exchange {
   }
 
   async #failed(entry: ProviderEntry, error: unknown, reader: StreamReader | null): Promise<Outcome> {
-    if (!(error instanceof ProviderFailure)) throw error;
+    if (!(error instanceof ProviderFailure)) {
+      entry.breaker.unknown();
+      throw error;
+    }
     if (error.countsForBreaker) entry.breaker.failed();
     else if (error.kind === 'status' || error.kind === 'invalid') entry.breaker.succeeded();
     else entry.breaker.unknown();

@@ -1,4 +1,4 @@
-import { sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
@@ -10,6 +10,8 @@ import type { Instance } from './instance.ts';
 /** How long a client's last byte waits for its run's end to be committed. */
 const longestHoldMs = 10_000;
 const retryEveryMs = 500;
+/** How long stopping waits for ends. */
+const longestStopMs = 5_000;
 /** Ends kept for later while the database is away: about 2 kB each. */
 const maxDelayedEnds = 20_000;
 const maxGroup = 256;
@@ -45,13 +47,13 @@ export class Meter {
     this.#timer = setInterval(() => this.#retryDelayed(), retryEveryMs);
   }
 
-  /** Gives delayed ends a last chance; what remains is found and reaped later. */
+  /** Waits for ends that are still being counted or committed; what remains is found and reaped later. */
   async stop(): Promise<void> {
+    const giveUpAt = monotonicMs() + longestStopMs;
+    while (this.#open.size > 0 && monotonicMs() < giveUpAt) await sleep(20);
     clearInterval(this.#timer);
-    this.#retryDelayed();
     await Promise.all([this.#starts.idle(), this.#ends.idle()]);
-    if (this.#delayed.length > 0)
-      this.#log.error({ runs: this.#delayed.length }, 'stopped with ends not committed');
+    if (this.#open.size > 0) this.#log.error({ runs: this.openRuns }, 'stopped with runs that have no end');
   }
 
   get openRuns(): readonly string[] {
