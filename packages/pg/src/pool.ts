@@ -14,6 +14,8 @@ export interface PoolOptions {
   role: string;
   max: number;
   log: Logger;
+  /** More start-up settings of the sessions. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 /** A statement that takes longer than this is a fault, and so is a transaction that idles (architecture decision 7). */
@@ -32,6 +34,7 @@ export function createPool(options: PoolOptions): Pool {
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     timezone: 'UTC',
+    ...options.settings,
   };
   const pool = new Pool({
     connectionString: options.url,
