@@ -47,5 +47,20 @@ export const page = { limit: queryLimit, cursor: queryCursor.optional() };
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() });
 
-const jsonValue: z.ZodType = z.json();
+/** Whatever walks JSON may recurse: some thousand levels would end it with a full stack. */
+const maxJsonDepth = 100;
+
+function isKeepableJson(value: unknown, depth = maxJsonDepth): boolean {
+  // JSON.parse makes Infinity of 1e999, which JSON can not say again.
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((member) => isKeepableJson(member, depth - 1));
+}
+
+const jsonValue = z
+  .unknown()
+  .refine(
+    (value) => isKeepableJson(value),
+    `must be JSON of finite numbers and at most ${maxJsonDepth} levels`,
+  );
 export const jsonRecord = z.record(storableText(1, 128), jsonValue);

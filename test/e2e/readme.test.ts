@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '@gatehouse/local/ports';
+import { loadSettings, repositoryRoot } from '@gatehouse/local/settings';
+import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+
+const run = promisify(execFile);
+const startTimeoutMs = 90_000;
+
+const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
+
+/** The fenced blocks of one language, in their order. */
+function examples(language: string): string[] {
+  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, found]) => found === language)
+    .map(([, , text]) => text ?? '');
+}
+
+/** What each shell example after the first, which sets variables, must print. */
+const expectations: readonly { what: string; prints: RegExp }[] = [
+  { what: 'lists models and agents', prints: /^\{"object":"list",.*"id":"agent:assistant"/ },
+  { what: 'gets an answer', prints: /^\{.*"object":"chat\.completion",.*"finish_reason":"stop"/ },
+  {
+    what: 'gets a stream with its usage',
+    prints: /^data: \{.*"chat\.completion\.chunk".*"total_tokens":.*data: \[DONE\]\n\n$/s,
+  },
+  { what: 'creates an agent', prints: /^\{.*"key":"poet",.*"parameters":\{"temperature":0\.9\}/ },
+  { what: 'talks to the agent', prints: /^\{.*"object":"chat\.completion",.*The sea\./ },
+  { what: 'shows an error', prints: /^\{"error":\{.*"code":"model_not_found",.*"request_id":"/ },
+];
+
+describe('the README', () => {
+  /** Stands in for the repository: the state folder lies in it under its default name. */
+  let folder: string;
+  let removeState: () => Promise<void>;
+  let system: LocalSystem;
+  const [variables = '', ...commands] = examples('sh');
+
+  beforeAll(async () => {
+    const state = await makeStateFolder();
+    removeState = state.remove;
+    folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-readme-'));
+    await symlink(state.folder, path.join(folder, '.gatehouse'));
+    await symlink(path.join(repositoryRoot, 'node_modules'), path.join(folder, 'node_modules'));
+    system = new LocalSystem(state.folder, { PORT: String(await freePort()) });
+    await system.ready();
+  }, startTimeoutMs);
+
+  afterAll(async () => {
+    await system.stop();
+    await rm(folder, { recursive: true, force: true });
+    await removeState();
+  }, startTimeoutMs);
+
+  /** Runs a script as if pasted into a terminal in the repository. */
+  async function paste(script: string): Promise<string> {
+    const { stdout, stderr } = await run('bash', ['-e', '-c', script], { cwd: folder });
+    expect(stderr).toBe('');
+    return stdout;
+  }
+
+  it('has an expectation here for each of its shell examples', () => {
+    expect(commands).toHaveLength(expectations.length);
+  });
+
+  it.each(expectations.map((expectation, index) => ({ ...expectation, index })))(
+    '$what with the command it shows',
+    async ({ index, prints }) => {
+      expect(await paste(`${variables}\n${commands[index] ?? 'false'}`)).toMatch(prints);
+    },
+  );
+
+  it('streams with the TypeScript example it shows', async () => {
+    const [example = ''] = examples('ts');
+    await writeFile(path.join(folder, 'stream.mts'), example);
+    const said = await paste(`${variables}\n'${process.execPath}' stream.mts`);
+    expect(said).toContain('Say hello in three languages.');
+  });
+
+  it('names the defaults of "make up" as they are', () => {
+    const { port, stateFolder, modelsFile } = loadSettings({});
+    const defaults = new Map(
+      [...readme.matchAll(/^\| `(\w+)` +\| (\S.*?) +\|/gm)].map(([, name, value]) => [name, value]),
+    );
+    expect(defaults.get('PORT')).toBe(`\`${port}\``);
+    expect(defaults.get('GATEHOUSE_STATE')).toBe(`\`${path.relative(repositoryRoot, stateFolder)}\``);
+    expect(defaults.get('GATEHOUSE_MODELS')).toBe(`\`${path.relative(repositoryRoot, modelsFile)}\``);
+  });
+
+  it('names only targets that make has', () => {
+    const makefile = readFileSync(path.join(repositoryRoot, 'Makefile'), 'utf8');
+    const targets = [...makefile.matchAll(/^([a-z-]+):.*## /gm)].map(([, target]) => target);
+    const named = new Set([...readme.matchAll(/(?:^|`)make ([a-z-]+)/gm)].map(([, target]) => target));
+    expect([...named].filter((target) => !targets.includes(target))).toEqual([]);
+  });
+});
