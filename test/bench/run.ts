@@ -98,11 +98,11 @@ async function setUp(folder: string): Promise<Setup> {
     { name: 'simulator', pid: simulator.pid ?? 0 },
     { name: 'pass-through', pid: passThrough.pid ?? 0 },
   ];
+  // Parents first: binding a process binds its children too.
+  for (const pid of [process.pid, up.pid ?? 0]) pin(pid, otherCore);
   const pinned = processes.map(({ name, pid }) =>
     pin(pid, /^(edge|chat|pass)/.test(name) ? measuredCore : otherCore),
   );
-  pin(up.pid ?? 0, otherCore);
-  pin(process.pid, otherCore);
   if (pinned.includes(false)) console.log('processes could not be bound to cores: the figures mean little');
   return {
     simulatorUrl,
