@@ -153,6 +153,6 @@ function checkBody(request: IncomingMessage, route: Route): void {
 function discardBody(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('connection', 'close');
   request.resume();
-  const timer = setTimeout(() => request.destroy(), discardMs);
+  const timer = setTimeout(() => request.destroy(), discardMs).unref();
   request.once('close', () => clearTimeout(timer));
 }
