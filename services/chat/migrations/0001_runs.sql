@@ -73,6 +73,8 @@ create table chat.attempts (
   started_at timestamptz not null default now(),
   status text not null default 'started'
     constraint attempts_status_check check (status in ('started', 'ok', 'error', 'cancelled', 'not_sent', 'interrupted')),
+  -- From the run's arrival to this call.
+  offset_ms integer,
   duration_ms integer,
   time_to_first_token_ms integer,
   http_status integer,
@@ -86,13 +88,13 @@ create table chat.attempts (
 ) with (fillfactor = 80);
 create index attempts_run_id_idx on chat.attempts (run_id);
 
--- Written in the transaction that starts or ends a run; published and deleted by the relay.
+-- Written in the transaction that starts or ends a run; published and deleted by the relay. It points at the run, from
+-- whose rows the event is made: carrying the event's JSON here as well cost two fifths of metering's database time.
 create table chat.outbox (
   id bigint generated always as identity constraint outbox_pkey primary key,
   tenant_id uuid not null,
   run_id uuid not null,
   type text not null,
-  payload json not null,
   occurred_at timestamptz not null default now()
 );
 

@@ -15,7 +15,7 @@ async function complete(body: unknown): Promise<Response> {
 }
 
 async function endedEvents(runId: string | null): Promise<Record<string, unknown>[]> {
-  return harness.rows(`select payload from chat.outbox where run_id = $1 and type = 'gatehouse.run.ended'`, [
+  return harness.rows(`select id from chat.outbox where run_id = $1 and type = 'gatehouse.run.ended'`, [
     runId,
   ]);
 }

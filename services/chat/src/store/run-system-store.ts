@@ -1,7 +1,10 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
-import { endedEvent, runEnded, runStarted, startedEvent } from '../domain/run-events.ts';
 import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
+
+/** Event types on `gatehouse.usage.v1` (architecture decision 5). */
+const runStarted = 'gatehouse.run.started';
+const runEnded = 'gatehouse.run.ended';
 
 /** One provider call about to be made; the first of a run brings the run along. */
 export interface StartRow {
@@ -34,7 +37,6 @@ export async function insertStarts(
     model: attempt.model,
     upstream_model: attempt.upstreamModel,
     input_tokens_guess: attempt.inputTokensGuess,
-    event: attempt.number === 1 ? startedEvent(run) : null,
   }));
   const ends = rows.flatMap(({ run, previous }) =>
     previous === null ? [] : [attemptColumns(run.id, previous)],
@@ -47,12 +49,12 @@ export async function insertStarts(
       ), input as (
         select i.id, i.tenant_id, alive.id as instance_id, i.operation, i.channel, i.request_id, i.trace_id, i.span_id,
                i.api_key_id, i.user_id, i.session_id, i.agent_id, i.request_model, i.streamed, i.input_preview,
-               i.attempt_id, i.number, i.provider, i.model, i.upstream_model, i.input_tokens_guess, i.event
+               i.attempt_id, i.number, i.provider, i.model, i.upstream_model, i.input_tokens_guess
         from alive, json_to_recordset($2::json) as i (
           id uuid, tenant_id uuid, operation text, channel text, request_id text, trace_id text, span_id text,
           api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text, streamed boolean,
           input_preview text, attempt_id uuid, number integer, provider text, model text, upstream_model text,
-          input_tokens_guess bigint, event json)
+          input_tokens_guess bigint)
       ), new_runs as (
         insert into chat.runs (id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
                                api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview)
@@ -60,14 +62,14 @@ export async function insertStarts(
                api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview
         from input where number = 1
         on conflict (id) do nothing
-        returning id
+        returning id, tenant_id
       ), new_attempts as (
         insert into chat.attempts (id, run_id, tenant_id, number, provider, model, upstream_model, input_tokens_guess)
         select attempt_id, id, tenant_id, number, provider, model, upstream_model, input_tokens_guess from input
         on conflict (id) do nothing
       ), events as (
-        insert into chat.outbox (tenant_id, run_id, type, payload)
-        select input.tenant_id, input.id, '${runStarted}', input.event from input join new_runs on new_runs.id = input.id
+        insert into chat.outbox (tenant_id, run_id, type)
+        select tenant_id, id, '${runStarted}' from new_runs
       ), ended as (
         update chat.attempts a set ${attemptAssignments}
         from alive, json_to_recordset($3::json) as e (${attemptRecord})
@@ -84,7 +86,7 @@ export async function insertStarts(
  * Each brings its event into the outbox in the same transaction. Safe to repeat.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
-  const ends = rows.map(({ run, end, attempts }) => ({
+  const ends = rows.map(({ run, end }) => ({
     id: run.id,
     status: end.status,
     duration_ms: end.durationMs,
@@ -96,7 +98,6 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
     error_type: end.errorType,
     error_message: end.errorMessage,
     output_preview: end.outputPreview,
-    event: endedEvent(run, end, attempts),
   }));
   const attempts = rows.flatMap((row) => row.attempts.map((attempt) => attemptColumns(row.run.id, attempt)));
   const result = await pool.query<{ id: string }>({
@@ -105,12 +106,11 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
       with input as (
         select id, status, duration_ms, time_to_first_token_ms, provider, model, response_model, input_tokens,
                cached_input_tokens, output_tokens, reasoning_tokens, usage_estimated, error_type, error_message,
-               output_preview, event
+               output_preview
         from json_to_recordset($1::json) as i (
           id uuid, status text, duration_ms integer, time_to_first_token_ms integer, provider text, model text,
           response_model text, input_tokens bigint, cached_input_tokens bigint, output_tokens bigint,
-          reasoning_tokens bigint, usage_estimated boolean, error_type text, error_message text, output_preview text,
-          event json)
+          reasoning_tokens bigint, usage_estimated boolean, error_type text, error_message text, output_preview text)
       ), ended as (
         update chat.runs r set
           status = i.status, ended_at = now(), duration_ms = i.duration_ms,
@@ -127,8 +127,8 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
         from json_to_recordset($2::json) as e (${attemptRecord}) join ended on ended.id = e.run_id
         where a.id = e.id and a.status = 'started'
       ), events as (
-        insert into chat.outbox (tenant_id, run_id, type, payload)
-        select ended.tenant_id, ended.id, '${runEnded}', input.event from ended join input on input.id = ended.id
+        insert into chat.outbox (tenant_id, run_id, type)
+        select tenant_id, id, '${runEnded}' from ended
       )
       select id from ended`,
     values: [pgJson(ends), pgJson(attempts)],
@@ -136,11 +136,11 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
   return result.rows.map((row) => row.id);
 }
 
-const attemptRecord = `id uuid, run_id uuid, status text, duration_ms integer, time_to_first_token_ms integer,
-  http_status integer, error_code text, response_model text, input_tokens bigint, cached_input_tokens bigint,
+const attemptRecord = `id uuid, run_id uuid, status text, offset_ms integer, duration_ms integer,
+  time_to_first_token_ms integer, http_status integer, error_code text, response_model text, input_tokens bigint, cached_input_tokens bigint,
   output_tokens bigint, reasoning_tokens bigint, usage_estimated boolean`;
 
-const attemptAssignments = `status = e.status, duration_ms = e.duration_ms,
+const attemptAssignments = `status = e.status, offset_ms = e.offset_ms, duration_ms = e.duration_ms,
   time_to_first_token_ms = e.time_to_first_token_ms, http_status = e.http_status, error_code = e.error_code,
   response_model = e.response_model, input_tokens = e.input_tokens, cached_input_tokens = e.cached_input_tokens,
   output_tokens = e.output_tokens, reasoning_tokens = e.reasoning_tokens, usage_estimated = e.usage_estimated`;
@@ -169,6 +169,7 @@ function attemptColumns(runId: string, attempt: AttemptEnd): Record<string, unkn
     id: attempt.id,
     run_id: runId,
     status: attempt.status,
+    offset_ms: attempt.offsetMs,
     duration_ms: attempt.durationMs,
     time_to_first_token_ms: attempt.timeToFirstTokenMs,
     http_status: attempt.httpStatus,
