@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint gen bench clean
+.PHONY: help install up test test-outside lint gen bench clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -19,6 +19,9 @@ up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHO
 
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)
+
+test-outside: node_modules/.package-lock.json ## Run tests with tools of other ecosystems; what this machine lacks is skipped
+	@bash test/outside/run.sh
 
 lint: node_modules/.package-lock.json ## Check types, rules, format, dependencies and unused code
 	$(WITH_TOOLS) tsc -p tsconfig.json

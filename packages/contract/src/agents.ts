@@ -53,7 +53,9 @@ export const agentMemory = z.strictObject({
   write: z.boolean(),
 });
 
-const defaultTools = { mcp_servers: [], builtin: [], max_iterations: 10 };
+const defaultIterations = 10;
+// Made anew for each request: zod copies no deeper than the object itself.
+const defaultTools = () => ({ mcp_servers: [], builtin: [], max_iterations: defaultIterations });
 const defaultMemory = { enabled: false, recall_limit: 5, write: false };
 
 export const visibility = z.enum(['tenant', 'private']);
@@ -104,7 +106,7 @@ export const createAgent = z.strictObject({
     .strictObject({
       mcp_servers: slugs.default([]),
       builtin: agentTools.shape.builtin.default([]),
-      max_iterations: agentTools.shape.max_iterations.default(defaultTools.max_iterations),
+      max_iterations: agentTools.shape.max_iterations.default(defaultIterations),
     })
     .default(defaultTools),
   memory: z

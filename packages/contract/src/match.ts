@@ -83,8 +83,8 @@ function isUnsafe(segment: string): boolean {
   if (segment === '') return true;
   if (!segment.includes('.') && !segment.includes('%')) return false;
   try {
-    const decoded = decodeURIComponent(segment);
-    return decoded === '.' || decoded === '..';
+    // A slash may be encoded in a model's id, but then what it parts must not be dots either.
+    return /(^|[/\\])\.{1,2}($|[/\\])/.test(decodeURIComponent(segment));
   } catch {
     return true;
   }

@@ -20,10 +20,13 @@ export function toStatus(caught: unknown): { code: status; details: string; meta
   return { code: error.grpcStatus, details: error.code, metadata };
 }
 
-/** What a client throws for a failed call to `peer`: the peer's own error, or what the transport says. */
+/**
+ * What a client throws for a failed call to `peer`: the peer's own error, or what the transport says. A peer that hangs
+ * is away as much as one that refuses: both are 503 to a client, who set no deadline and learns nothing from a 504.
+ */
 export function fromServiceError(error: ServiceError, peer: string): AppError {
   const detail = readDetail(error);
-  if (detail !== null)
+  if (detail !== null && detail.code !== 'service_timeout')
     return new AppError(detail.code, detail.message, { param: detail.param ?? undefined, cause: error });
   switch (error.code) {
     case status.UNAVAILABLE:
@@ -33,7 +36,11 @@ export function fromServiceError(error: ServiceError, peer: string): AppError {
         { cause: error },
       );
     case status.DEADLINE_EXCEEDED:
-      return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
+      return new AppError(
+        'service_unavailable',
+        `The ${peer} service did not answer in time. Try again shortly.`,
+        { cause: error },
+      );
     case status.CANCELLED:
       return new AppError('client_closed_request', 'The request was cancelled.', { cause: error });
     default:
@@ -46,7 +53,7 @@ export function isOutage(error: unknown): boolean {
   return error instanceof AppError && outageCodes.has(error.code);
 }
 
-const outageCodes = new Set<ErrorCode>(['service_unavailable', 'service_timeout', 'database_unavailable']);
+const outageCodes = new Set<ErrorCode>(['service_unavailable', 'database_unavailable']);
 
 function readDetail(error: ServiceError): Detail | null {
   const [raw] = error.metadata.get(detailKey);

@@ -33,7 +33,9 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
         reject(new AppError('client_closed_request', 'The client left before its request was complete.')),
       );
     };
-    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    // Gone before anybody listened: none of the events below would come.
+    if (request.destroyed) onClose();
+    else request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
 }
 

@@ -1,6 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { sleep } from '@gatehouse/kit/clock';
+import type { AddressInfo, Socket } from 'node:net';
 
 export interface HttpServerOptions {
   host: string;
@@ -9,34 +8,66 @@ export interface HttpServerOptions {
   drainTimeoutMs: number;
 }
 
+/** While draining, connections that have become idle are looked for this often. */
+const sweepMs = 50;
+
+const invalidHttp = JSON.stringify({
+  error: {
+    message: 'The request is not valid HTTP.',
+    type: 'invalid_request_error',
+    code: 'invalid_http',
+    param: null,
+    request_id: '',
+  },
+});
+
+const invalidHttpHeaders = {
+  'content-type': 'application/json',
+  'content-length': Buffer.byteLength(invalidHttp),
+};
+
+/** By Node's error code; anything else is 400. */
+const invalidHttpStatus: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
 /** A listening HTTP server that can drain: it answers what is in flight and takes nothing new. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
+  readonly #connections = new Set<Socket>();
   #draining = false;
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
     this.#server = createServer(
       // Longer than any client's in front of it keeps an idle connection, so that we never close one under a request.
-      { keepAliveTimeout: 75_000, requestTimeout: 300_000, noDelay: true },
+      // Node's own answer to a missing Host has no body; ours has, as every error.
+      { keepAliveTimeout: 75_000, requestTimeout: 300_000, noDelay: true, requireHostHeader: false },
       (request, response) => {
         if (this.#draining) response.setHeader('connection', 'close');
-        listener(request, response);
+        if (request.headers.host === undefined && request.httpVersion === '1.1') {
+          response.writeHead(400, { ...invalidHttpHeaders, connection: 'close' }).end(invalidHttp);
+        } else {
+          listener(request, response);
+        }
       },
     );
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
-      const status =
-        error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-      const message = 'The request is not valid HTTP.';
-      const body = JSON.stringify({
-        error: { message, type: 'invalid_request_error', code: 'invalid_http', param: null, request_id: '' },
-      });
+      const status = invalidHttpStatus[error.code ?? ''] ?? '400 Bad Request';
       socket.end(
-        `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
-          `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+        `HTTP/1.1 ${status}\r\nconnection: close\r\n` +
+          Object.entries(invalidHttpHeaders)
+            .map(([name, value]) => `${name}: ${value}\r\n`)
+            .join('') +
+          `\r\n${invalidHttp}`,
       );
+    });
+    this.#server.on('connection', (socket) => {
+      this.#connections.add(socket);
+      socket.on('close', () => this.#connections.delete(socket));
     });
   }
 
@@ -59,14 +90,18 @@ export class HttpServer {
     this.#draining = true;
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
-    const patience = new AbortController();
-    const cut = sleep(this.#options.drainTimeoutMs, patience.signal).then(
-      () => this.#server.closeAllConnections(),
-      () => undefined,
-    );
+    this.#closeIdle();
+    // A kept connection whose last request is answered now would hold the server open until the cut.
+    const sweep = setInterval(() => this.#closeIdle(), sweepMs);
+    const cut = setTimeout(() => this.#server.closeAllConnections(), this.#options.drainTimeoutMs);
     await closed;
-    patience.abort();
-    await cut;
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+
+  /** Node counts a connection that never carried a request as busy. */
+  #closeIdle(): void {
+    this.#server.closeIdleConnections();
+    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
   }
 }

@@ -70,7 +70,8 @@ function lowerFirst(text: string): string {
 
 /** Query parameters as an object. Throws when one is given twice: no reading of that is safe. */
 export function queryObject(query: string): Record<string, string> {
-  const fields: Record<string, string> = {};
+  // Without a prototype, so that a parameter may be called `__proto__` and still be seen.
+  const fields = Object.create(null) as Record<string, string>;
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(fields, name)) {
       throw new AppError(

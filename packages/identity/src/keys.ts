@@ -32,19 +32,28 @@ export interface SigningKey {
 }
 
 export async function importPrivateKey(text: string): Promise<SigningKey> {
-  const { key, kid } = await importOne(JSON.parse(text) as JWK);
+  const { key, kid } = await importOne(parse(text) as JWK);
   return { key, kid, service: serviceOf(kid) };
 }
 
 /** Public keys by key id. */
 export async function importPublicKeys(text: string): Promise<Map<string, CryptoKey>> {
-  const { keys } = JSON.parse(text) as { keys: JWK[] };
+  const { keys } = parse(text) as { keys: JWK[] };
   const imported = await Promise.all(keys.map(importOne));
   return new Map(imported.map(({ key, kid }) => [kid, key]));
 }
 
 export function serviceOf(kid: string): string {
   return kid.split('.')[0] ?? '';
+}
+
+/** As `JSON.parse`, whose error would quote the key. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('service keys must be JSON: a JWK, or a JWK set');
+  }
 }
 
 async function importOne(jwk: JWK): Promise<{ key: CryptoKey; kid: string }> {

@@ -42,7 +42,9 @@ export class Verifier {
     const payload = await this.#verify(token, assertionAudience);
     if (!assertionIssuers.has(payload.iss ?? ''))
       throw new Error(`${payload.iss ?? 'nobody'} may not assert principals`);
-    return payload['principal'] as Principal;
+    const { principal } = payload;
+    if (typeof principal !== 'object' || principal === null) throw new Error('the token asserts nobody');
+    return principal as Principal;
   }
 
   async #verify(token: string, audience: string): Promise<JWTPayload> {

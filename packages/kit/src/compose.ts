@@ -26,6 +26,7 @@ export interface ComposeOptions {
 export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
   const { config, log, parts } = options;
   let serving = false;
+  let stopping = false;
   const admin = new AdminServer({
     host: config.HOST,
     port: config.ADMIN_PORT,
@@ -33,9 +34,17 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     ready: async () => serving && ((await options.ready?.()) ?? true),
   });
   const started: Part[] = [];
-  async function stopParts(): Promise<void> {
-    for (const part of started.splice(0).reverse()) await part.stop?.();
-    await admin.stop();
+  /** Stops all of them, whatever one throws, and gives back the first error. */
+  async function stopParts(): Promise<Error | undefined> {
+    let failure: Error | undefined;
+    for (const part of [{ stop: () => admin.stop() }, ...started.splice(0)].reverse()) {
+      try {
+        await part.stop?.();
+      } catch (error) {
+        failure ??= error instanceof Error ? error : new Error(String(error), { cause: error });
+      }
+    }
+    return failure;
   }
   return {
     log,
@@ -46,20 +55,24 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
       await admin.start();
       try {
         for (const part of parts) {
+          if (stopping) throw new Error('stopped while starting');
           started.push(part);
           await part.start?.();
         }
       } catch (error) {
-        await stopParts();
+        const failure = await stopParts();
+        if (failure !== undefined) log.warn({ err: failure }, 'stopping failed after a failed start');
         throw error;
       }
       serving = true;
     },
     async stop() {
+      stopping = true;
       serving = false;
       options.onDrain?.();
       await sleep(config.DRAIN_DELAY_MS);
-      await stopParts();
+      const failure = await stopParts();
+      if (failure !== undefined) throw failure;
     },
   };
 }

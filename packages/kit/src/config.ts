@@ -5,13 +5,13 @@ export class ConfigError extends Error {}
 
 /**
  * Reads a service's settings from the environment: all problems are reported at once and the result is frozen.
- * An empty variable counts as unset, because that is what `NAME= command` and empty chart values mean.
+ * An empty or blank variable counts as unset, because that is what `NAME= command` and empty chart values mean.
  */
 export function parseConfig<Shape extends z.ZodType>(
   shape: Shape,
   environment: Record<string, string | undefined>,
 ): Readonly<z.output<Shape>> {
-  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim() !== ''));
   const parsed = shape.safeParse(present);
   if (parsed.success) return Object.freeze(parsed.data);
   const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
@@ -25,8 +25,13 @@ export const milliseconds = z.coerce.number().int().min(0);
 /** `host:port` peers, a comma list or `dns:///name:port`. */
 export const addresses = z
   .string()
-  .min(1)
-  .transform((text) => text.split(',').map((part) => part.trim()));
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+  .refine((parts) => parts.length > 0, 'must be host:port, a comma list of them, or dns:///name:port');
 
 /** Settings that every service has (architecture decision 16). */
 export const commonSettings = {

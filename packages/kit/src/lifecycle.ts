@@ -24,10 +24,10 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     return;
   }
   const { log } = service;
-  let stopping = false;
+  const state = { stopping: false };
   const stop = (reason: string): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (state.stopping) process.exit(1);
+    state.stopping = true;
     log.info({ reason }, 'stopping');
     void service.stop().then(
       () => exitFlushed(log, 0),
@@ -50,6 +50,8 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     await service.start();
     log.info('started');
   } catch (error) {
+    // Told to stop while starting: that it did not start is what was asked for, and `stop` ends the process.
+    if (state.stopping) return;
     log.fatal({ err: error }, 'could not start');
     exitFlushed(log, 1);
   }

@@ -31,16 +31,19 @@ const retryAfterMs = 1_000;
 export class OutageCache<Value> {
   readonly #options: OutageCacheOptions<Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
+  /** What an outage does not outlast, apart: guessed keys must not drive known ones out. */
+  readonly #passing: LRUCache<string, Entry<Value>>;
   readonly #loading = new Map<string, Promise<Value>>();
 
   constructor(options: OutageCacheOptions<Value>) {
     this.#options = options;
     this.#entries = new LRUCache({ max: options.max });
+    this.#passing = new LRUCache({ max: options.max });
   }
 
   /** The value if it is fresh, without a promise: the hot path's way around a microtask. */
   peek(key: string): Value | undefined {
-    const entry = this.#entries.get(key);
+    const entry = this.#entries.get(key) ?? this.#passing.get(key);
     if (entry === undefined) return undefined;
     const now = monotonicMs();
     return now - entry.loadedAt < this.#options.freshMs || now < entry.graceUntil ? entry.value : undefined;
@@ -64,24 +67,27 @@ export class OutageCache<Value> {
   /** Whether anything could be answered while the source is away. */
   get coversOutage(): boolean {
     const oldest = monotonicMs() - this.#options.outageMs;
-    for (const entry of this.#entries.values()) {
-      if (entry.loadedAt > oldest && (this.#options.survivesOutage?.(entry.value) ?? true)) return true;
-    }
-    return false;
+    return this.#entries.values().some((entry) => entry.loadedAt > oldest);
+  }
+
+  #keep(key: string, entry: Entry<Value>): void {
+    const survives = this.#options.survivesOutage?.(entry.value) ?? true;
+    const [home, other] = survives ? [this.#entries, this.#passing] : [this.#passing, this.#entries];
+    home.set(key, entry);
+    other.delete(key);
   }
 
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {
     const askedAt = monotonicMs();
     try {
       const value = await load();
-      this.#entries.set(key, { value, loadedAt: askedAt, graceUntil: 0 });
+      this.#keep(key, { value, loadedAt: askedAt, graceUntil: 0 });
       return value;
     } catch (error) {
       const entry = this.#entries.get(key);
       const usable =
         entry !== undefined &&
         this.#options.isOutage(error) &&
-        (this.#options.survivesOutage?.(entry.value) ?? true) &&
         monotonicMs() - entry.loadedAt < this.#options.outageMs;
       if (!usable) throw error;
       entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.loadedAt + this.#options.outageMs);

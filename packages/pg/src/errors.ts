@@ -1,8 +1,11 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { DatabaseError } from 'pg';
 
-/** Connection exceptions, shutdown and start-up of the server, too many connections (PostgreSQL, Appendix A). */
-const outageStates = /^(08|57P0[1-5]|53300|25006)/;
+/**
+ * Connection exceptions, insufficient resources (connections, disk, memory), shutdown and start-up of the server, its
+ * I/O errors, statements and transactions that ran into our time-outs, a standby (PostgreSQL, Appendix A).
+ */
+const outageStates = /^(08|53|57014|57P0[1-5]|58|25006|25P03)/;
 const outageSystemErrors = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

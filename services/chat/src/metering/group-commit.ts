@@ -1,9 +1,18 @@
+import { sleep } from '@gatehouse/kit/clock';
+
 export interface GroupCommitOptions<Item> {
   /** Writes all items in one transaction. Must be safe to repeat. */
   commit: (items: readonly Item[]) => Promise<unknown>;
   /** Whether an error is the database being away, so that trying the items one by one is pointless. */
   isOutage: (error: unknown) => boolean;
   maxItems: number;
+  /** What is kept through an outage and tried again; without it, an outage rejects everything that waits. */
+  retry?: {
+    everyMs: number;
+    /** Items beyond are rejected. */
+    maxWaiting: number;
+    onOutage: (error: unknown, waiting: number) => void;
+  };
 }
 
 interface Waiting<Item> {
@@ -19,6 +28,7 @@ interface Waiting<Item> {
  */
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>;
+  readonly #stopping = new AbortController();
   #waiting: Waiting<Item>[] = [];
   #busy: Promise<void> | null = null;
 
@@ -29,13 +39,18 @@ export class GroupCommit<Item> {
   /** Resolves when the item is committed; rejects when it can't be. */
   submit(item: Item): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= (this.#options.retry?.maxWaiting ?? Infinity)) {
+        reject(new Error(`${this.#waiting.length} items wait for the database already`));
+        return;
+      }
       this.#waiting.push({ item, resolve, reject });
       this.#busy ??= this.#run();
     });
   }
 
-  /** Resolves when nothing is waiting or under way. */
-  async idle(): Promise<void> {
+  /** Tries what waits once more, and rejects it if that fails. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
     while (this.#busy !== null) await this.#busy;
   }
 
@@ -51,11 +66,22 @@ export class GroupCommit<Item> {
       await this.#options.commit(group.map(({ item }) => item));
       for (const { resolve } of group) resolve();
     } catch (error) {
-      if (group.length > 1 && !this.#options.isOutage(error)) {
-        for (const one of group) await this.#commit([one]);
-      } else {
-        for (const { reject } of group) reject(error);
-      }
+      if (this.#options.isOutage(error)) await this.#sitOut(group, error);
+      else if (group.length > 1) for (const one of group) await this.#commit([one]);
+      else for (const { reject } of group) reject(error);
     }
+  }
+
+  async #sitOut(group: readonly Waiting<Item>[], error: unknown): Promise<void> {
+    const { retry } = this.#options;
+    const { signal } = this.#stopping;
+    if (retry === undefined || signal.aborted) {
+      // What came while the group waited for its time-out would wait for the same once more.
+      for (const { reject } of [...group, ...this.#waiting.splice(0)]) reject(error);
+      return;
+    }
+    this.#waiting.unshift(...group);
+    retry.onOutage(error, this.#waiting.length);
+    await sleep(retry.everyMs, signal).catch(() => undefined);
   }
 }

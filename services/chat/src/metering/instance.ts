@@ -1,22 +1,32 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deleteInstance, insertInstance, touchInstance } from '../store/instance-system-store.ts';
 
 export const heartbeatMs = 5_000;
+/** After a heartbeat that failed, the next one comes sooner: silence is what we are judged by. */
+const retryMs = 1_000;
 
 /** An instance that has not been heard of for this long is dead. */
 export const deadAfterMs = 15_000;
+
+/**
+ * The longest time between two heartbeats that is no gap. Shorter than two periods, so that whoever judges has missed
+ * none; then nobody else can have missed so many that they seem dead.
+ */
+export const gapMs = 7_500;
 
 /** This process among the instances of chat: its identity in the database, and its heartbeat. */
 export class Instance {
   readonly #pool: Pool;
   readonly #log: Logger;
+  readonly #stopping = new AbortController();
   #id = newId();
-  #timer: NodeJS.Timeout | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  /** Times of the database: of the last heartbeat, and of the first one after the last gap. */
   #lastBeat = -Infinity;
-  #steadySince = 0;
+  #steadySince = Infinity;
   #renewing: Promise<void> | null = null;
 
   constructor(pool: Pool, log: Logger) {
@@ -29,22 +39,22 @@ export class Instance {
   }
 
   /**
-   * How long heartbeats have gone through without a gap. Only after a full dead period of that does this process
-   * judge others: after an outage of the database, or a pause of our own, everybody's heartbeat looks old.
+   * The database's time of the last heartbeat, in milliseconds since the epoch; null until heartbeats have gone
+   * through for a full dead period without a gap. Only then may this process judge others: after an outage of the
+   * database, or a pause of our own, everybody's heartbeat looks old.
    */
-  get steadyMs(): number {
-    const now = monotonicMs();
-    return now - this.#lastBeat > 2 * heartbeatMs ? 0 : now - this.#steadySince;
+  get steadyBeat(): number | null {
+    return this.#lastBeat - this.#steadySince >= deadAfterMs ? this.#lastBeat : null;
   }
 
   async start(): Promise<void> {
-    await insertInstance(this.#pool, this.#id);
-    this.#noteBeat();
-    this.#timer = setInterval(() => void this.#beat(), heartbeatMs);
+    this.#note(await insertInstance(this.#pool, this.#id));
+    this.#beating = this.#keepBeating();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopping.abort();
+    await this.#beating;
     await deleteInstance(this.#pool, this.#id).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'could not sign off; the instance will be declared dead');
     });
@@ -61,7 +71,7 @@ export class Instance {
 
   async #register(): Promise<void> {
     const id = newId();
-    await insertInstance(this.#pool, id);
+    this.#note(await insertInstance(this.#pool, id));
     this.#log.warn(
       { dead_instance: this.#id, instance: id },
       'declared dead by another instance; registered anew',
@@ -69,19 +79,33 @@ export class Instance {
     this.#id = id;
   }
 
-  async #beat(): Promise<void> {
-    const id = this.#id;
-    try {
-      if (!(await touchInstance(this.#pool, id))) await this.renew(id);
-      this.#noteBeat();
-    } catch (error) {
-      this.#log.warn({ err: error }, 'heartbeat failed');
+  /** One at a time: a heartbeat that hangs must not take more than one connection of the pool. */
+  async #keepBeating(): Promise<void> {
+    const { signal } = this.#stopping;
+    let pauseMs = heartbeatMs;
+    for (;;) {
+      await sleep(pauseMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      pauseMs = (await this.#beat()) ? heartbeatMs : retryMs;
     }
   }
 
-  #noteBeat(): void {
-    const now = monotonicMs();
-    if (now - this.#lastBeat > 2 * heartbeatMs) this.#steadySince = now;
-    this.#lastBeat = now;
+  async #beat(): Promise<boolean> {
+    const id = this.#id;
+    try {
+      const at = await touchInstance(this.#pool, id);
+      if (at === null) await this.renew(id);
+      else this.#note(at);
+      return true;
+    } catch (error) {
+      this.#log.warn({ err: error }, 'heartbeat failed');
+      return false;
+    }
+  }
+
+  #note(at: number): void {
+    // The database's clock may also have been set back.
+    if (Math.abs(at - this.#lastBeat) > gapMs) this.#steadySince = at;
+    this.#lastBeat = at;
   }
 }

@@ -3,22 +3,43 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { insertEnds, insertStarts, type EndRow, type StartRow } from '../store/run-system-store.ts';
+import {
+  insertEnds,
+  insertStarts,
+  NothingWrittenError,
+  type EndRow,
+  type StartRow,
+} from '../store/run-system-store.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instance.ts';
 
 /** How long a client's last byte waits for its run's end to be committed. */
 const longestHoldMs = 10_000;
-const retryEveryMs = 500;
+const tickMs = 500;
 /** How long stopping waits for ends. */
 const longestStopMs = 5_000;
 /** Ends kept for later while the database is away: about 2 kB each. */
 const maxDelayedEnds = 20_000;
 const maxGroup = 256;
+/** A start whose fate is unknown may be written by a server that hung, after its end found nothing to end. */
+const lateStartMs = 60_000;
+const lateEveryMs = 5_000;
 
-interface DelayedEnd {
+interface PendingStart {
+  row: StartRow;
+  refused: boolean;
+}
+
+/** An end that is on its way, and the client that waits for it. */
+interface Hold {
+  since: number;
+  release: () => void;
+}
+
+interface LateEnd {
   row: EndRow;
-  committed: () => void;
+  until: number;
+  nextAt: number;
 }
 
 /**
@@ -27,24 +48,37 @@ interface DelayedEnd {
  */
 export class Meter {
   readonly #instance: Instance;
+  readonly #pool: Pool;
   readonly #log: Logger;
-  readonly #starts: GroupCommit<StartRow>;
+  readonly #starts: GroupCommit<PendingStart>;
   readonly #ends: GroupCommit<EndRow>;
   /** Runs of this process that have no committed end yet. */
   readonly #open = new Set<string>();
-  #delayed: DelayedEnd[] = [];
+  readonly #holds = new Set<Hold>();
+  /** Runs whose start is perhaps written, or will be. */
+  readonly #doubtful = new Set<string>();
+  readonly #late = new Map<string, LateEnd>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(pool: Pool, instance: Instance, log: Logger) {
     this.#instance = instance;
+    this.#pool = pool;
     this.#log = log;
     const options = { isOutage: isDatabaseOutage, maxItems: maxGroup };
-    this.#starts = new GroupCommit({ ...options, commit: (rows) => this.#commitStarts(pool, rows) });
-    this.#ends = new GroupCommit({ ...options, commit: (rows) => insertEnds(pool, rows) });
+    this.#starts = new GroupCommit({ ...options, commit: (rows) => this.#commitStarts(rows) });
+    this.#ends = new GroupCommit({
+      ...options,
+      commit: (rows) => this.#commitEnds(rows),
+      retry: {
+        everyMs: tickMs,
+        maxWaiting: maxDelayedEnds,
+        onOutage: (error, ends) => log.warn({ err: error, ends }, 'ends of runs wait for the database'),
+      },
+    });
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#retryDelayed(), retryEveryMs);
+    this.#timer = setInterval(() => this.#tick(), tickMs);
   }
 
   /** Waits for ends that are still being counted or committed; what remains is found and reaped later. */
@@ -52,18 +86,32 @@ export class Meter {
     const giveUpAt = monotonicMs() + longestStopMs;
     while (this.#open.size > 0 && monotonicMs() < giveUpAt) await sleep(20);
     clearInterval(this.#timer);
-    await Promise.all([this.#starts.idle(), this.#ends.idle()]);
-    if (this.#open.size > 0) this.#log.error({ runs: this.openRuns }, 'stopped with runs that have no end');
+    const left = this.openRuns;
+    await Promise.all([this.#starts.stop(), this.#ends.stop()]);
+    if (left.length > 0) this.#log.error({ runs: left }, 'stopped with runs that have no end');
   }
 
+  /** Runs that this process still has in its hands. */
   get openRuns(): readonly string[] {
-    return [...this.#open];
+    return [...this.#open, ...this.#late.keys()];
   }
 
   /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
   async startAttempt(row: StartRow): Promise<void> {
-    this.#open.add(row.run.id);
-    await this.#starts.submit(row);
+    const { run, attempt } = row;
+    this.#open.add(run.id);
+    const pending: PendingStart = { row, refused: false };
+    try {
+      await this.#starts.submit(pending);
+    } catch (error) {
+      if (attempt.number > 1) throw error;
+      if (error instanceof NothingWrittenError) this.#open.delete(run.id);
+      else this.#doubtful.add(run.id);
+      throw error;
+    }
+    // Another instance took this one for dead and has ended the run: no call could be added to it.
+    if (pending.refused)
+      throw new AppError('service_unavailable', 'The gateway lost track of the request. Try again shortly.');
   }
 
   /**
@@ -71,45 +119,79 @@ export class Meter {
    * then and is committed when the database is back.
    */
   async endRun(row: EndRow): Promise<void> {
-    try {
-      await this.#ends.submit(row);
-      this.#open.delete(row.run.id);
-    } catch (error) {
-      await this.#delay(row, error);
-    }
+    const { id } = row.run;
+    // Nothing of it was ever written.
+    if (!this.#open.has(id)) return;
+    await new Promise<void>((resolve) => {
+      const hold: Hold = { since: monotonicMs(), release: resolve };
+      this.#holds.add(hold);
+      const settle = (): void => {
+        this.#open.delete(id);
+        this.#holds.delete(hold);
+        resolve();
+      };
+      this.#ends.submit(row).then(settle, (error: unknown) => {
+        this.#log.error({ err: error, ...fieldsOf(row) }, lostEnd);
+        settle();
+      });
+    });
   }
 
-  async #commitStarts(pool: Pool, rows: readonly StartRow[]): Promise<void> {
+  async #commitStarts(starts: readonly PendingStart[]): Promise<void> {
+    const rows = starts.map(({ row }) => row);
     const { id } = this.#instance;
-    if (await insertStarts(pool, id, rows)) return;
-    await this.#instance.renew(id);
-    if (await insertStarts(pool, this.#instance.id, rows)) return;
-    throw new AppError('database_unavailable', 'The request could not be recorded. Try again shortly.');
+    let written = await insertStarts(this.#pool, id, rows);
+    if (!written.alive) {
+      await this.#instance.renew(id).catch((error: unknown) => {
+        throw isDatabaseOutage(error) ? new NothingWrittenError(error) : error;
+      });
+      written = await insertStarts(this.#pool, this.#instance.id, rows);
+    }
+    if (!written.alive) throw new NothingWrittenError();
+    for (const start of starts) start.refused = written.refused.has(start.row.attempt.id);
   }
 
-  async #delay(row: EndRow, error: unknown): Promise<void> {
-    const fields = { err: error, run_id: row.run.id, tenant_id: row.run.tenantId };
-    if (!isDatabaseOutage(error) || this.#delayed.length >= maxDelayedEnds) {
-      this.#open.delete(row.run.id);
-      this.#log.error(fields, 'the end of a run was not recorded; it will be reaped as interrupted');
-      return;
+  async #commitEnds(rows: readonly EndRow[]): Promise<void> {
+    const ended = new Set(await insertEnds(this.#pool, rows));
+    for (const row of rows) {
+      const { id } = row.run;
+      if (!this.#doubtful.delete(id) || ended.has(id)) continue;
+      const now = monotonicMs();
+      this.#late.set(id, { row, until: now + lateStartMs, nextAt: now + lateEveryMs });
     }
-    this.#log.warn(fields, 'the end of a run waits for the database');
-    const patience = new AbortController();
-    const committed = new Promise<void>((resolve) => this.#delayed.push({ row, committed: resolve }));
-    await Promise.race([committed, sleep(longestHoldMs, patience.signal).catch(() => undefined)]);
-    patience.abort();
   }
 
-  #retryDelayed(): void {
-    for (const delayed of this.#delayed.splice(0)) {
-      this.#ends.submit(delayed.row).then(
-        () => {
-          this.#open.delete(delayed.row.run.id);
-          delayed.committed();
-        },
-        () => this.#delayed.push(delayed),
-      );
+  #tick(): void {
+    const now = monotonicMs();
+    // In the order in which they began to wait.
+    for (const hold of this.#holds) {
+      if (now - hold.since < longestHoldMs) break;
+      this.#holds.delete(hold);
+      hold.release();
+    }
+    for (const [id, late] of this.#late) {
+      if (now < late.nextAt) continue;
+      late.nextAt = now + lateEveryMs;
+      void this.#endLate(id, late);
     }
   }
+
+  /** Tries the end again of a run whose start may have been written meanwhile. */
+  async #endLate(id: string, late: LateEnd): Promise<void> {
+    try {
+      const [ended] = await insertEnds(this.#pool, [late.row]);
+      if (ended === undefined && monotonicMs() < late.until) return;
+    } catch (error) {
+      // Without the database nothing can have been decided.
+      if (isDatabaseOutage(error)) return;
+      this.#log.error({ err: error, ...fieldsOf(late.row) }, lostEnd);
+    }
+    this.#late.delete(id);
+  }
+}
+
+const lostEnd = 'the end of a run was not recorded; it will be reaped as interrupted';
+
+function fieldsOf({ run }: EndRow): Record<string, string> {
+  return { run_id: run.id, tenant_id: run.tenantId };
 }

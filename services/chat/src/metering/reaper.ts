@@ -1,13 +1,15 @@
+import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { AttemptEnd, AttemptStart } from '../domain/run.ts';
-import { sumUsage, type Usage } from '../domain/usage.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
-import { findOrphans, type Orphan } from '../store/orphan-system-store.ts';
+import { findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
-import { deadAfterMs, heartbeatMs, type Instance } from './instance.ts';
+import { deadAfterMs, gapMs, type Instance } from './instance.ts';
+import { interruptedEnd } from './interrupted.ts';
 import type { Meter } from './meter.ts';
 
+const sweepMs = 2_500;
 const batch = 200;
 
 /**
@@ -19,7 +21,7 @@ export class Reaper {
   readonly #instance: Instance;
   readonly #meter: Meter;
   readonly #log: Logger;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #stopping = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
 
   constructor(pool: Pool, instance: Instance, meter: Meter, log: Logger) {
@@ -30,77 +32,57 @@ export class Reaper {
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
-      this.#sweeping = this.#sweeping
-        .then(() => this.sweep())
-        .catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
-    }, heartbeatMs);
+    this.#sweeping = this.#keepSweeping();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopping.abort();
     await this.#sweeping;
   }
 
   /** One round; does nothing until our own heartbeats have been steady for a full dead period. */
   async sweep(): Promise<void> {
-    if (this.#instance.steadyMs < deadAfterMs) return;
-    const dead = await markSilentInstancesDead(this.#pool, deadAfterMs);
+    const judgeBeat = this.#instance.steadyBeat;
+    if (judgeBeat === null) return;
+    const dead = await markSilentInstancesDead(this.#pool, {
+      silentMs: deadAfterMs,
+      judgeBeat,
+      validMs: gapMs,
+    });
     if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
     for (;;) {
       const orphans = await findOrphans(this.#pool, this.#instance.id, this.#meter.openRuns, batch);
-      const ended = orphans.length === 0 ? [] : await insertEnds(this.#pool, orphans.map(interrupted));
-      if (ended.length > 0) this.#log.warn({ runs: ended.length }, 'interrupted runs ended');
-      if (orphans.length < batch) return;
+      const ended = await this.#end(orphans.map(interruptedEnd));
+      if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
+      // None ended of a full batch: others were faster, or these can't be; the next round looks again.
+      if (orphans.length < batch || ended === 0) return;
     }
   }
-}
 
-function interrupted(orphan: Orphan): EndRow {
-  const attempts = orphan.openAttempts.map((attempt) => ({ ...attempt, ...interruptedAttempt(attempt) }));
-  const last = orphan.openAttempts.at(-1);
-  const ended: Usage = {
-    inputTokens: orphan.endedInputTokens,
-    cachedInputTokens: 0,
-    outputTokens: orphan.endedOutputTokens,
-    reasoningTokens: 0,
-    estimated: true,
-  };
-  return {
-    run: orphan.run,
-    attempts,
-    end: {
-      status: 'interrupted',
-      durationMs: orphan.ageMs,
-      timeToFirstTokenMs: null,
-      provider: last?.provider ?? null,
-      model: last?.model ?? null,
-      responseModel: null,
-      usage: sumUsage([ended, ...attempts.map((attempt) => attempt.usage)]),
-      errorType: 'interrupted',
-      errorMessage: 'The gateway process that worked on this run ended.',
-      outputPreview: null,
-    },
-  };
-}
+  async #keepSweeping(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await sleep(sweepMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      await this.sweep().catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
+    }
+  }
 
-/** How much was answered before the process died is unknown; the prompt at least was read. */
-function interruptedAttempt(attempt: AttemptStart): AttemptEnd {
-  return {
-    id: attempt.id,
-    status: 'interrupted',
-    offsetMs: null,
-    durationMs: null,
-    timeToFirstTokenMs: null,
-    httpStatus: null,
-    errorCode: 'interrupted',
-    responseModel: null,
-    usage: {
-      inputTokens: attempt.inputTokensGuess,
-      cachedInputTokens: 0,
-      outputTokens: 0,
-      reasoningTokens: 0,
-      estimated: true,
-    },
-  };
+  /** How many of them this call has ended. One that the database refuses keeps none of the others. */
+  async #end(rows: readonly EndRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    try {
+      return (await insertEnds(this.#pool, rows)).length;
+    } catch (error) {
+      if (isDatabaseOutage(error)) throw error;
+      const [only] = rows.length === 1 ? rows : [];
+      if (only !== undefined) {
+        this.#log.error({ err: error, run_id: only.run.id }, 'an interrupted run could not be ended');
+        return 0;
+      }
+      let ended = 0;
+      for (const row of rows) ended += await this.#end([row]);
+      return ended;
+    }
+  }
 }

@@ -1,25 +1,45 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-export async function insertInstance(pool: Pool, id: string): Promise<void> {
-  await pool.query('insert into chat.instances (id) values ($1)', [id]);
-}
+/** A heartbeat that took longer says nothing about when it was; the next one is near. */
+const patienceMs = 3_000;
 
-/** Says that the instance lives; false when it has been declared dead and so may start nothing more. */
-export async function touchInstance(pool: Pool, id: string): Promise<boolean> {
-  const result = await pool.query(
-    'update chat.instances set heartbeat_at = now() where id = $1 and dead_at is null',
+const beatAt = '(extract(epoch from heartbeat_at) * 1000)::float8 as beat_at';
+
+/** Returns the time of the first heartbeat: the database's, in milliseconds since the epoch. */
+export async function insertInstance(pool: Pool, id: string): Promise<number> {
+  const result = await pool.query<{ beat_at: number }>(
+    `insert into chat.instances (id) values ($1) returning ${beatAt}`,
     [id],
   );
-  return result.rowCount === 1;
+  return result.rows[0]?.beat_at ?? 0;
 }
 
-/** Declares every instance dead whose last heartbeat is older than `silentMs`, by the database clock. */
-export async function markSilentInstancesDead(pool: Pool, silentMs: number): Promise<string[]> {
+/** Says that the instance lives and returns when; null when it has been declared dead and so may start nothing more. */
+export async function touchInstance(pool: Pool, id: string): Promise<number | null> {
+  const query = {
+    text: `update chat.instances set heartbeat_at = now() where id = $1 and dead_at is null returning ${beatAt}`,
+    values: [id],
+    query_timeout: patienceMs,
+  };
+  const result = await pool.query<{ beat_at: number }>(query);
+  return result.rows[0]?.beat_at ?? null;
+}
+
+/**
+ * Declares every instance dead whose last heartbeat is older than `silentMs`, by the database clock. Does nothing later
+ * than `validMs` after `judgeBeat`, the judge's own last heartbeat: a statement that was sent before the database hung
+ * is carried out when it goes on, and everybody seems dead then.
+ */
+export async function markSilentInstancesDead(
+  pool: Pool,
+  { silentMs, judgeBeat, validMs }: { silentMs: number; judgeBeat: number; validMs: number },
+): Promise<string[]> {
   const result = await pool.query<{ id: string }>(
     `update chat.instances set dead_at = now()
      where dead_at is null and heartbeat_at < now() - $1 * interval '1 millisecond'
+       and clock_timestamp() < to_timestamp($2::float8 / 1000) + $3 * interval '1 millisecond'
      returning id`,
-    [silentMs],
+    [silentMs, judgeBeat, validMs],
   );
   return result.rows.map((row) => row.id);
 }

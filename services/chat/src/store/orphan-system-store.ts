@@ -1,6 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Operation } from '../domain/completion-request.ts';
 import type { AttemptStart, RunIdentity } from '../domain/run.ts';
+import type { Usage } from '../domain/usage.ts';
 
 /** A run that nobody works on any more, with those of its attempts that have no end. */
 export interface Orphan {
@@ -8,9 +9,8 @@ export interface Orphan {
   /** Since its start, by the database clock. */
   ageMs: number;
   openAttempts: AttemptStart[];
-  /** Tokens of attempts that did end. */
-  endedInputTokens: number;
-  endedOutputTokens: number;
+  /** What the attempts that did end came to. */
+  endedUsage: Usage;
 }
 
 interface OrphanRow {
@@ -37,9 +37,14 @@ interface OrphanRow {
     upstream_model: string;
     input_tokens_guess: number;
   }[];
-  ended_input_tokens: number;
-  ended_output_tokens: number;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
 }
+
+/** A run may have lain for a month when nothing was there to find it, and its duration is an integer. */
+const maxInteger = 2_147_483_647;
 
 /**
  * Runs under way whose instance is dead or gone, or that `instanceId` itself lost track of: started over a minute ago
@@ -54,13 +59,15 @@ export async function findOrphans(
   const result = await pool.query<OrphanRow>(
     `select r.id, r.tenant_id, r.operation, r.channel, r.request_id, r.trace_id, r.span_id, r.api_key_id, r.user_id,
             r.session_id, r.agent_id, r.request_model, r.streamed, r.input_preview,
-            (extract(epoch from now() - r.started_at) * 1000)::integer as age_ms,
+            least(extract(epoch from now() - r.started_at) * 1000, ${maxInteger})::integer as age_ms,
             coalesce(json_agg(json_build_object(
               'id', a.id, 'number', a.number, 'provider', a.provider, 'model', a.model,
               'upstream_model', a.upstream_model, 'input_tokens_guess', a.input_tokens_guess) order by a.number)
               filter (where a.status = 'started'), '[]') as open_attempts,
-            coalesce(sum(a.input_tokens), 0)::float8 as ended_input_tokens,
-            coalesce(sum(a.output_tokens), 0)::float8 as ended_output_tokens
+            coalesce(sum(a.input_tokens), 0)::float8 as input_tokens,
+            coalesce(sum(a.cached_input_tokens), 0)::float8 as cached_input_tokens,
+            coalesce(sum(a.output_tokens), 0)::float8 as output_tokens,
+            coalesce(sum(a.reasoning_tokens), 0)::float8 as reasoning_tokens
      from chat.runs r left join chat.attempts a on a.run_id = r.id
      where r.status = 'started'
        and (not exists (select from chat.instances i where i.id = r.instance_id and i.dead_at is null)
@@ -100,7 +107,12 @@ function toOrphan(row: OrphanRow): Orphan {
       upstreamModel: attempt.upstream_model,
       inputTokensGuess: attempt.input_tokens_guess,
     })),
-    endedInputTokens: row.ended_input_tokens,
-    endedOutputTokens: row.ended_output_tokens,
+    endedUsage: {
+      inputTokens: row.input_tokens,
+      cachedInputTokens: row.cached_input_tokens,
+      outputTokens: row.output_tokens,
+      reasoningTokens: row.reasoning_tokens,
+      estimated: false,
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { isDatabaseOutage, wrapDatabaseError } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
 import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
@@ -20,15 +22,37 @@ export interface EndRow {
   attempts: readonly (AttemptStart & AttemptEnd)[];
 }
 
+/** The run or the instance of a start was not there any more, or nothing could be sent: nothing was written. */
+export class NothingWrittenError extends AppError {
+  constructor(cause?: unknown) {
+    super('database_unavailable', 'The request could not be recorded. Try again shortly.', {
+      cause,
+      headers: { 'retry-after': '1' },
+    });
+  }
+}
+
+export interface WrittenStarts {
+  /** False, and nothing was written, when the instance was declared dead meanwhile. */
+  alive: boolean;
+  /** Attempts that were not written because their run has ended or is another instance's. */
+  refused: ReadonlySet<string>;
+}
+
+/** A start takes a millisecond; a client should not wait much longer to hear that there is no database. */
+const patienceMs = 3_000;
+
 /**
- * Commits the starts of many requests in one statement, which is one transaction. Resolves to false, having written
- * nothing, when the instance was declared dead meanwhile. Safe to repeat.
+ * Commits the starts of many requests in one statement, which is one transaction. Safe to repeat. The lock on the
+ * instance's row keeps it from being declared dead until this is committed, so that whoever reaps it finds everything.
+ * Throws `NothingWrittenError` without a connection; after any other error the rows may be there, or may yet come:
+ * a server that hung goes on with what it was sent.
  */
 export async function insertStarts(
   pool: Pool,
   instanceId: string,
   rows: readonly StartRow[],
-): Promise<boolean> {
+): Promise<WrittenStarts> {
   const starts = rows.map(({ run, attempt }) => ({
     ...runColumns(run),
     attempt_id: attempt.id,
@@ -41,11 +65,12 @@ export async function insertStarts(
   const ends = rows.flatMap(({ run, previous }) =>
     previous === null ? [] : [attemptColumns(run.id, previous)],
   );
-  const result = await pool.query<{ alive: boolean }>({
+  const row = await queryOnce<{ alive: boolean; refused: string[] }>(pool, {
     name: 'insert_starts',
+    query_timeout: patienceMs,
     text: `
       with alive as (
-        select id from chat.instances where id = $1 and dead_at is null
+        select id from chat.instances where id = $1 and dead_at is null for share
       ), input as (
         select i.id, i.tenant_id, alive.id as instance_id, i.operation, i.channel, i.request_id, i.trace_id, i.span_id,
                i.api_key_id, i.user_id, i.session_id, i.agent_id, i.request_model, i.streamed, i.input_preview,
@@ -55,6 +80,10 @@ export async function insertStarts(
           api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text, streamed boolean,
           input_preview text, attempt_id uuid, number integer, provider text, model text, upstream_model text,
           input_tokens_guess bigint)
+      ), refused as (
+        select input.attempt_id from input left join chat.runs r
+          on r.id = input.id and r.status = 'started' and r.instance_id = input.instance_id
+        where input.number > 1 and r.id is null
       ), new_runs as (
         insert into chat.runs (id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
                                api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview)
@@ -66,6 +95,7 @@ export async function insertStarts(
       ), new_attempts as (
         insert into chat.attempts (id, run_id, tenant_id, number, provider, model, upstream_model, input_tokens_guess)
         select attempt_id, id, tenant_id, number, provider, model, upstream_model, input_tokens_guess from input
+        where attempt_id not in (select attempt_id from refused)
         on conflict (id) do nothing
       ), events as (
         insert into chat.outbox (tenant_id, run_id, type)
@@ -75,10 +105,35 @@ export async function insertStarts(
         from alive, json_to_recordset($3::json) as e (${attemptRecord})
         where a.id = e.id and a.status = 'started'
       )
-      select exists (select from alive) as alive`,
+      select exists (select from alive) as alive, array (select attempt_id from refused) as refused`,
     values: [instanceId, pgJson(starts), pgJson(ends)],
   });
-  return result.rows[0]?.alive === true;
+  return { alive: row?.alive === true, refused: new Set(row?.refused) };
+}
+
+interface TimedQuery {
+  name: string;
+  text: string;
+  values: unknown[];
+  /** Known to pg, if not to its types: milliseconds until it gives up on the answer. */
+  query_timeout: number;
+}
+
+/** `pool.query` that tells a connection that was never had from a statement whose fate is unknown. */
+async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Promise<Row | undefined> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw isDatabaseOutage(error) ? new NothingWrittenError(error) : error;
+  });
+  let failed = true;
+  try {
+    const { rows } = await client.query<Row>(query);
+    failed = false;
+    return rows[0];
+  } catch (error) {
+    return wrapDatabaseError(error);
+  } finally {
+    client.release(failed);
+  }
 }
 
 /**

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { routes } from './routes.ts';
+import { scopes } from './scopes.ts';
+
+describe('the route table', () => {
+  it('names every route once, and no method of a path twice', () => {
+    const unique = (values: string[]): void => expect(values).toHaveLength(new Set(values).size);
+    unique(routes.map((route) => route.id));
+    // Two routes that differ in the names of their parameters only would hide each other.
+    unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
+  });
+
+  it('says of every route who may call it; only the health probe is public', () => {
+    for (const { access, id } of routes) {
+      expect(['public', 'key', 'scope', 'owner']).toContain(access.kind);
+      if (access.kind === 'scope') expect(scopes).toContain(access.scope);
+      if (access.kind === 'public') expect(id).toBe('health');
+    }
+  });
+
+  it('keeps owner routes under /internal, and everything else out of there', () => {
+    for (const { access, path } of routes) {
+      expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
+      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health)(\/|$)/);
+    }
+  });
+
+  it.each([
+    ['GET', '/v1/agents', 'agents.read'],
+    ['POST', '/v1/agents', 'agents.write'],
+    ['GET', '/v1/agents/{agentID}', 'agents.read'],
+    ['PATCH', '/v1/agents/{agentID}', 'agents.write'],
+    ['DELETE', '/v1/agents/{agentID}', 'agents.write'],
+    ['POST', '/v1/chat/completions', 'chat'],
+    ['POST', '/v1/embeddings', 'chat'],
+    ['GET', '/v1/api-keys', 'keys.write'],
+    ['POST', '/v1/api-keys', 'keys.write'],
+    ['POST', '/v1/api-keys/{id}/revoke', 'keys.write'],
+    ['POST', '/v1/api-keys/{id}/rotate', 'keys.write'],
+  ])('asks for the scope of the contract at %s %s: %s', (method, path, scope) => {
+    const route = routes.find((entry) => entry.method === method && entry.path === path);
+    expect(route?.access).toEqual({ kind: 'scope', scope });
+  });
+
+  it('takes the acting user on chat, models, embeddings and agents only', () => {
+    for (const { actingUser, path } of routes) {
+      expect(actingUser).toBe(/^\/v1\/(chat|embeddings|models|agents)(\/|$)/.test(path));
+    }
+  });
+
+  it('gives each body its limit: 20 MiB to completions, 1 MiB to the rest, nothing where none is read', () => {
+    for (const { passThrough, body, bodyLimit, method } of routes) {
+      expect(bodyLimit).toBe(passThrough ? 20 * 2 ** 20 : body === undefined ? 0 : 2 ** 20);
+      if (method === 'GET' || method === 'DELETE') expect(body).toBeUndefined();
+      else expect(body !== undefined || passThrough).toBe(true);
+    }
+  });
+
+  it('refuses unknown fields in every body and query that it describes', () => {
+    for (const { body, query } of routes) {
+      for (const shape of [body, query].filter((candidate) => candidate !== undefined)) {
+        const parsed = shape.safeParse({ 'no such field': 1 });
+        expect(parsed.error?.issues.map((issue) => issue.code)).toContain('unrecognized_keys');
+      }
+    }
+  });
+
+  it('lists in pages of 1 to 200, 50 unless told', () => {
+    const lists = routes.filter((route) => route.id.endsWith('.list') && route.query !== undefined);
+    expect(lists.map((route) => route.id)).toEqual(
+      expect.arrayContaining(['agents.list', 'api-keys.list', 'owner.api-keys.list', 'owner.tenants.list']),
+    );
+    for (const { query } of lists) {
+      const shape = query ?? z.strictObject({});
+      expect(shape.parse({})).toEqual({ limit: 50 });
+      expect(shape.parse({ limit: '200', cursor: 'x' })).toEqual({ limit: 200, cursor: 'x' });
+      for (const limit of ['0', '-1', '201', '1.5', 'ten', '', 'NaN', 'Infinity', '1e9']) {
+        expect(shape.safeParse({ limit }).success).toBe(false);
+      }
+      expect(shape.safeParse({ cursor: '' }).success).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,310 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ErrorBody } from '@gatehouse/kit/errors';
+import { AppError } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
+import { httpDuration, Registry } from '@gatehouse/kit/metrics';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { createApp, tenantOf, type AppOptions, type Call, type Handler, type Reply } from './app.ts';
+import { HttpServer } from './server.ts';
+
+const log = createLogger('test', 'silent');
+const registry = new Registry();
+const duration = httpDuration(registry);
+
+let identity: TestIdentity;
+let server: HttpServer;
+let calls: Call[] = [];
+let reply: () => Promise<Reply> = () => Promise.resolve({ body: {} });
+
+const handler: Handler = (call) => {
+  calls.push(call);
+  return reply();
+};
+const agentRoutes = ['agents.list', 'agents.create', 'agents.get', 'agents.patch', 'agents.delete'];
+const handlers = Object.fromEntries(agentRoutes.map((id) => [id, handler]));
+
+async function optionsOf(fields: Partial<AppOptions> = {}): Promise<AppOptions> {
+  const verifier = await Verifier.create(identity.publicKeys);
+  return { service: 'agent', handlers, verifier, log, duration, ...fields };
+}
+
+beforeAll(async () => {
+  identity = await testIdentity();
+  server = new HttpServer(createApp(await optionsOf()), { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
+  await server.start();
+});
+afterAll(async () => server.stop());
+beforeEach(() => {
+  calls = [];
+  reply = () => Promise.resolve({ body: {} });
+});
+
+interface Asked {
+  method?: string;
+  path?: string;
+  body?: string | Buffer;
+  type?: string;
+  assertion?: string | null;
+  headers?: Record<string, string>;
+}
+
+async function ask(asked: Asked = {}): Promise<Response> {
+  const { method = 'GET', path = '/v1/agents', body, type = 'application/json', assertion, headers } = asked;
+  const proof = assertion === undefined ? await identity.assertion() : assertion;
+  return fetch(`http://127.0.0.1:${server.port}${path}`, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': type }),
+      ...(proof === null ? {} : { 'x-gatehouse-assertion': proof }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+  });
+}
+
+/** Status and code of a refusal, whose shape is checked on the way. */
+async function refusal(asked: Asked): Promise<string> {
+  const response = await ask(asked);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  const { error } = (await response.json()) as ErrorBody;
+  expect(Object.keys(error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+  expect(error.request_id).toBe(response.headers.get('x-request-id'));
+  expect(calls).toEqual([]);
+  return `${response.status} ${error.code} ${error.param ?? '-'}`;
+}
+
+const create = { key: 'helper', model: 'small' };
+
+describe('creating an app', () => {
+  it('fails when a route of the service has no handler, or a handler no route', async () => {
+    const { 'agents.list': _list, ...missing } = handlers;
+    for (const wrong of [
+      missing,
+      { ...handlers, 'agents.clone': handler },
+      { ...handlers, whoami: handler },
+      {},
+    ]) {
+      const options = await optionsOf({ handlers: wrong });
+      expect(() => createApp(options)).toThrow(/agent serves \[.*\] but the route table says \[.*\]/);
+    }
+  });
+
+  it('takes a raw handler for one, but not both for the same route', async () => {
+    const rawHandlers = { 'agents.list': () => Promise.resolve() };
+    const { 'agents.list': _list, ...others } = handlers;
+    const good = await optionsOf({ handlers: others, rawHandlers });
+    expect(() => createApp(good)).not.toThrow();
+    const both = await optionsOf({ rawHandlers });
+    expect(() => createApp(both)).toThrow();
+  });
+});
+
+describe('a request', () => {
+  it('reaches its handler with everything checked and parsed', async () => {
+    const principal = makePrincipal({ role: 'user' });
+    const assertion = await identity.assertion(principal);
+    await ask({ path: '/v1/agents?limit=7&q=a%20b', assertion });
+    await ask({ method: 'POST', body: JSON.stringify(create) });
+    await ask({ method: 'PATCH', path: '/v1/agents/a%C3%A4', body: '{"name":"x"}' });
+    const [list, post, patch] = calls;
+    expect(list).toMatchObject({
+      principal,
+      assertion,
+      query: { limit: 7, q: 'a b' },
+      body: undefined,
+      params: {},
+    });
+    expect(post).toMatchObject({ query: {}, body: { ...create, description: '' } });
+    expect(patch).toMatchObject({ params: { agentID: 'aä' }, body: { name: 'x' } });
+  });
+
+  it('is answered with the route’s status, or the handler’s, and exact JSON', async () => {
+    reply = () => Promise.resolve({ body: { text: 'größe' }, headers: { location: '/v1/agents/1' } });
+    const created = await ask({ method: 'POST', body: JSON.stringify(create) });
+    expect([created.status, created.headers.get('location')]).toEqual([201, '/v1/agents/1']);
+    expect(created.headers.get('content-length')).toBe(String(Buffer.byteLength('{"text":"größe"}')));
+    expect(await created.json()).toEqual({ text: 'größe' });
+    reply = () => Promise.resolve({});
+    const deleted = await ask({ method: 'DELETE', path: '/v1/agents/a' });
+    expect([deleted.status, await deleted.text()]).toEqual([204, '']);
+    reply = () => Promise.resolve({ status: 200, body: 1 });
+    expect((await ask({ method: 'POST', body: JSON.stringify(create) })).status).toBe(200);
+  });
+
+  it('with HEAD is answered as GET without the body', async () => {
+    reply = () => Promise.resolve({ body: { a: 1 } });
+    const response = await ask({ method: 'HEAD' });
+    expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([
+      200,
+      '7',
+      '',
+    ]);
+  });
+
+  it('tells nothing about what serves it', async () => {
+    const { headers } = await ask();
+    for (const name of ['x-powered-by', 'etag', 'server']) expect(headers.has(name)).toBe(false);
+  });
+
+  it('keeps a valid request id and trace, and gets new ones for bad or missing ones', async () => {
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+    const kept = await ask({ headers: { 'x-request-id': 'Client.id_1-2', traceparent } });
+    expect(kept.headers.get('x-request-id')).toBe('Client.id_1-2');
+    expect(calls[0]).toMatchObject({ requestId: 'Client.id_1-2', trace: { traceId } });
+    for (const bad of ['', 'a b', 'ä', 'x'.repeat(129), 'a/b']) {
+      const response = await ask({ headers: { 'x-request-id': bad, traceparent: 'bad' } });
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    }
+    expect(calls[1]?.trace.traceId).not.toBe(traceId);
+    expect(
+      (await ask({ headers: { 'x-request-id': 'x'.repeat(128) } })).headers.get('x-request-id'),
+    ).toHaveLength(128);
+  });
+
+  it.each<[string, Asked, string]>([
+    ['an unknown path', { path: '/v1/nothing' }, '404 route_not_found -'],
+    ['another service’s path', { path: '/v1/whoami' }, '404 route_not_found -'],
+    ['a path with a trailing slash', { path: '/v1/agents/' }, '404 route_not_found -'],
+    ['a broken escape', { path: '/v1/agents/%ff' }, '404 route_not_found -'],
+    ['another method', { method: 'PUT' }, '405 method_not_allowed -'],
+    ['no assertion', { assertion: null }, '401 service_unauthenticated -'],
+    ['a forged assertion', { assertion: 'a.b.c' }, '401 service_unauthenticated -'],
+    [
+      'another content type',
+      { method: 'POST', body: '{}', type: 'text/plain' },
+      '415 unsupported_media_type -',
+    ],
+    ['a body too large', { method: 'POST', body: Buffer.alloc(2 ** 20 + 1, ' ') }, '413 payload_too_large -'],
+    ['broken JSON', { method: 'POST', body: '{' }, '400 invalid_json -'],
+    ['bytes that are no UTF-8', { method: 'POST', body: Buffer.from([0xff]) }, '400 invalid_json -'],
+    ['no object', { method: 'POST', body: '[]' }, '400 invalid_type -'],
+    ['null', { method: 'POST', body: 'null' }, '400 invalid_type -'],
+    ['no body where fields are needed', { method: 'POST' }, '400 missing_required_parameter key'],
+    [
+      'an unknown field',
+      { method: 'POST', body: JSON.stringify({ ...create, x: 1 }) },
+      '400 unknown_parameter x',
+    ],
+    ['an unknown query parameter', { path: '/v1/agents?limit=1&page=2' }, '400 unknown_parameter page'],
+    ['a query parameter where none is known', { path: '/v1/agents/a?x=1' }, '400 unknown_parameter x'],
+    ['a parameter called __proto__', { path: '/v1/agents/a?__proto__=1' }, '400 unknown_parameter __proto__'],
+    ['a query parameter given twice', { path: '/v1/agents?limit=1&limit=2' }, '400 invalid_value limit'],
+    [
+      'a query parameter given twice, once encoded',
+      { path: '/v1/agents?limit=1&%6cimit=2' },
+      '400 invalid_value limit',
+    ],
+    ['a bad query value', { path: '/v1/agents?limit=0' }, '400 invalid_value limit'],
+  ])('with %s is refused', async (_name, asked, expected) => {
+    expect(await refusal(asked)).toBe(expected);
+  });
+
+  it('with another method is told which there are', async () => {
+    for (const [path, allow] of [
+      ['/v1/agents', 'GET, HEAD, POST'],
+      ['/v1/agents/a', 'DELETE, GET, HEAD, PATCH'],
+    ] as const) {
+      expect((await ask({ method: 'PUT', path })).headers.get('allow')).toBe(allow);
+    }
+  });
+
+  it('is checked in the contract’s order: 404, 405, 401, 403, 415, 413, 400', async () => {
+    const reader = await identity.assertion({ role: 'user' });
+    const everythingWrong = { body: Buffer.alloc(2 ** 20 + 1, '{'), type: 'text/plain', assertion: null };
+    const order: string[] = [
+      await refusal({ ...everythingWrong, method: 'POST', path: '/v1/nothing?x=1' }),
+      await refusal({ ...everythingWrong, method: 'PUT', path: '/v1/agents?x=1' }),
+      await refusal({ ...everythingWrong, method: 'POST', path: '/v1/agents?x=1' }),
+      await refusal({ ...everythingWrong, method: 'POST', path: '/v1/agents?x=1', assertion: reader }),
+      await refusal({
+        method: 'POST',
+        path: '/v1/agents?x=1',
+        body: everythingWrong.body,
+        type: 'text/plain',
+      }),
+      await refusal({ method: 'POST', path: '/v1/agents?x=1', body: everythingWrong.body }),
+      await refusal({ method: 'POST', path: '/v1/agents?x=1', body: '{' }),
+      await refusal({ method: 'POST', path: '/v1/agents?x=1', body: JSON.stringify(create) }),
+    ];
+    expect(order.map((line) => line.split(' ')[1])).toEqual([
+      'route_not_found',
+      'method_not_allowed',
+      'service_unauthenticated',
+      'scope_missing',
+      'unsupported_media_type',
+      'payload_too_large',
+      'invalid_json',
+      'unknown_parameter',
+    ]);
+  });
+
+  it('with 401 says how to authenticate', async () => {
+    expect((await ask({ assertion: null })).headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  it('is held to the scope of its route once more', async () => {
+    const reader = await identity.assertion({ scopes: ['agents.read'] });
+    const writer = await identity.assertion({ scopes: ['agents.write'] });
+    const neither = await identity.assertion({ scopes: ['chat'] });
+    const owner = await identity.assertion({ role: 'owner' });
+    expect(await refusal({ assertion: neither })).toBe('403 scope_missing -');
+    expect(await refusal({ assertion: owner })).toBe('403 scope_missing -');
+    expect(await refusal({ method: 'DELETE', path: '/v1/agents/a', assertion: reader })).toBe(
+      '403 scope_missing -',
+    );
+    expect((await ask({ assertion: reader })).status).toBe(200);
+    expect((await ask({ assertion: writer })).status).toBe(200);
+  });
+
+  it('after a refusal leaves its connection fit for the next', async () => {
+    const large = { method: 'POST', body: Buffer.alloc(3 * 2 ** 20, ' ') };
+    expect(await refusal(large)).toContain('413');
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('what a handler throws', () => {
+  it('is told when it is ours, with its headers', async () => {
+    const headers = { 'retry-after': '1' };
+    reply = () => Promise.reject(new AppError('agent_key_taken', 'Taken.', { param: 'key', headers }));
+    const response = await ask();
+    expect(await response.json()).toMatchObject({
+      error: { message: 'Taken.', type: 'invalid_request_error', code: 'agent_key_taken', param: 'key' },
+    });
+    expect([response.status, response.headers.get('retry-after')]).toEqual([409, '1']);
+  });
+
+  it('is hidden when it is not', async () => {
+    for (const thrown of [new Error('password is hunter2'), 'hunter2']) {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the worst a library may do
+      reply = () => Promise.reject(thrown);
+      const response = await ask();
+      const text = await response.text();
+      expect([response.status, text.includes('hunter2'), text.includes('"code":"internal"')]).toEqual([
+        500,
+        false,
+        true,
+      ]);
+    }
+  });
+
+  it('is counted under its route, never under its path', async () => {
+    reply = () => Promise.reject(new AppError('not_found', 'No.'));
+    await ask({ path: '/v1/agents/secret-name' });
+    await ask({ path: '/v1/other-secret' });
+    const text = await registry.metrics();
+    expect(text).toContain('gatehouse_http_request_duration_seconds_count{route="agents.get",status="404"}');
+    expect(text).toContain('gatehouse_http_request_duration_seconds_count{route="none",status="404"}');
+    expect(text).not.toContain('secret');
+  });
+});
+
+it('an owner has no tenant to work in', () => {
+  expect(() => tenantOf({ principal: makePrincipal({ role: 'owner' }) })).toThrow(
+    expect.objectContaining({ status: 403 }),
+  );
+  const principal = makePrincipal();
+  expect(tenantOf({ principal })).toBe(principal);
+});

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { HttpServer } from './server.ts';
+
+const running: HttpServer[] = [];
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop();
+});
+
+async function serve(listener: RequestListener, drainTimeoutMs = 5_000): Promise<HttpServer> {
+  const server = new HttpServer(listener, { host: '127.0.0.1', port: 0, drainTimeoutMs });
+  await server.start();
+  running.push(server);
+  return server;
+}
+
+/** The answer over a connection that the client would keep. */
+async function ask(server: HttpServer, agent: Agent): Promise<{ response: IncomingMessage; text: string }> {
+  const [response] = (await once(get({ port: server.port, agent }), 'response')) as [IncomingMessage];
+  const chunks = (await response.toArray()) as Buffer[];
+  return { response, text: Buffer.concat(chunks).toString() };
+}
+
+async function raw(server: HttpServer, bytes: string): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1');
+  socket.write(bytes);
+  const chunks = (await socket.toArray()) as Buffer[];
+  return Buffer.concat(chunks).toString();
+}
+
+describe('an HTTP server that stops', () => {
+  it('finishes what is in flight, closes that connection, and takes nothing new', async () => {
+    const arrived = Promise.withResolvers<undefined>();
+    const release = Promise.withResolvers<undefined>();
+    const server = await serve((_request, response) => {
+      arrived.resolve(undefined);
+      void release.promise.then(() => response.end('finished'));
+    });
+    const agent = new Agent({ keepAlive: true });
+    const answer = ask(server, agent);
+    await arrived.promise;
+    const { port } = server;
+    const began = performance.now();
+    const stopped = server.stop();
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
+    release.resolve(undefined);
+    expect((await answer).text).toBe('finished');
+    await stopped;
+    // The client keeps its connection open: without closing it, this would last the whole drain time.
+    expect(performance.now() - began).toBeLessThan(2_000);
+    agent.destroy();
+  });
+
+  it('does not wait for connections that carry nothing', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const agent = new Agent({ keepAlive: true });
+    await ask(server, agent);
+    const idle = connect(server.port, '127.0.0.1');
+    await once(idle, 'connect');
+    const began = performance.now();
+    await server.stop();
+    expect(performance.now() - began).toBeLessThan(1_000);
+    idle.destroy();
+    agent.destroy();
+  });
+
+  it('says Connection: close to requests that still come over open connections', async () => {
+    const release = Promise.withResolvers<undefined>();
+    const arrived = Promise.withResolvers<undefined>();
+    const server = await serve((request, response) => {
+      if (request.url === '/slow') {
+        arrived.resolve(undefined);
+        response.write('first ');
+        void release.promise.then(() => response.end('last'));
+      } else response.end('next');
+    });
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n');
+    await arrived.promise;
+    const stopped = server.stop();
+    socket.write('GET /next HTTP/1.1\r\nhost: x\r\n\r\n');
+    release.resolve(undefined);
+    const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
+    expect(text).toContain('last');
+    expect(text.toLowerCase()).toContain('connection: close');
+    await stopped;
+  });
+
+  it('cuts what is not finished within the drain time', async () => {
+    const arrived = Promise.withResolvers<undefined>();
+    const server = await serve((_request, response) => {
+      response.write('never finished');
+      arrived.resolve(undefined);
+    }, 100);
+    const reading = fetch(`http://127.0.0.1:${server.port}`).then((response) => response.text());
+    reading.catch(() => undefined);
+    await arrived.promise;
+    await server.stop();
+    await expect(reading).rejects.toThrow();
+  });
+
+  it('may stop without having started, and twice', async () => {
+    const server = new HttpServer(() => undefined, { host: '127.0.0.1', port: 0, drainTimeoutMs: 10 });
+    await server.stop();
+    const started = await serve(() => undefined);
+    await started.stop();
+    await started.stop();
+  });
+});
+
+describe('an HTTP server', () => {
+  it('fails to start on a port that is taken', async () => {
+    const server = await serve(() => undefined);
+    const second = new HttpServer(() => undefined, {
+      host: '127.0.0.1',
+      port: server.port,
+      drainTimeoutMs: 10,
+    });
+    await expect(second.start()).rejects.toThrow('EADDRINUSE');
+  });
+
+  it.each([
+    ['NONSENSE\r\n\r\n', '400'],
+    ['GET / HTTP/1.1\r\n\r\n', '400'],
+    ['GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n', '400'],
+    [`GET / HTTP/1.1\r\nhost: x\r\nx-a: ${'a'.repeat(20_000)}\r\n\r\n`, '431'],
+  ])('answers what is not HTTP with an error of the one shape', async (bytes, status) => {
+    const server = await serve((_request, response) => response.end('handled'));
+    const text = await raw(server, bytes);
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(text).not.toContain('handled');
+    const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { error: object };
+    expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+  });
+});

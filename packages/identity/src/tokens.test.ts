@@ -1,0 +1,234 @@
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { SignJWT, type JWTPayload } from 'jose';
+import {
+  generateServiceKeys,
+  importPrivateKey,
+  importPublicKeys,
+  serviceOf,
+  type ServiceKeys,
+} from './keys.ts';
+import type { Principal } from './principal.ts';
+import { Signer } from './signer.ts';
+import { Verifier } from './verifier.ts';
+
+let keys: ServiceKeys;
+let verifier: Verifier;
+let edge: Signer;
+let chat: Signer;
+
+beforeAll(async () => {
+  keys = await generateServiceKeys(['edge', 'chat']);
+  verifier = await Verifier.create(keys.publicKeys);
+  edge = await Signer.create(privateKey('edge'));
+  chat = await Signer.create(privateKey('chat'));
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const privateKey = (service: string): string => keys.privateKeys[service] ?? '';
+
+const principal: Principal = {
+  keyId: 'k1',
+  tenantId: 't1',
+  tenantSlug: 'acme',
+  role: 'user',
+  scopes: ['chat'],
+  boundUser: null,
+  actingUser: 'ünïcode "quoted"',
+};
+
+/** A token as a service would sign it, except for what a test wants otherwise. */
+async function token(options: {
+  claims?: JWTPayload;
+  header?: Record<string, unknown>;
+  key?: string;
+  drop?: keyof JWTPayload;
+}): Promise<string> {
+  const { key, kid } = await importPrivateKey(options.key ?? privateKey('edge'));
+  const now = Math.floor(Date.now() / 1_000);
+  const claims: JWTPayload = {
+    iss: 'edge',
+    aud: 'gatehouse',
+    iat: now,
+    exp: now + 60,
+    principal,
+    ...options.claims,
+  };
+  const kept = Object.entries(claims).filter(([name]) => name !== options.drop);
+  return new SignJWT(Object.fromEntries(kept))
+    .setProtectedHeader({ alg: 'EdDSA', kid, ...options.header })
+    .sign(key);
+}
+
+describe('a service token', () => {
+  it('proves who calls, to the service it was made for only', async () => {
+    const made = await chat.serviceToken('tenant');
+    expect(await verifier.callerOf(made, 'tenant')).toBe('chat');
+    expect(await verifier.callerOf(made, 'tenant')).toBe('chat');
+    await expect(verifier.callerOf(made, 'agent')).rejects.toThrow();
+    await expect(verifier.principalOf(made)).rejects.toThrow();
+  });
+
+  it('is made again after a third of its life, and separately for each audience', async () => {
+    jest.useFakeTimers({ now: Date.now(), doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    const first = await chat.serviceToken('tenant');
+    jest.advanceTimersByTime(19_900);
+    expect(await chat.serviceToken('tenant')).toBe(first);
+    expect(await chat.serviceToken('agent')).not.toBe(first);
+    jest.advanceTimersByTime(200);
+    const second = await chat.serviceToken('tenant');
+    expect(second).not.toBe(first);
+    expect(await verifier.callerOf(second, 'tenant')).toBe('chat');
+  });
+
+  it('is no good after its minute and the tolerance for clocks, also when it was good before', async () => {
+    jest.useFakeTimers({ now: Date.now(), doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    const made = await token({ key: privateKey('chat'), claims: { iss: 'chat', aud: 'tenant' } });
+    expect(await verifier.callerOf(made, 'tenant')).toBe('chat');
+    jest.advanceTimersByTime(62_000);
+    expect(await verifier.callerOf(made, 'tenant')).toBe('chat');
+    jest.advanceTimersByTime(5_000);
+    await expect(verifier.callerOf(made, 'tenant')).rejects.toThrow();
+  });
+});
+
+describe('an assertion', () => {
+  it('carries the principal as the edge said it', async () => {
+    expect(await verifier.principalOf(await edge.assertion(principal))).toEqual(principal);
+    const owner: Principal = {
+      ...principal,
+      tenantId: null,
+      tenantSlug: null,
+      role: 'owner',
+      scopes: [],
+      actingUser: null,
+    };
+    expect(await verifier.principalOf(await edge.assertion(owner))).toEqual(owner);
+  });
+
+  it('is handed out again for the same principal, and for no other', async () => {
+    const first = await edge.assertion(principal);
+    expect(await edge.assertion({ ...principal })).toBe(first);
+    const others: Partial<Principal>[] = [
+      { actingUser: 'other' },
+      { tenantId: 't2' },
+      { scopes: [] },
+      { role: 'admin' },
+      { keyId: 'k2' },
+    ];
+    for (const fields of others) {
+      const changed = { ...principal, ...fields };
+      const other = await edge.assertion(changed);
+      expect(other).not.toBe(first);
+      expect(await verifier.principalOf(other)).toEqual(changed);
+    }
+  });
+
+  it('is the edge’s to make: another service’s own word on a principal does not count', async () => {
+    await expect(verifier.principalOf(await chat.assertion(principal))).rejects.toThrow(
+      'chat may not assert principals',
+    );
+    const posing = await token({ key: privateKey('chat'), claims: { iss: 'edge' } });
+    await expect(verifier.principalOf(posing)).rejects.toThrow();
+  });
+
+  it('names somebody', async () => {
+    for (const nobody of [undefined, null, 'admin', 7]) {
+      await expect(verifier.principalOf(await token({ claims: { principal: nobody } }))).rejects.toThrow();
+    }
+  });
+
+  const now = (): number => Math.floor(Date.now() / 1_000);
+  it.each<[string, () => Promise<string>]>([
+    ['for another audience', () => token({ claims: { aud: 'chat' } })],
+    ['for no audience', () => token({ drop: 'aud' })],
+    ['that is out of date', () => token({ claims: { iat: now() - 120, exp: now() - 60 } })],
+    ['that never ends', () => token({ drop: 'exp' })],
+    ['of tomorrow', () => token({ claims: { nbf: now() + 600 } })],
+    ['by nobody', () => token({ drop: 'iss' })],
+    ['whose issuer is not its key’s service', () => token({ claims: { iss: 'chat' } })],
+    [
+      'by a key that nobody published',
+      async () => token({ key: (await generateServiceKeys(['edge'])).privateKeys['edge'] ?? '' }),
+    ],
+    ['under a key id that nobody published', () => token({ header: { kid: 'edge.2' } })],
+    ['under another service’s key id', () => token({ header: { kid: 'chat.1' } })],
+    ['without a key id', () => token({ header: { kid: undefined } })],
+    ['that is empty', () => Promise.resolve('')],
+    ['that is no token', () => Promise.resolve('a.b.c')],
+    [
+      'without a signature',
+      async () => {
+        const [, body = ''] = (await token({})).split('.');
+        return `${Buffer.from('{"alg":"none","kid":"edge.1"}').toString('base64url')}.${body}.`;
+      },
+    ],
+    [
+      'signed with the public key as a shared secret',
+      async () => {
+        const now = Math.floor(Date.now() / 1_000);
+        return new SignJWT({ iss: 'edge', aud: 'gatehouse', exp: now + 60, principal })
+          .setProtectedHeader({ alg: 'HS256', kid: 'edge.1' })
+          .sign(Buffer.from(keys.publicKeys));
+      },
+    ],
+  ])('%s is refused', async (_name, make) => {
+    await expect(verifier.principalOf(await make())).rejects.toThrow();
+  });
+
+  it('that was changed anywhere is refused, though the true one was just accepted', async () => {
+    const made = await token({});
+    await verifier.principalOf(made);
+    const [header = '', body = '', signature = ''] = made.split('.');
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as JWTPayload;
+    const raised = Buffer.from(
+      JSON.stringify({ ...claims, principal: { ...principal, role: 'owner' } }),
+    ).toString('base64url');
+    await expect(verifier.principalOf(`${header}.${raised}.${signature}`)).rejects.toThrow();
+    const other = signature.startsWith('A') ? 'B' : 'A';
+    await expect(verifier.principalOf(`${header}.${body}.${other}${signature.slice(1)}`)).rejects.toThrow();
+  });
+});
+
+describe('service keys', () => {
+  it('rotate: both the old and the new one are good while both are published', async () => {
+    const { publicKeys, privateKeys } = await generateServiceKeys(['edge']);
+    const second = JSON.stringify({ ...(JSON.parse(privateKeys['edge'] ?? '') as object), kid: 'edge.2' });
+    const published = (JSON.parse(publicKeys) as { keys: { kid: string }[] }).keys;
+    const both = {
+      keys: [
+        ...published,
+        ...published.map((key) => ({ ...key, kid: 'edge.2' })),
+        ...(JSON.parse(keys.publicKeys) as { keys: [] }).keys.slice(1),
+      ],
+    };
+    const verifying = await Verifier.create(JSON.stringify(both));
+    for (const key of [privateKeys['edge'] ?? '', second]) {
+      const signer = await Signer.create(key);
+      expect(signer.service).toBe('edge');
+      expect(await verifying.principalOf(await signer.assertion(principal))).toEqual(principal);
+    }
+    expect(serviceOf('edge.2')).toBe('edge');
+  });
+
+  it('are published without their private part', () => {
+    expect(keys.publicKeys).not.toContain('"d"');
+    expect(privateKey('edge')).toContain('"d"');
+  });
+
+  it.each([
+    ['no JSON', 'secret-material'],
+    [
+      'no key id',
+      JSON.stringify({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }),
+    ],
+    ['a symmetric key', JSON.stringify({ kty: 'oct', k: 'c2VjcmV0', kid: 'edge.1' })],
+  ])('with %s are refused when they are read', async (_name, text) => {
+    for (const read of [importPrivateKey(text), importPublicKeys(`{"keys":[${text}]}`)]) {
+      await expect(read).rejects.toThrow();
+      await expect(read).rejects.not.toThrow(/secret/);
+    }
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals';
+import { composeService, type ComposeOptions, type Part } from './compose.ts';
+import { createLogger } from './log.ts';
+import { Registry } from './metrics.ts';
+
+const config = { HOST: '127.0.0.1', ADMIN_PORT: 0, DRAIN_DELAY_MS: 0 };
+
+function compose(parts: Part[], options: Partial<ComposeOptions> = {}): ReturnType<typeof composeService> {
+  return composeService({
+    log: createLogger('test', 'silent'),
+    registry: new Registry(),
+    config,
+    parts,
+    ...options,
+  });
+}
+
+/** A part that writes down what is done with it. */
+function part(name: string, events: string[], failing: { start?: boolean; stop?: boolean } = {}): Part {
+  const note = (what: 'start' | 'stop'): void => {
+    events.push(`${what} ${name}`);
+    if (failing[what] === true) throw new Error(`${name} does not ${what}`);
+  };
+  return { start: async () => note('start'), stop: async () => note('stop') };
+}
+
+async function status(port: number, path = '/readyz'): Promise<number> {
+  return (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+}
+
+describe('a service made of parts', () => {
+  it('starts them in order and stops them in reverse', async () => {
+    const events: string[] = [];
+    const parts = [part('a', events), {}, { stop: () => void events.push('stop b') }, part('c', events)];
+    const service = compose(parts, { onDrain: () => events.push('drain') });
+    await service.start();
+    expect(events.splice(0)).toEqual(['start a', 'start c']);
+    await service.stop();
+    expect(events).toEqual(['drain', 'stop c', 'stop b', 'stop a']);
+  });
+
+  it('is live at once, ready when started, and not ready from the beginning of its end', async () => {
+    const seen: number[] = [];
+    let able = true;
+    const service = compose(
+      [
+        {
+          start: async () =>
+            void seen.push(await status(service.adminPort), await status(service.adminPort, '/livez')),
+        },
+      ],
+      { config: { ...config, DRAIN_DELAY_MS: 100 }, ready: () => able },
+    );
+    await service.start();
+    const { adminPort } = service;
+    seen.push(await status(adminPort));
+    able = false;
+    seen.push(
+      await status(adminPort),
+      await status(adminPort, '/livez'),
+      await status(adminPort, '/nothing'),
+    );
+    able = true;
+    const stopped = service.stop();
+    seen.push(await status(adminPort), await status(adminPort, '/livez'));
+    await stopped;
+    expect(seen).toEqual([503, 200, 200, 503, 200, 404, 503, 200]);
+    await expect(status(adminPort)).rejects.toThrow();
+  });
+
+  it('takes a readiness check that fails for a no', async () => {
+    const service = compose([], { ready: () => Promise.reject(new Error('database away')) });
+    await service.start();
+    expect(await status(service.adminPort)).toBe(503);
+    await service.stop();
+  });
+
+  it('stops what was started when a part does not start, and says why', async () => {
+    const events: string[] = [];
+    const service = compose([part('a', events), part('b', events, { start: true }), part('c', events)]);
+    let port = 0;
+    const failure = service.start();
+    await expect(failure).rejects.toThrow('b does not start');
+    expect(events).toEqual(['start a', 'start b', 'stop b', 'stop a']);
+    expect(() => (port = service.adminPort)).toThrow();
+    expect(port).toBe(0);
+  });
+
+  it('stops the other parts when one does not stop, and then says so', async () => {
+    const events: string[] = [];
+    const service = compose([part('a', events), part('b', events, { stop: true }), part('c', events)]);
+    await service.start();
+    const { adminPort } = service;
+    await expect(service.stop()).rejects.toThrow('b does not stop');
+    expect(events.slice(3)).toEqual(['stop c', 'stop b', 'stop a']);
+    await expect(status(adminPort)).rejects.toThrow();
+  });
+
+  it('names the part that did not start, not the one that did not stop after that', async () => {
+    const events: string[] = [];
+    const service = compose([part('a', events, { stop: true }), part('b', events, { start: true })]);
+    await expect(service.start()).rejects.toThrow('b does not start');
+    expect(events).toEqual(['start a', 'start b', 'stop b', 'stop a']);
+  });
+
+  it('starts nothing more once it is told to stop', async () => {
+    const events: string[] = [];
+    const begun = Promise.withResolvers<undefined>();
+    const release = Promise.withResolvers<undefined>();
+    const slow: Part = {
+      start: () => {
+        begun.resolve(undefined);
+        return release.promise;
+      },
+      stop: () => void events.push('stop slow'),
+    };
+    const service = compose([slow, part('late', events)]);
+    const starting = service.start();
+    starting.catch(() => undefined);
+    await begun.promise;
+    await service.stop();
+    release.resolve(undefined);
+    await expect(starting).rejects.toThrow('stopped');
+    expect(events).not.toContain('start late');
+  });
+});
