@@ -36,7 +36,9 @@ module.exports = {
       comment: 'domain/ knows neither database nor wire',
       severity: 'error',
       from: { path: '/src/domain/', pathNot: tests },
-      to: { path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)' },
+      to: {
+        path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)',
+      },
     },
     {
       name: 'only-main-has-effects',
@@ -46,8 +48,16 @@ module.exports = {
       to: { path: '^services/[^/]+/src/(main|migrate|bootstrap)\\.ts$' },
     },
     only('pg', `^(packages/pg|deploy/local|test)/|${tests}`, 'SQL goes through packages/pg'),
-    only('@grpc/grpc-js', `^(packages/grpc|proto/gen)/|node_modules|${tests}`, 'gRPC goes through packages/grpc'),
-    only('express', `^(packages/http|services/edge|test/bench)/|node_modules|${tests}`, 'HTTP goes through packages/http'),
+    only(
+      '@grpc/grpc-js',
+      `^(packages/grpc|proto/gen)/|node_modules|${tests}`,
+      'gRPC goes through packages/grpc',
+    ),
+    only(
+      'express',
+      `^(packages/http|services/edge|test/bench)/|node_modules|${tests}`,
+      'HTTP goes through packages/http',
+    ),
     only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),
     only('pino', `^(packages/kit)/|node_modules|${tests}`, 'logging goes through packages/kit'),
     only('prom-client', `^(packages/kit)/|node_modules|${tests}`, 'metrics go through packages/kit'),

@@ -27,8 +27,9 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, dependencie
 	$(WITH_TOOLS) tsc -p tsconfig.json
 	$(WITH_TOOLS) eslint .
 	$(WITH_TOOLS) prettier --check --log-level warn .
-	$(WITH_TOOLS) depcruise --log-level warn packages services deploy test proto/gen
+	$(WITH_TOOLS) depcruise packages services deploy test proto/gen
 	$(WITH_TOOLS) knip
+	cd proto && $(WITH_TOOLS) buf lint
 
 gen: node_modules/.package-lock.json ## Generate code from proto/
 	cd proto && $(WITH_TOOLS) buf generate

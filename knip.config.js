@@ -5,7 +5,6 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
-      entry: ['scripts/*.ts'],
       ignoreDependencies: [
         'dependency-cruiser',
         'prettier',

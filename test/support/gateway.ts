@@ -150,7 +150,11 @@ export class TestGateway {
     });
     const text = await response.text();
     const json = response.headers.get('content-type')?.includes('json') === true;
-    return { status: response.status, headers: response.headers, body: json ? (JSON.parse(text) as unknown) : text };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: json ? (JSON.parse(text) as unknown) : text,
+    };
   }
 
   /** A new tenant with an admin key and a user key. */

@@ -100,10 +100,15 @@ export class Peer<Stub extends Client> {
   }
 }
 
-/** A grpc-js target that round-robin can spread over: a DNS name, or all addresses of the list. */
+/**
+ * A grpc-js target that round-robin can spread over: one DNS name, or any number of IPv4 addresses. Throws for other
+ * lists, which grpc-js can't express.
+ */
 export function target(addresses: readonly string[]): string {
-  const [first = ''] = addresses;
-  if (first.startsWith('dns:///')) return first;
-  const numeric = addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address));
-  return numeric ? `ipv4:${addresses.join(',')}` : `dns:///${first}`;
+  const [first, ...others] = addresses;
+  if (first === undefined) throw new Error('a peer needs an address');
+  if (addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address)))
+    return `ipv4:${addresses.join(',')}`;
+  if (others.length > 0) throw new Error(`several addresses of a peer must be IPv4: ${addresses.join(',')}`);
+  return first.startsWith('dns:///') ? first : `dns:///${first}`;
 }

@@ -8,26 +8,36 @@ interface Detail {
   code: ErrorCode;
   message: string;
   param: string | null;
+  headers: Record<string, string>;
+  publicCode: string;
 }
 
 /** What a server sends for a thrown error. The text of unexpected ones stays here. */
 export function toStatus(caught: unknown): { code: status; details: string; metadata: Metadata } {
   const error = toAppError(caught);
-  const detail: Detail = { code: error.code, message: error.message, param: error.param };
+  const { code, message, param, headers, publicCode } = error;
+  const detail: Detail = { code, message, param, headers, publicCode };
   const metadata = new Metadata();
   metadata.set(detailKey, Buffer.from(JSON.stringify(detail)));
   // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the error table holds gRPC's own numbers
   return { code: error.grpcStatus, details: error.code, metadata };
 }
 
-/**
- * What a client throws for a failed call to `peer`: the peer's own error, or what the transport says. A peer that hangs
- * is away as much as one that refuses: both are 503 to a client, who set no deadline and learns nothing from a 504.
- */
+/** What a client throws for a failed call to `peer`: the peer's own error, or what the transport says. */
 export function fromServiceError(error: ServiceError, peer: string): AppError {
   const detail = readDetail(error);
-  if (detail !== null && detail.code !== 'service_timeout')
-    return new AppError(detail.code, detail.message, { param: detail.param ?? undefined, cause: error });
+  if (detail !== null) {
+    // Our own credentials were refused: never the client's 401.
+    if (detail.code === 'service_unauthenticated')
+      return new AppError('bad_gateway', `The ${peer} service refused this service.`, { cause: error });
+    const { code, message, headers, publicCode } = detail;
+    return new AppError(code, message, {
+      param: detail.param ?? undefined,
+      headers,
+      publicCode,
+      cause: error,
+    });
+  }
   switch (error.code) {
     case status.UNAVAILABLE:
       return new AppError(
@@ -36,11 +46,7 @@ export function fromServiceError(error: ServiceError, peer: string): AppError {
         { cause: error },
       );
     case status.DEADLINE_EXCEEDED:
-      return new AppError(
-        'service_unavailable',
-        `The ${peer} service did not answer in time. Try again shortly.`,
-        { cause: error },
-      );
+      return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
     case status.CANCELLED:
       return new AppError('client_closed_request', 'The request was cancelled.', { cause: error });
     default:
@@ -53,7 +59,16 @@ export function isOutage(error: unknown): boolean {
   return error instanceof AppError && outageCodes.has(error.code);
 }
 
-const outageCodes = new Set<ErrorCode>(['service_unavailable', 'database_unavailable']);
+/**
+ * For calls that a client's request waits for, as `peer.call(…).catch(hangIsOutage)`: a peer that hangs is away as much
+ * as one that refuses, so the client gets 503 for both. A 504 would speak of a deadline that it never set.
+ */
+export function hangIsOutage(error: unknown): never {
+  if (!(error instanceof AppError) || error.code !== 'service_timeout') throw error;
+  throw new AppError('service_unavailable', `${error.message} Try again shortly.`, { cause: error });
+}
+
+const outageCodes = new Set<ErrorCode>(['service_unavailable', 'service_timeout', 'database_unavailable']);
 
 function readDetail(error: ServiceError): Detail | null {
   const [raw] = error.metadata.get(detailKey);

@@ -123,7 +123,10 @@ class RouteServer {
     call: RawCall & Pick<Call, 'params'>,
   ): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
-    if (rawHandler !== undefined) return rawHandler(request, response, call);
+    if (rawHandler !== undefined) {
+      readQuery(request, call.route);
+      return rawHandler(request, response, call);
+    }
     const handler = this.#options.handlers[call.route.id];
     if (handler === undefined) throw new Error(`no handler for ${call.route.id}`);
     const reply = await handler({

@@ -108,6 +108,7 @@ export async function createChatService(
       { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
       grpc,
       http,
+      { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
   });
   return {

@@ -13,6 +13,7 @@ import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
 import { AddressList } from './upstream/address-list.ts';
 import { GeneralProxy } from './upstream/general-proxy.ts';
+import { Liveness } from './upstream/liveness.ts';
 import { PassThrough } from './upstream/pass-through.ts';
 
 export interface EdgeService extends Service {
@@ -75,6 +76,7 @@ export async function createEdgeService(
       tenant,
       agent,
       chat,
+      ...[tenant, agent, chat].map((addresses) => new Liveness(addresses)),
       { stop: () => general.close() },
       { stop: () => toChat.close() },
       http,

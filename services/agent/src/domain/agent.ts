@@ -1,5 +1,7 @@
 import type { Agent as WireAgent, CreateAgent, PatchAgent } from '@gatehouse/contract/agents';
+import { slug } from '@gatehouse/contract/fields';
 import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
 import { mergePatch } from './merge-patch.ts';
 
 /** What a tenant decides about an agent: the wire shape without what the gateway itself writes. */
@@ -11,14 +13,22 @@ export interface Agent extends AgentSettings {
   updatedAt: Date;
 }
 
+/** What a list of names needs: settings may be large. */
+export type AgentSummary = Pick<Agent, 'id' | 'key' | 'createdAt'>;
+
 /** Parameters and metadata may grow by patches; this bounds each, as JSON. */
-const maxJsonBytes = 64 * 1024;
+export const maxJsonBytes = 64 * 1024;
+
+/** Whether a text has the form of an id or a key. What has neither names no agent. */
+export function isAgentRef(text: string): boolean {
+  return isUuid(text) || slug.safeParse(text).success;
+}
 
 /** The settings of a new agent. Throws when they contradict each other or the acting user. */
 export function newSettings(body: CreateAgent, actingUser: string | null): AgentSettings {
-  const { owner_user_id: named, name, ...rest } = body;
-  assertOwnerIsActing(named ?? null, actingUser);
-  return checked({ ...rest, name: name ?? body.key, owner_user_id: named ?? actingUser });
+  const { name = body.key, owner_user_id: named = null, ...others } = body;
+  assertActsFor(named, actingUser);
+  return checked({ ...others, name, owner_user_id: named ?? actingUser }, actingUser);
 }
 
 /** The settings after a JSON merge patch. Throws when the result contradicts itself or the acting user. */
@@ -27,45 +37,28 @@ export function patchedSettings(
   patch: PatchAgent,
   actingUser: string | null,
 ): AgentSettings {
-  assertOwnerIsActing(patch.owner_user_id ?? null, actingUser);
-  // The contract's patch shape admits only values that the full shape admits, so the merge is one again, but for the
-  // owner, whom a null removes.
-  const { owner_user_id: owner = null, ...rest } = mergePatch(current, patch) as Omit<
-    AgentSettings,
-    'owner_user_id'
-  > & {
-    owner_user_id?: string | null;
-  };
-  const adopts = rest.visibility === 'private' && owner === null && patch.owner_user_id === undefined;
-  return checked({ ...rest, owner_user_id: adopts ? actingUser : owner });
+  const { owner_user_id: named, ...members } = patch;
+  assertActsFor(named ?? null, actingUser);
+  // Of these members the contract's patch shape admits only what the full shape admits, so the merge has that again.
+  const merged = mergePatch(current, members) as AgentSettings;
+  return checked(
+    { ...merged, owner_user_id: named === undefined ? current.owner_user_id : named },
+    actingUser,
+  );
 }
 
-/** Every model the settings name, with the field that names it. */
-export function modelsOf(settings: AgentSettings): { field: string; model: string }[] {
-  const fallbacks = settings.model_fallbacks.map((model, index) => ({
-    field: `model_fallbacks[${index}]`,
-    model,
-  }));
-  return [{ field: 'model', model: settings.model }, ...fallbacks];
+/** Every model that is named, with the field that names it. */
+export function modelsOf(
+  settings: Pick<PatchAgent, 'model' | 'model_fallbacks'>,
+): { field: string; model: string }[] {
+  const { model, model_fallbacks: fallbacks = [] } = settings;
+  return [
+    ...(model === undefined ? [] : [{ field: 'model', model }]),
+    ...fallbacks.map((fallback, index) => ({ field: `model_fallbacks[${index}]`, model: fallback })),
+  ];
 }
 
-function assertOwnerIsActing(named: string | null, actingUser: string | null): void {
-  if (named === null || actingUser === null || named === actingUser) return;
-  throw new AppError('user_mismatch', 'owner_user_id names another user than the one the request acts for.', {
-    param: 'owner_user_id',
-  });
-}
-
-function checked(settings: AgentSettings): AgentSettings {
-  if (settings.visibility === 'private' && settings.owner_user_id === null) {
-    throw new AppError(
-      'acting_user_required',
-      'A private agent needs an owner: send X-Service-User-Id or owner_user_id.',
-      {
-        param: 'owner_user_id',
-      },
-    );
-  }
+function checked(settings: AgentSettings, actingUser: string | null): AgentSettings {
   for (const field of ['parameters', 'metadata'] as const) {
     if (Buffer.byteLength(JSON.stringify(settings[field])) > maxJsonBytes) {
       throw new AppError('invalid_value', `${field} must not be larger than ${maxJsonBytes} bytes of JSON.`, {
@@ -73,5 +66,20 @@ function checked(settings: AgentSettings): AgentSettings {
       });
     }
   }
-  return settings;
+  if (settings.visibility === 'tenant') return settings;
+  const owner = settings.owner_user_id ?? actingUser;
+  if (owner === null) {
+    const message = 'A private agent needs an owner: send X-Service-User-Id or owner_user_id.';
+    throw new AppError('acting_user_required', message, { param: 'owner_user_id' });
+  }
+  // Nobody hides an agent from the user they act for.
+  assertActsFor(owner, actingUser);
+  return { ...settings, owner_user_id: owner };
+}
+
+function assertActsFor(owner: string | null, actingUser: string | null): void {
+  if (owner === null || actingUser === null || owner === actingUser) return;
+  throw new AppError('user_mismatch', 'The agent would belong to another user than the request acts for.', {
+    param: 'owner_user_id',
+  });
 }

@@ -1,19 +1,36 @@
 import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
-import type { ResolveAgentRequest, ResolveAgentResponse } from '@gatehouse/proto/agent/v1/agent';
-import { visibilityOf } from '../domain/visibility.ts';
+import type {
+  Agent as AgentMessage,
+  ResolveAgentRequest,
+  ResolveAgentResponse,
+} from '@gatehouse/proto/agent/v1/agent';
+import type { Agent } from '../domain/agent.ts';
+import { viewerOf } from '../domain/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
-import { principalOf, toMessage } from './messages.ts';
+import { epochSeconds, tenantOf } from './context.ts';
 
 /** The agent with this id or key, as far as the principal may see it. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
     callers: ['chat'],
     handle: async ({ idOrKey }, context) => {
-      const principal = principalOf(context);
-      const agent = await agents.find(principal.tenantId, idOrKey, visibilityOf(principal));
+      const agent = await agents.find(viewerOf(tenantOf(context)), idOrKey);
       if (agent === null) throw new AppError('not_found', 'There is no such agent.');
       return { agent: toMessage(agent) };
     },
+  };
+}
+
+function toMessage(agent: Agent): AgentMessage {
+  return {
+    id: agent.id,
+    key: agent.key,
+    model: agent.model,
+    modelFallbacks: agent.model_fallbacks,
+    systemPrompt: agent.system_prompt,
+    parametersJson: JSON.stringify(agent.parameters),
+    status: agent.status,
+    created: epochSeconds(agent.createdAt),
   };
 }

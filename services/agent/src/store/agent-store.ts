@@ -2,14 +2,13 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Agent, AgentSettings } from '../domain/agent.ts';
-import type { Visibility } from '../domain/visibility.ts';
+import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
+import type { Viewer } from '../domain/viewer.ts';
 
 export interface AgentFilter {
-  visibility: Visibility;
-  status?: string | undefined;
-  /** A part of key, name or description, in any case. */
-  q?: string | undefined;
+  status: Agent['status'] | null;
+  /** Part of the key, name or description, in any case. */
+  q: string | null;
   limit: number;
   /** Continue below this id; null for the first page. */
   before: string | null;
@@ -18,10 +17,18 @@ export interface AgentFilter {
 const columns = `id, key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility,
   owner_user_id, status, metadata, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Holds for a row that the caller may see; takes `$1` (sees all) and `$2` (its user). */
-const visible = `($1::boolean or visibility = 'tenant' or owner_user_id = $2::text)`;
+/** Which rows the viewer may see; its parameters are those of `sight`. */
+const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;
 
-/** The agents of one tenant at a time. What the caller may not see is as good as not there. */
+function sight({
+  tenantId,
+  seesAll,
+  user,
+}: Viewer): [tenantId: string, seesAll: boolean, user: string | null] {
+  return [tenantId, seesAll, user];
+}
+
+/** The agents of one tenant at a time. What the viewer may not see is as good as not there. */
 export class AgentStore {
   readonly #pool: Pool;
 
@@ -31,32 +38,37 @@ export class AgentStore {
   }
 
   /** Newest first, one more than `limit` when there are more. */
-  async list(tenantId: string, filter: AgentFilter): Promise<Agent[]> {
-    const pattern = filter.q === undefined ? null : `%${filter.q.replaceAll(/[\\%_]/g, '\\$&')}%`;
-    return withTenant(this.#pool, tenantId, async (db) => {
+  async list(viewer: Viewer, filter: AgentFilter): Promise<Agent[]> {
+    return withTenant(this.#pool, viewer.tenantId, async (db) => {
       const { rows } = await db.query<Agent>(
         `select ${columns} from agent.agents
-         where ${visible} and tenant_id = $3
+         where ${visible}
            and ($4::text is null or status = $4)
-           and ($5::text is null or key ilike $5 or name ilike $5 or description ilike $5)
+           and ($5::text is null or strpos(key, lower($5)) > 0 or strpos(lower(name), lower($5)) > 0
+             or strpos(lower(description), lower($5)) > 0)
            and ($6::uuid is null or id < $6)
          order by id desc limit $7`,
-        [
-          ...sight(filter.visibility),
-          tenantId,
-          filter.status ?? null,
-          pattern,
-          filter.before,
-          filter.limit + 1,
-        ],
+        [...sight(viewer), filter.status, filter.q, filter.before, filter.limit + 1],
+      );
+      return rows;
+    });
+  }
+
+  /** Active ones, newest first. */
+  async listActive(viewer: Viewer, limit: number): Promise<AgentSummary[]> {
+    return withTenant(this.#pool, viewer.tenantId, async (db) => {
+      const { rows } = await db.query<AgentSummary>(
+        `select id, key, created_at as "createdAt" from agent.agents
+         where ${visible} and status = 'active' order by id desc limit $4`,
+        [...sight(viewer), limit],
       );
       return rows;
     });
   }
 
   /** By id or key. */
-  async find(tenantId: string, ref: string, visibility: Visibility): Promise<Agent | null> {
-    return withTenant(this.#pool, tenantId, (db) => selectAgent(db, { tenantId, ref, visibility }));
+  async find(viewer: Viewer, ref: string): Promise<Agent | null> {
+    return withTenant(this.#pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));
   }
 
   /** Throws `agent_key_taken`. */
@@ -78,55 +90,59 @@ export class AgentStore {
    * Null when there is none. Throws `agent_key_taken`, and whatever `change` throws.
    */
   async update(
-    tenantId: string,
-    target: { ref: string; visibility: Visibility },
+    viewer: Viewer,
+    ref: string,
     change: (current: Agent) => AgentSettings,
   ): Promise<Agent | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const current = await selectAgent(db, { tenantId, ...target }, 'for update');
+    return withTenant(this.#pool, viewer.tenantId, async (db) => {
+      const current = await selectAgent(db, viewer, ref, 'for update');
       if (current === null) return null;
-      const { rows } = await db.query<Agent>(
-        `update agent.agents set key = $2, name = $3, description = $4, model = $5, model_fallbacks = $6,
-           system_prompt = $7, parameters = $8, tools = $9, memory = $10, visibility = $11, owner_user_id = $12,
-           status = $13, metadata = $14, updated_at = now()
-         where id = $1
-         returning ${columns}`,
-        [current.id, ...settingValues(change(current))],
-      );
-      return only(rows);
+      return updateAgent(db, current.id, change(current));
     }).catch(nameTakenKey);
   }
 
-  /** False when there was none. */
-  async delete(tenantId: string, ref: string, visibility: Visibility): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const current = await selectAgent(db, { tenantId, ref, visibility }, 'for update');
-      if (current === null) return false;
-      await db.query('delete from agent.agents where id = $1', [current.id]);
-      return true;
+  /** The agent that was; null when there was none. */
+  async delete(viewer: Viewer, ref: string): Promise<Agent | null> {
+    return withTenant(this.#pool, viewer.tenantId, async (db) => {
+      const agent = await selectAgent(db, viewer, ref, 'for update');
+      if (agent !== null) await db.query('delete from agent.agents where id = $1', [agent.id]);
+      return agent;
     });
   }
 }
 
 async function selectAgent(
   db: Queryable,
-  { tenantId, ref, visibility }: { tenantId: string; ref: string; visibility: Visibility },
+  viewer: Viewer,
+  ref: string,
   lock: '' | 'for update' = '',
 ): Promise<Agent | null> {
+  // Such a text may hold what PostgreSQL refuses.
+  if (!isAgentRef(ref)) return null;
   // A key may look like an id; the agent with that id comes first then.
   const { rows } = await db.query<Agent>(
     `select ${columns} from agent.agents
-     where ${visible} and tenant_id = $3 and (id = $4::uuid or key = $5)
+     where ${visible} and (id = $4::uuid or key = $5)
      order by (id = $4::uuid) desc nulls last limit 1 ${lock}`,
-    [...sight(visibility), tenantId, isUuid(ref) ? ref : null, ref],
+    [...sight(viewer), isUuid(ref) ? ref : null, ref],
   );
   return rows[0] ?? null;
 }
 
-function sight(visibility: Visibility): [seesAll: boolean, user: string | null] {
-  return visibility.kind === 'all' ? [true, null] : [false, visibility.user];
+async function updateAgent(db: Queryable, id: string, settings: AgentSettings): Promise<Agent> {
+  // now() is when the transaction began, which may be before the change it waited for.
+  const { rows } = await db.query<Agent>(
+    `update agent.agents set key = $2, name = $3, description = $4, model = $5, model_fallbacks = $6,
+       system_prompt = $7, parameters = $8, tools = $9, memory = $10, visibility = $11, owner_user_id = $12,
+       status = $13, metadata = $14, updated_at = clock_timestamp()
+     where id = $1
+     returning ${columns}`,
+    [id, ...settingValues(settings)],
+  );
+  return only(rows);
 }
 
+/** In the order of the columns of both statements above. */
 function settingValues(settings: AgentSettings): unknown[] {
   return [
     settings.key,
@@ -147,16 +163,14 @@ function settingValues(settings: AgentSettings): unknown[] {
 
 function only(rows: Agent[]): Agent {
   const [row] = rows;
-  if (row === undefined) throw new Error('a statement that returns its row returned none');
+  if (row === undefined) throw new Error('the statement returned no row');
   return row;
 }
 
 function nameTakenKey(error: unknown): never {
-  if (isUniqueViolation(error, 'agents_tenant_id_key_key')) {
-    throw new AppError('agent_key_taken', 'Another agent of the tenant has this key.', {
-      param: 'key',
-      cause: error,
-    });
-  }
-  throw error;
+  if (!isUniqueViolation(error, 'agents_tenant_id_key_key')) throw error;
+  throw new AppError('agent_key_taken', 'Another agent of the tenant has this key.', {
+    param: 'key',
+    cause: error,
+  });
 }

@@ -31,7 +31,10 @@ export function rewriteRequest(body: Buffer, rewrite: Rewrite): Buffer {
   if (rewrite.systemPrompt !== null) {
     const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });
     for (const messages of members.filter((entry) => entry.name === 'messages')) {
-      edits.push({ at: messages.valueStart + 1, until: messages.valueStart + 1, text: `${message},` });
+      const at = messages.valueStart + 1;
+      // Empty only where the member is there twice: what counts for us is the last one.
+      const isEmpty = /^\s*\]/.test(body.toString('latin1', at, Math.min(at + 1_000, messages.valueEnd)));
+      edits.push({ at, until: at, text: isEmpty ? message : `${message},` });
     }
   }
   const given = new Set(members.map((entry) => entry.name));

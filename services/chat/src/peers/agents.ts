@@ -1,4 +1,4 @@
-import { isOutage } from '@gatehouse/grpc/errors';
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
@@ -45,12 +45,14 @@ export class AgentClient {
 
   /** Active agents that the caller may use. */
   async list(caller: AgentCaller): Promise<AgentName[]> {
-    const { agents } = await this.#peer.call('listVisibleAgents', {}, context(caller));
+    const { agents } = await this.#peer.call('listVisibleAgents', {}, context(caller)).catch(hangIsOutage);
     return agents.map(({ key, created }) => ({ key, created: Number(created) }));
   }
 
   async #load(caller: AgentCaller, ref: string): Promise<ResolvedAgent> {
-    const { agent } = await this.#peer.call('resolveAgent', { idOrKey: ref }, context(caller));
+    const { agent } = await this.#peer
+      .call('resolveAgent', { idOrKey: ref }, context(caller))
+      .catch(hangIsOutage);
     if (agent === undefined) throw new Error('the agent service answered without an agent');
     return toResolved(agent);
   }

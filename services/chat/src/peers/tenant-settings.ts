@@ -1,4 +1,4 @@
-import { isOutage } from '@gatehouse/grpc/errors';
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -36,7 +36,9 @@ export class TenantSettingsClient {
   }
 
   async #load(tenantId: string): Promise<TenantSettings> {
-    const settings = await this.#peer.call('getTenantSettings', { tenantId }, { deadlineMs: 2_000 });
+    const settings = await this.#peer
+      .call('getTenantSettings', { tenantId }, { deadlineMs: 2_000 })
+      .catch(hangIsOutage);
     return {
       allowedModels: settings.allowedModels === undefined ? null : new Set(settings.allowedModels.ids),
       previewChars: settings.previewsEnabled ? settings.previewMaxChars : 0,

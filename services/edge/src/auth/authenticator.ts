@@ -1,5 +1,5 @@
 import { scopes as allScopes, roles, type Role, type Scope } from '@gatehouse/contract/scopes';
-import { isOutage } from '@gatehouse/grpc/errors';
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import { parseKeyText, type KeyText } from '@gatehouse/identity/key-text';
@@ -54,7 +54,9 @@ export class Authenticator {
   async #check(key: Omit<KeyText, 'text'>, context: RequestContext): Promise<Checked> {
     const request = { keyId: key.keyId, secretSha256: key.secretSha256 };
     const { requestId, trace } = context;
-    const { result } = await this.#peer.call('authenticate', request, { deadlineMs, requestId, trace });
+    const { result } = await this.#peer
+      .call('authenticate', request, { deadlineMs, requestId, trace })
+      .catch(hangIsOutage);
     return result?.$case === 'key' ? toChecked(result.value) : null;
   }
 }

@@ -14,6 +14,7 @@ export class AddressList {
   readonly #configured: readonly string[];
   readonly #log: Logger;
   readonly #resting = new Map<string, number>();
+  readonly #silent = new Set<string>();
   #addresses: readonly string[];
   #next = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -38,7 +39,9 @@ export class AddressList {
   next(except: string | null = null): string | null {
     const now = monotonicMs();
     const others = this.#addresses.filter((address) => address !== except);
-    const usable = others.filter((address) => (this.#resting.get(address) ?? 0) <= now);
+    const usable = others.filter(
+      (address) => (this.#resting.get(address) ?? 0) <= now && !this.#silent.has(address),
+    );
     const candidates = usable.length > 0 ? usable : others;
     this.#next = (this.#next + 1) % Math.max(1, candidates.length);
     return candidates[this.#next] ?? null;
@@ -47,6 +50,18 @@ export class AddressList {
   /** Notes that an address refused a connection. */
   refused(address: string): void {
     this.#resting.set(address, monotonicMs() + restMs);
+  }
+
+  get all(): readonly string[] {
+    return this.#addresses;
+  }
+
+  /** Notes whether an address hangs; one that does is passed over, unless all do. */
+  noteSilent(address: string, silent: boolean): void {
+    if (silent === this.#silent.has(address)) return;
+    if (silent) this.#silent.add(address);
+    else this.#silent.delete(address);
+    this.#log.warn({ address }, silent ? 'a replica hangs and is passed over' : 'a replica answers again');
   }
 
   async #refresh(): Promise<void> {

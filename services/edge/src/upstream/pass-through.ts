@@ -23,8 +23,8 @@ export interface Passage {
 }
 
 /**
- * The short way to a service for completions: undici and node:http without layers between, two to three times the
- * throughput of a general proxy on one core. Streams both ways with back-pressure; a client that leaves ends the
+ * The short way to a service for completions: undici and node:http without layers between, half as much again as
+ * a general proxy passes on one core (ADR 0006). Streams both ways with back-pressure; a client that leaves ends the
  * service's request at once.
  */
 export class PassThrough {

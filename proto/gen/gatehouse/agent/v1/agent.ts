@@ -31,7 +31,15 @@ export interface ListVisibleAgentsRequest {
 }
 
 export interface ListVisibleAgentsResponse {
-  agents: Agent[];
+  agents: AgentSummary[];
+}
+
+/** What a list of names needs: a thousand whole agents would not fit in a message. */
+export interface AgentSummary {
+  id: string;
+  key: string;
+  /** Seconds since the epoch. */
+  created: bigint;
 }
 
 export interface Agent {
@@ -182,7 +190,7 @@ function createBaseListVisibleAgentsResponse(): ListVisibleAgentsResponse {
 export const ListVisibleAgentsResponse: MessageFns<ListVisibleAgentsResponse> = {
   encode(message: ListVisibleAgentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.agents) {
-      Agent.encode(v!, writer.uint32(10).fork()).join();
+      AgentSummary.encode(v!, writer.uint32(10).fork()).join();
     }
     return writer;
   },
@@ -205,7 +213,78 @@ export const ListVisibleAgentsResponse: MessageFns<ListVisibleAgentsResponse> = 
               break;
             }
 
-            message.agents.push(Agent.decode(reader, reader.uint32()));
+            message.agents.push(AgentSummary.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAgentSummary(): AgentSummary {
+  return { id: "", key: "", created: 0n };
+}
+
+export const AgentSummary: MessageFns<AgentSummary> = {
+  encode(message: AgentSummary, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.key !== "") {
+      writer.uint32(18).string(message.key);
+    }
+    if (message.created !== 0n) {
+      if (BigInt.asIntN(64, message.created) !== message.created) {
+        throw new globalThis.Error("value provided for field message.created of type int64 too large");
+      }
+      writer.uint32(24).int64(message.created);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AgentSummary {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAgentSummary();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.created = reader.int64() as bigint;
             continue;
           }
         }

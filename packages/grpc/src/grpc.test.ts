@@ -1,0 +1,364 @@
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Principal } from '@gatehouse/identity/principal';
+import { Signer } from '@gatehouse/identity/signer';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
+import { continueTrace } from '@gatehouse/kit/trace-context';
+import { freePort } from '@gatehouse/local/ports';
+import {
+  TenantServiceClient,
+  TenantServiceService,
+  type GetTenantSettingsRequest,
+  type GetTenantSettingsResponse,
+} from '@gatehouse/proto/tenant/v1/tenant';
+import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { service } from 'grpc-health-check';
+import { Peer, target, type CallContext } from './client.ts';
+import { hangIsOutage, isOutage } from './errors.ts';
+import { GrpcServer, type RpcContext } from './server.ts';
+
+const log = createLogger('test', 'silent');
+const settings: GetTenantSettingsResponse = {
+  allowedModels: { ids: ['a', 'ü'] },
+  previewsEnabled: true,
+  previewMaxChars: 7,
+};
+
+let identity: TestIdentity;
+let verifier: Verifier;
+let server: GrpcServer;
+let seen: { request: GetTenantSettingsRequest; context: RpcContext }[] = [];
+let answer: () => Promise<GetTenantSettingsResponse>;
+const peers: Peer<TenantServiceClient>[] = [];
+
+async function serve(port = 0, counted = { calls: 0 }): Promise<GrpcServer> {
+  const made = new GrpcServer({
+    service: 'tenant',
+    host: '127.0.0.1',
+    port,
+    verifier,
+    log,
+    drainTimeoutMs: 200,
+  });
+  made.add(TenantServiceService, {
+    authenticate: { callers: ['edge'], handle: () => Promise.resolve({ result: undefined }) },
+    getTenantSettings: {
+      callers: ['chat', 'agent'],
+      handle: (request, context) => {
+        seen.push({ request, context });
+        counted.calls += 1;
+        return answer();
+      },
+    },
+  });
+  await made.start();
+  return made;
+}
+
+async function peer(
+  options: { as?: string; port?: number; peer?: string; signer?: Signer } = {},
+): Promise<Peer<TenantServiceClient>> {
+  const made = new Peer({
+    peer: options.peer ?? 'tenant',
+    addresses: [`127.0.0.1:${options.port ?? server.port}`],
+    stub: TenantServiceClient,
+    signer: options.signer ?? (await identity.signer(options.as ?? 'chat')),
+  });
+  peers.push(made);
+  return made;
+}
+
+const ask = (
+  from: Peer<TenantServiceClient>,
+  context: Partial<CallContext> = {},
+): Promise<GetTenantSettingsResponse> =>
+  from.call('getTenantSettings', { tenantId: 't1' }, { deadlineMs: 2_000, ...context });
+
+beforeAll(async () => {
+  identity = await testIdentity();
+  verifier = await Verifier.create(identity.publicKeys);
+  server = await serve();
+});
+afterAll(async () => {
+  for (const one of peers) one.close();
+  await server.stop();
+});
+beforeEach(() => {
+  seen = [];
+  answer = () => Promise.resolve(settings);
+});
+
+describe('a call between services', () => {
+  it('brings the request there and the answer back', async () => {
+    expect(await ask(await peer())).toEqual(settings);
+    expect(seen).toMatchObject([
+      { request: { tenantId: 't1' }, context: { caller: 'chat', principal: null } },
+    ]);
+  });
+
+  it('takes the request id, the trace and the principal along', async () => {
+    const principal: Principal = makePrincipal({ actingUser: 'user-1' });
+    const trace = continueTrace(undefined);
+    const assertion = await identity.assertion(principal);
+    await ask(await peer(), { requestId: 'r-1', trace, assertion });
+    expect(seen[0]?.context).toMatchObject({
+      requestId: 'r-1',
+      principal,
+      trace: { traceId: trace.traceId },
+    });
+    expect(seen[0]?.context.trace.spanId).not.toBe(trace.spanId);
+  });
+
+  it('is open to the callers of its list only', async () => {
+    const foreign = await peer({ as: 'memory' });
+    await expect(ask(foreign)).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    const chat = await peer();
+    const authenticate = chat.call(
+      'authenticate',
+      { keyId: 'k', secretSha256: Buffer.alloc(32) },
+      { deadlineMs: 2_000 },
+    );
+    await expect(authenticate).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    expect(seen).toEqual([]);
+  });
+
+  it('with a token for another service, by a key nobody knows, or with a bad assertion is refused, and that is no 401 of the client', async () => {
+    const stranger = await Signer.create((await testIdentity()).privateKey('chat'));
+    const good = await peer();
+    const wrong = [
+      ask(await peer({ peer: 'agent' })),
+      ask(await peer({ signer: stranger })),
+      ask(good, { assertion: 'a.b.c' }),
+      ask(good, { assertion: await (await identity.signer('chat')).assertion(makePrincipal()) }),
+    ];
+    for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'bad_gateway', status: 502 });
+    expect(seen).toEqual([]);
+  });
+
+  it('without any token is refused', async () => {
+    const stub = new TenantServiceClient(`127.0.0.1:${server.port}`, credentials.createInsecure());
+    const error = await new Promise<ServiceError | null>((resolve) => {
+      stub.getTenantSettings({ tenantId: 't1' }, new Metadata(), { deadline: Date.now() + 2_000 }, resolve);
+    });
+    stub.close();
+    expect([error?.code, seen]).toEqual([status.UNAUTHENTICATED, []]);
+  });
+
+  it('answers grpc.health.v1 without a token', async () => {
+    expect(await health(server.port)).toBe('SERVING');
+  });
+});
+
+/** What the standard health service says to a platform's probe. */
+function health(port: number): Promise<unknown> {
+  const Check = service['Check'];
+  if (Check === undefined) throw new Error('there is no health check');
+  const client = new (makeClientConstructor(service, 'Health'))(
+    `127.0.0.1:${port}`,
+    credentials.createInsecure(),
+  );
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      Check.path,
+      Check.requestSerialize,
+      Check.responseDeserialize,
+      { service: '' },
+      (error: ServiceError | null, response?: object) => {
+        client.close();
+        if (error === null) resolve((response as { status?: unknown } | undefined)?.status);
+        else reject(error);
+      },
+    );
+  });
+}
+
+describe('an error', () => {
+  it.each<[ErrorCode, string | undefined]>([
+    ['not_found', undefined],
+    ['unknown_model', 'model_fallbacks[1]'],
+    ['agent_key_taken', 'key'],
+    ['database_unavailable', undefined],
+    ['tenant_suspended', 'größe'],
+    ['provider_rate_limited', undefined],
+  ])('%s comes back as itself', async (code, param) => {
+    const headers = code === 'database_unavailable' ? { 'retry-after': '1' } : {};
+    const thrown = new AppError(code, 'Größe “quoted”\nnew line', { param, headers });
+    answer = () => Promise.reject(thrown);
+    const { message, publicCode } = thrown;
+    await expect(ask(await peer())).rejects.toMatchObject({
+      code,
+      message,
+      param: param ?? null,
+      headers,
+      publicCode,
+    });
+  });
+
+  it('that is not ours is hidden on the wire', async () => {
+    answer = () => Promise.reject(new Error('password is hunter2'));
+    const error = await ask(await peer()).catch((caught: unknown) => caught as AppError);
+    expect(error).toMatchObject({ code: 'internal', status: 500 });
+    const { cause } = error as AppError & { cause: ServiceError };
+    expect(`${String(cause)} ${JSON.stringify(cause.metadata.getMap())}`).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['service_unavailable', true],
+    ['service_timeout', true],
+    ['database_unavailable', true],
+    ['internal', false],
+    ['not_found', false],
+    ['provider_unavailable', false],
+  ] as const)('%s is an outage: %s', (code, expected) => {
+    expect(isOutage(new AppError(code, 'm'))).toBe(expected);
+    expect(isOutage(new Error(code))).toBe(false);
+  });
+});
+
+describe('time', () => {
+  it('that runs out is service_timeout', async () => {
+    answer = () => new Promise((resolve) => setTimeout(() => resolve(settings), 600));
+    const began = performance.now();
+    await expect(ask(await peer(), { deadlineMs: 250 })).rejects.toMatchObject({
+      code: 'service_timeout',
+      status: 504,
+    });
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(seen).toHaveLength(1);
+  });
+
+  it('too short for an answer is refused before any work', async () => {
+    const warm = await peer();
+    await ask(warm);
+    seen = [];
+    await expect(ask(warm, { deadlineMs: 110 })).rejects.toMatchObject({ code: 'service_timeout' });
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('a peer', () => {
+  it('that is not there is service_unavailable, an outage, and not reachable', async () => {
+    const gone = await peer({ port: await freePort() });
+    const error = await ask(gone).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'service_unavailable', status: 503 });
+    expect(isOutage(error)).toBe(true);
+    expect(gone.reachable).toBe(false);
+  });
+
+  it('that accepts connections and says nothing is an outage within the deadline', async () => {
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const address = mute.address();
+    const silent = await peer({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 });
+    const error = await ask(silent, { deadlineMs: 300 }).catch((caught: unknown) => caught);
+    expect(isOutage(error)).toBe(true);
+    silent.close();
+    // A channel closed before its handshake does not let go of the connection.
+    for (const socket of sockets) socket.destroy();
+    mute.close();
+  });
+
+  it('is found again soon after it was restarted', async () => {
+    const port = await freePort();
+    const first = await serve(port);
+    const lasting = await peer({ port });
+    expect(await ask(lasting)).toEqual(settings);
+    expect(lasting.reachable).toBe(true);
+    await first.stop();
+    await expect(ask(lasting)).rejects.toMatchObject({ code: 'service_unavailable' });
+    const second = await serve(port);
+    const began = performance.now();
+    for (;;) {
+      const back = await ask(lasting).catch(() => null);
+      if (back !== null || performance.now() - began > 5_000) break;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(performance.now() - began).toBeLessThan(3_000);
+    await second.stop();
+  });
+
+  it('finishes the calls in flight before it stops', async () => {
+    const port = await freePort();
+    const stopping = await serve(port);
+    const begun = Promise.withResolvers<undefined>();
+    answer = async () => {
+      begun.resolve(undefined);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return settings;
+    };
+    const call = ask(await peer({ port }));
+    await begun.promise;
+    const [outcome] = await Promise.all([call, stopping.stop()]);
+    expect(outcome).toEqual(settings);
+  });
+
+  it('is cut after the drain time when a call does not end', async () => {
+    const port = await freePort();
+    const stopping = await serve(port);
+    const begun = Promise.withResolvers<undefined>();
+    answer = () => {
+      begun.resolve(undefined);
+      return new Promise(() => undefined);
+    };
+    const call = ask(await peer({ port }), { deadlineMs: 10_000 });
+    call.catch(() => undefined);
+    await begun.promise;
+    const began = performance.now();
+    await stopping.stop();
+    expect(performance.now() - began).toBeLessThan(1_500);
+    await expect(call).rejects.toBeInstanceOf(AppError);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    [['10.0.0.1:9000'], 'ipv4:10.0.0.1:9000'],
+    [['10.0.0.1:9000', '10.0.0.2:9000'], 'ipv4:10.0.0.1:9000,10.0.0.2:9000'],
+    [['dns:///chat:9000'], 'dns:///chat:9000'],
+    [['chat:9000'], 'dns:///chat:9000'],
+    [['localhost:9000'], 'dns:///localhost:9000'],
+  ])('%j become a target to spread calls over', (addresses, expected) => {
+    expect(target(addresses)).toBe(expected);
+  });
+
+  it('that could not all be used are refused, rather than all but the first forgotten', () => {
+    for (const addresses of [['a:1', 'b:2'], ['10.0.0.1:1', 'b:2'], ['dns:///a:1', 'b:2'], []]) {
+      expect(() => target(addresses)).toThrow();
+    }
+  });
+
+  it('are spread over in turn, and those that are gone are passed over', async () => {
+    const counts = [{ calls: 0 }, { calls: 0 }];
+    const servers = await Promise.all(counts.map((counted) => serve(0, counted)));
+    const spread = new Peer({
+      peer: 'tenant',
+      addresses: servers.map((one) => `127.0.0.1:${one.port}`),
+      stub: TenantServiceClient,
+      signer: await identity.signer('chat'),
+    });
+    await ask(spread);
+    while (!counts.every(({ calls }) => calls > 0)) await ask(spread);
+    const [first, second] = counts.map(({ calls }) => calls);
+    for (let round = 0; round < 10; round += 1) await ask(spread);
+    expect(counts.map(({ calls }) => calls)).toEqual([Number(first) + 5, Number(second) + 5]);
+    await servers[0]?.stop();
+    while ((await ask(spread).catch(() => null)) === null) await new Promise(setImmediate);
+    for (let round = 0; round < 5; round += 1) expect(await ask(spread)).toEqual(settings);
+    spread.close();
+    await servers[1]?.stop();
+  });
+});
+
+it('a call that a client waits for takes a peer that hangs for one that is away', () => {
+  const hangs = new AppError('service_timeout', 'Too slow.');
+  expect(() => hangIsOutage(hangs)).toThrow(
+    expect.objectContaining({ code: 'service_unavailable', status: 503 }),
+  );
+  const other = new AppError('not_found', 'No.');
+  expect(() => hangIsOutage(other)).toThrow(other);
+});

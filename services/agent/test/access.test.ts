@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { routes, type Route } from '@gatehouse/contract/routes';
+import type { Peer } from '@gatehouse/grpc/client';
+import { testIdentity } from '@gatehouse/test/identity';
+import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+
+let agents: AgentServiceUnderTest;
+let tenant: TestTenant;
+
+beforeAll(async () => {
+  agents = await AgentServiceUnderTest.start();
+  tenant = agents.makeTenant();
+});
+afterAll(() => agents.stop());
+
+const own = routes.filter((route) => route.service === 'agent');
+
+/** A valid request for an agent that exists, so that only the right to make it is in question. */
+async function call(route: Route, as: As | null, headers: Record<string, string> = {}) {
+  const { id } = await agents.makeAgent(tenant.admin);
+  const bodies: Record<string, unknown> = {
+    'agents.create': { key: `copy-of-${id}`, model: 'small' },
+    'agents.patch': { name: 'Changed' },
+  };
+  const body = bodies[route.id];
+  return agents.call(route.method, route.path.replace('{agentID}', id), {
+    as,
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route) => {
+  it('answers 401 to a call that does not come from the edge', async () => {
+    const forged = await (await testIdentity()).assertion(tenant.admin);
+    const { publicKeys: _public, ...chat } = await agents.identity.signer('chat').then(async (signer) => ({
+      publicKeys: '',
+      token: await signer.serviceToken('agent'),
+    }));
+    for (const assertion of [undefined, '', 'nonsense', forged, chat.token]) {
+      const headers = assertion === undefined ? {} : { 'x-gatehouse-assertion': assertion };
+      const answer = await call(route, null, headers);
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      expect(answer.body.error.code).toBe('service_unauthenticated');
+    }
+  });
+
+  it('lets in the scopes it is for and answers 403 to the others', async () => {
+    const write = ['agents.create', 'agents.patch', 'agents.delete'].includes(route.id);
+    const callers: [As, boolean][] = [
+      [tenant.admin, true],
+      [tenant.acting('ann'), true],
+      [{ ...tenant.admin, scopes: ['agents.write'] }, true],
+      [{ ...tenant.admin, scopes: ['agents.read'] }, !write],
+      [{ ...tenant.admin, scopes: ['chat', 'mcp.write'] }, false],
+      [tenant.user, !write],
+      [tenant.bound('ann'), !write],
+      [{ role: 'owner' }, false],
+      [{ role: 'owner', scopes: ['agents.write'] }, false],
+    ];
+    for (const [as, allowed] of callers) {
+      const answer = await call(route, as);
+      if (allowed) expect(answer.status).toBe(route.response.status);
+      else {
+        expect(answer.status).toBe(403);
+        expect(['scope_missing', 'role_missing']).toContain(answer.body.error.code);
+      }
+    }
+  });
+});
+
+describe('other paths', () => {
+  it('answer 404, and known ones with another method 405', async () => {
+    for (const path of ['/v1/api-keys', '/v1/agents/', '/v1/agents/a/b', '/v1/agents/a/memory/search']) {
+      const answer = await agents.call('GET', path, { as: tenant.admin });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error.code).toBe('route_not_found');
+    }
+    const list = await agents.call('PUT', '/v1/agents', { as: null });
+    expect(list.status).toBe(405);
+    expect(list.headers.get('allow')).toBe('GET, HEAD, POST');
+    const one = await agents.call('POST', '/v1/agents/a', { as: null });
+    expect(one.status).toBe(405);
+    expect(one.headers.get('allow')).toBe('DELETE, GET, HEAD, PATCH');
+  });
+});
+
+type Rpc = (peer: Peer<AgentServiceClient>, context: { assertion?: string }) => Promise<unknown>;
+
+describe.each<[string, Rpc]>([
+  [
+    'ResolveAgent',
+    (peer, context) => peer.call('resolveAgent', { idOrKey: 'x' }, { deadlineMs: 5_000, ...context }),
+  ],
+  [
+    'ListVisibleAgents',
+    (peer, context) => peer.call('listVisibleAgents', {}, { deadlineMs: 5_000, ...context }),
+  ],
+])('%s', (_name, rpc) => {
+  it('is refused to every service but chat', async () => {
+    const assertion = await agents.identity.assertion(tenant.admin);
+    for (const caller of ['edge', 'tenant', 'agent', 'memory', 'webhook', 'analytics']) {
+      const call = rpc(await agents.peer(caller), { assertion });
+      await expect(call).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    }
+  });
+
+  it('is refused without a principal in a tenant whom the edge vouches for', async () => {
+    const chat = await agents.peer('chat');
+    const stranger = await testIdentity();
+    for (const context of [
+      {},
+      { assertion: 'nonsense' },
+      { assertion: await stranger.assertion(tenant.admin) },
+      { assertion: await agents.identity.assertion({ role: 'owner' }) },
+      { assertion: await (await agents.identity.signer('chat')).serviceToken('agent') },
+    ]) {
+      // What the caller makes of UNAUTHENTICATED: its own credentials were refused, never its client's.
+      await expect(rpc(chat, context)).rejects.toMatchObject({ code: 'bad_gateway' });
+    }
+  });
+});

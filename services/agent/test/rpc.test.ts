@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
+
+let agents: AgentServiceUnderTest;
+let tenant: TestTenant;
+
+beforeAll(async () => {
+  agents = await AgentServiceUnderTest.start();
+  tenant = agents.makeTenant();
+});
+afterAll(() => agents.stop());
+
+describe('ResolveAgent', () => {
+  it('tells all that a completion needs, unchanged', async () => {
+    const settings = {
+      key: 'support',
+      model: 'vendor/large',
+      model_fallbacks: ['small', 'large'],
+      system_prompt: 'Be\r\nkind.\u2028 🐘',
+      parameters: { stop: ['\u0000', '\ud800'], seed: -1, extra: { z: 1, a: [null] } },
+    };
+    const agent = await agents.makeAgent(tenant.admin, settings);
+    const resolved = await agents.resolve(tenant.user, 'support');
+    expect(resolved).toEqual({
+      id: agent.id,
+      key: 'support',
+      model: 'vendor/large',
+      modelFallbacks: ['small', 'large'],
+      systemPrompt: settings.system_prompt,
+      parametersJson: JSON.stringify(settings.parameters),
+      status: 'active',
+      created: BigInt(Math.floor(Date.parse(agent.created_at) / 1_000)),
+    });
+  });
+
+  it('shows a change from the next call on', async () => {
+    const { id } = await agents.makeAgent(tenant.admin);
+    await agents.patch(tenant.admin, id, { system_prompt: 'New', status: 'disabled' });
+    expect(await agents.resolve(tenant.user, id)).toMatchObject({ systemPrompt: 'New', status: 'disabled' });
+    await agents.delete(tenant.admin, id);
+    await expect(agents.resolve(tenant.user, id)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('ListVisibleAgents', () => {
+  it('names agents, however large their prompts are', async () => {
+    const large = agents.makeTenant();
+    const keys: string[] = [];
+    for (let n = 0; n < 24; n += 1) {
+      const agent = await agents.makeAgent(large.admin, { system_prompt: '漢'.repeat(200_000) });
+      keys.unshift(agent.key);
+    }
+    expect(await agents.listVisible(large.user)).toEqual(keys);
+  });
+
+  it('stops at a thousand, the newest first', async () => {
+    const many = agents.makeTenant();
+    await agents.query(
+      `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
+         parameters, tools, memory, visibility, status, metadata)
+       select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, 'agent-' || n, '', '', '', '{}', '',
+         '{}', '{}', '{}', 'tenant', 'active', '{}'
+       from generate_series(1, 1001) n`,
+      [many.id],
+    );
+    const keys = await agents.listVisible(many.user);
+    expect(keys).toHaveLength(1_000);
+    expect([keys.at(0), keys.at(-1)]).toEqual(['agent-1001', 'agent-2']);
+  });
+});

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestGateway } from '@gatehouse/test/gateway';
+import OpenAI, { APIError, type ClientOptions } from 'openai';
+import type { Instructions } from '../support/provider-simulator/faults.ts';
+import type { SimulatorRequest } from '../support/provider-simulator/records.ts';
+
+/** The official SDK as a user sets it up; it retries nothing unless a test asks for that. */
+export function sdkClient(gateway: TestGateway, apiKey: string, options: ClientOptions = {}): OpenAI {
+  return new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0, ...options });
+}
+
+/** Instructions for the provider simulator, to be spread into a request: no type of the SDK knows them. */
+export function simulate(instructions: Instructions): object {
+  return { x_simulator: instructions };
+}
+
+/** A request of one user message. */
+export function say(
+  content: string,
+  model = 'small',
+): { model: string; messages: { role: 'user'; content: string }[] } {
+  return { model, messages: [{ role: 'user', content }] };
+}
+
+/** The error that a call of the SDK rejects with. */
+export async function errorOf(call: PromiseLike<unknown>): Promise<APIError> {
+  const error: unknown = await Promise.resolve(call).then(
+    () => new Error('the call succeeded'),
+    (caught: unknown) => caught,
+  );
+  if (error instanceof APIError) return error;
+  throw error;
+}
+
+/** What the provider got last, parsed. */
+export function lastProviderBody(gateway: TestGateway): Record<string, unknown> {
+  return gateway.simulator.requests.at(-1)?.body as Record<string, unknown>;
+}
+
+/** The one run of a request, once it has ended. */
+export async function endedRun(gateway: TestGateway, requestId: string): Promise<Record<string, unknown>> {
+  const deadline = performance.now() + 5_000;
+  for (;;) {
+    const runs = await gateway.rows('chat', 'select * from chat.runs where request_id = $1', [requestId]);
+    const [run] = runs;
+    if (runs.length === 1 && run !== undefined && run['status'] !== 'started') return run;
+    if (performance.now() > deadline)
+      throw new Error(`request ${requestId} has no ended run: ${JSON.stringify(runs)}`);
+    await sleep(20);
+  }
+}
+
+/** Waits until the provider has seen its connection close, and returns how long that took since `from`. */
+export async function closedAfter(
+  gateway: TestGateway,
+  matches: (request: SimulatorRequest) => boolean,
+  from: number,
+): Promise<number> {
+  const { client_closed_at: closedAt } = await gateway.simulator.waitForRequest(
+    (request) => matches(request) && request.client_closed_at !== null,
+  );
+  return (closedAt ?? Infinity) - from;
+}
