@@ -14,6 +14,7 @@ skipped=0
 folder=$(mktemp -d)
 # Run as root, PostgreSQL gets an OS user of its own, who must pass through.
 chmod o+x "$folder"
+touch "$folder/log"
 gateway=
 stop() {
   if [ -n "$gateway" ]; then

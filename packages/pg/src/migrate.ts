@@ -22,6 +22,8 @@ export async function migrate(options: MigrateOptions): Promise<void> {
     databaseUrl: options.adminUrl,
     dir: options.directory,
     direction: 'up',
+    // Whatever else lies there is no migration, here as in `assertMigrated`.
+    ignorePattern: '(?!.*\\.sql$).*',
     schema: options.service,
     createSchema: true,
     migrationsSchema: options.service,

@@ -1,0 +1,265 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { objectMembers } from './json-members.ts';
+import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
+
+const nothing: Rewrite = { model: 'upstream', includeUsage: false, systemPrompt: null, defaults: {} };
+
+/** JSON text as parsers see it, except that numbers keep their spelling. */
+function read(text: string): Record<string, unknown> {
+  const spelled = (_name: string, value: unknown, context?: { source?: string }): unknown =>
+    typeof value === 'number' ? `number ${context?.source ?? ''}` : value;
+  return JSON.parse(text.replace(/^\ufeff/, ''), spelled) as Record<string, unknown>;
+}
+
+const rewrite = (text: string, fields: Partial<Rewrite>): string =>
+  rewriteRequest(Buffer.from(text), { ...nothing, ...fields }).toString();
+
+interface Source {
+  name: string;
+  value: string;
+}
+
+const space = fc.constantFrom('', '', '', ' ', '\n', '\t ', '\r\n  ');
+const scalar = fc.constantFrom(
+  ...['12345678901234567890', '-0', '1.0', '0.10', '1E+5', '-1e-7', '3.141592653589793238462643', '0'],
+  ...['true', 'false', 'null', '""', '"\\\\"', '"\\\\\\""', '"}{][,:"', '"a \\"model\\": \\"x\\" b"'],
+  ...['"\\ud800"', '"\\u0000\\u2028"', '"größe 你好 🎉\u2028"', '"\\u006dodel"', '"{\\"messages\\":[]}"'],
+);
+const name = fc.oneof(
+  fc.constantFrom(
+    '"a"',
+    '""',
+    '"x\\"y"',
+    '"\\\\"',
+    '"include_usage"',
+    '"temperature"',
+    '"größe"',
+    '"}"',
+    '"tools"',
+  ),
+  fc.constantFrom('"model"', '"mod\\u0065l"', '"messages"', '"stream_options"', '"seed"'),
+);
+const { value: json } = fc.letrec<{ value: string; array: string; object: string }>((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, scalar, tie('array'), tie('object')),
+  array: fc
+    .tuple(space, fc.array(spaced(tie('value')), { maxLength: 4 }))
+    .map(([pad, items]) => `[${pad}${items.join(',')}]`),
+  object: fc
+    .tuple(space, fc.array(fc.tuple(spaced(name), spaced(tie('value'))), { maxLength: 4 }))
+    .map(([pad, members]) => `{${pad}${members.map((member) => member.join(':')).join(',')}}`),
+}));
+
+function spaced(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.tuple(space, text, space).map((parts) => parts.join(''));
+}
+
+const messages = fc
+  .tuple(space, fc.array(spaced(json), { minLength: 1, maxLength: 3 }))
+  .map(([pad, items]) => `[${pad}${items.join(',')}]`);
+
+/** Members of a request: anything first, duplicates included, then those that make it one, which win as the last of their name. */
+const request: fc.Arbitrary<Source[]> = fc
+  .tuple(
+    fc.array(fc.record({ name, value: json }), { maxLength: 5 }),
+    fc.record({
+      name: fc.constantFrom('"model"', '"\\u006dodel"'),
+      value: fc.constantFrom('"small"', '"m\\u00f6del"', '""'),
+    }),
+    fc.record({ name: fc.constant('"messages"'), value: messages }),
+    fc.array(fc.record({ name: fc.constantFrom('"stream_options"'), value: json }), { maxLength: 2 }),
+    fc.boolean(),
+  )
+  .map(([any, model, list, options, swap]) => [
+    ...any,
+    ...(swap ? [list, model] : [model, list]),
+    ...options,
+  ]);
+
+const layout = fc.array(space, { minLength: 40, maxLength: 40 });
+
+/** The request's text, with space wherever JSON allows it. */
+function textOf(members: readonly Source[], gaps: readonly string[], bom = ''): string {
+  const gap = (index: number): string => gaps[index % gaps.length] ?? '';
+  const parts = members.map(({ name, value }, at) =>
+    [gap(4 * at), name, gap(4 * at + 1), ':', gap(4 * at + 2), value, gap(4 * at + 3)].join(''),
+  );
+  return `${bom}${gap(1)}{${parts.join(',')}}${gap(2)}`;
+}
+
+const nameOf = (source: Source): string => JSON.parse(source.name) as string;
+
+describe('the members of an object', () => {
+  it('are found where they are, whatever text lies between and inside', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ name, value: json }), { maxLength: 6 }), layout, (members, gaps) => {
+        const text = Buffer.from(textOf(members, gaps));
+        const found = objectMembers(text).map(({ name: found, start, valueStart, valueEnd }) => ({
+          name: found,
+          quoted: text.toString('utf8', start, start + 1),
+          value: text.toString('utf8', valueStart, valueEnd),
+        }));
+        expect(found).toEqual(
+          members.map((member) => ({ name: nameOf(member), quoted: '"', value: member.value })),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of an inner object are found from where it begins', () => {
+    const text = Buffer.from('{"a":{"b":1},"c": {"d" : 2 }}');
+    const [, second] = objectMembers(text);
+    expect(objectMembers(text, second?.valueStart).map((member) => member.name)).toEqual(['d']);
+  });
+
+  it('are found in time that grows with the text', () => {
+    const text = Buffer.from(
+      `{"a":"${'\\\\'.repeat(1_000_000)}","b":${'['.repeat(500)}${']'.repeat(500)},"c":"${'\\"'.repeat(500_000)}"}`,
+    );
+    const began = performance.now();
+    expect(objectMembers(text).map((member) => member.name)).toEqual(['a', 'b', 'c']);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+});
+
+describe('a rewritten request', () => {
+  it('has the provider’s model wherever it named one, and every other byte as it was', () => {
+    fc.assert(
+      fc.property(
+        request,
+        layout,
+        fc.constantFrom('', '\ufeff'),
+        fc.string(),
+        (members, gaps, bom, model) => {
+          const changed = members.map((member) =>
+            nameOf(member) === 'model' ? { ...member, value: JSON.stringify(model) } : member,
+          );
+          expect(rewrite(textOf(members, gaps, bom), { model })).toBe(textOf(changed, gaps, bom));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('differs for a parser in exactly what was asked for', () => {
+    const defaults = fc.dictionary(
+      fc.constantFrom('temperature', 'seed', 'a', 'größe', 'x"y', 'tools'),
+      fc.jsonValue(),
+    );
+    const systemPrompt = fc.option(fc.string({ unit: 'binary' }));
+    fc.assert(
+      fc.property(
+        request,
+        layout,
+        defaults,
+        systemPrompt,
+        fc.boolean(),
+        (members, gaps, given, prompt, includeUsage) => {
+          const text = textOf(members, gaps);
+          const before = read(text);
+          const expected: Record<string, unknown> = {
+            ...read(JSON.stringify(given)),
+            ...before,
+            model: 'upstream',
+          };
+          if (prompt !== null) {
+            const system = JSON.parse(JSON.stringify({ role: 'system', content: prompt })) as object;
+            expected['messages'] = [system, ...(before['messages'] as unknown[])];
+          }
+          if (includeUsage) {
+            const options = before['stream_options'];
+            const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
+            expected['stream_options'] = { ...(isObject ? options : {}), include_usage: true };
+          }
+          expect(read(rewrite(text, { defaults: given, systemPrompt: prompt, includeUsage }))).toEqual(
+            expected,
+          );
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['without any', '', '{"include_usage":true}'],
+    ['with null', ',"stream_options":null', '{"include_usage":true}'],
+    ['with {}', ',"stream_options":{}', '{"include_usage":true}'],
+    ['with { }', ',"stream_options": { } ', '{"include_usage":true}'],
+    ['with false', ',"stream_options":{"include_usage":false}', '{"include_usage":true}'],
+    ['with null inside', ',"stream_options":{"include_usage": null }', '{"include_usage":true}'],
+    [
+      'with another option',
+      ',"stream_options":{"x":{"include_usage":false}}',
+      '{"x":{"include_usage":false},"include_usage":true}',
+    ],
+    ['with an escaped name', ',"stream_options":{"include\\u005fusage":false}', '{"include_usage":true}'],
+    [
+      'with the option twice',
+      ',"stream_options":{"include_usage":true,"include_usage":false}',
+      '{"include_usage":true}',
+    ],
+    [
+      'with options twice',
+      ',"stream_options":{"include_usage":true},"stream_options":{"y":[1]}',
+      '{"y":[1],"include_usage":true}',
+    ],
+    ['with a list', ',"stream_options":[]', '{"include_usage":true}'],
+  ])('asks for usage of a request %s', (_name, options, expected) => {
+    const text = `{"model":"small","messages":[1]${options}}`;
+    const rewritten = JSON.parse(rewrite(text, { includeUsage: true })) as Record<string, unknown>;
+    expect(rewritten).toEqual({
+      model: 'upstream',
+      messages: [1],
+      stream_options: JSON.parse(expected) as unknown,
+    });
+  });
+
+  it('keeps what a parser would lose, to the letter', () => {
+    const kept = [
+      '"seed":-9223372036854775808123',
+      '"temperature":1.0',
+      '"top_p": 1E-1',
+      '"stop":"\\ud83d \\u0000 \u2028"',
+      '"messages":[{"role":"user","content":"\\ud800"}]',
+      '"a":1,"a":2',
+    ];
+    const text = `{${kept.join(',')},"model":"small"}`;
+    expect(rewrite(text, {})).toBe(text.replace('"small"', '"upstream"'));
+    const more = rewrite(text, { systemPrompt: 'S', includeUsage: true, defaults: { n: 2 } });
+    for (const piece of kept.filter((piece) => !piece.startsWith('"messages"')))
+      expect(more).toContain(piece);
+    expect(more).toContain('{"role":"system","content":"S"},{"role":"user","content":"\\ud800"}]');
+  });
+
+  it('stays JSON when messages are there twice, whichever a parser takes', () => {
+    for (const first of ['[]', '[ \n ]', 'null', '7', '"text"', '{}', `[${' '.repeat(2_000)}]`]) {
+      const text = `{"model":"small","messages":${first},"messages":[1]}`;
+      expect(read(rewrite(text, { systemPrompt: 'S' }))['messages']).toEqual([
+        { role: 'system', content: 'S' },
+        'number 1',
+      ]);
+    }
+  });
+
+  it('takes an agent’s limit of tokens only where the client set none under either name', () => {
+    const text = (fields: string): string => `{"model":"small","messages":[1]${fields}}`;
+    const limited = (fields: string, defaults: Record<string, unknown>): unknown => {
+      const {
+        model: _model,
+        messages: _messages,
+        ...rest
+      } = JSON.parse(rewrite(text(fields), { defaults })) as Record<string, unknown>;
+      return rest;
+    };
+    expect(limited('', { max_tokens: 5 })).toEqual({ max_tokens: 5 });
+    expect(limited(',"max_completion_tokens":9', { max_tokens: 5 })).toEqual({ max_completion_tokens: 9 });
+    expect(limited(',"max_tokens":9', { max_completion_tokens: 5, n: 2 })).toEqual({ max_tokens: 9, n: 2 });
+    expect(limited(',"temperature":null', { temperature: 1 })).toEqual({ temperature: null });
+  });
+
+  it('is the very same bytes where nothing changes but nothing was named', () => {
+    const body = Buffer.from('{"messages":[1]}');
+    expect(rewriteRequest(body, nothing)).toBe(body);
+  });
+});
