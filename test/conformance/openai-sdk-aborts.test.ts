@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { TestGateway } from '@gatehouse/test/gateway';
@@ -11,7 +12,10 @@ let client: OpenAI;
 
 beforeAll(async () => {
   gateway = await TestGateway.start();
-  client = sdkClient(gateway, (await gateway.makeTenant()).userKey);
+  const { adminKey, userKey } = await gateway.makeTenant();
+  client = sdkClient(gateway, userKey);
+  const body = { key: 'poet', name: 'Poet', model: 'small' };
+  expect((await gateway.call('/v1/agents', { key: adminKey, body })).status).toBe(201);
 });
 afterAll(async () => gateway.stop());
 
@@ -84,4 +88,40 @@ describe('a client that leaves', () => {
     expect(await closedAfter(gateway, (request) => request.id === id, leftAt)).toBeLessThan(promptlyMs);
     expect(await endedRun(gateway, id)).toMatchObject({ status: 'cancelled' });
   });
+
+  it.each([false, true])('while its agent is looked up calls no provider (stream: %s)', async (stream) => {
+    const id = newId();
+    const held = gateway.rows('agent', holdAgents);
+    await until(async () => (await gateway.rows('agent', agentLocks, [true])).length === 1);
+    const leave = new AbortController();
+    const answer = errorOf(
+      client.chat.completions.create(
+        { ...say('hello', 'agent:poet'), stream, ...simulate({ id, silent: 'before_headers' }) },
+        { signal: leave.signal, headers: { 'x-request-id': id } },
+      ),
+    );
+    await until(async () => (await gateway.rows('agent', agentLocks, [false])).length > 0);
+    leave.abort();
+    expect(await answer).toBeInstanceOf(APIUserAbortError);
+    await held;
+    // It waits for the same lookup, so the first request has gone on by the time that it is answered.
+    await client.chat.completions.create(say('hello', 'agent:poet'));
+    expect(gateway.simulator.requests.filter((request) => request.id === id)).toEqual([]);
+    const started = "select 1 from chat.runs where request_id = $1 and status = 'started'";
+    expect(await gateway.rows('chat', started, [id])).toEqual([]);
+  });
 });
+
+/** Keeps lookups of agents waiting, for less than their deadline. */
+const holdAgents =
+  'do $$ begin lock table agent.agents in access exclusive mode; perform pg_sleep(0.7); end $$';
+const agentLocks = `select 1 from pg_locks
+  where relation = 'agent.agents'::regclass and granted = $1 and (not granted or mode = 'AccessExclusiveLock')`;
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error('it did not happen in time');
+    await sleep(10);
+  }
+}

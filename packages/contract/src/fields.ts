@@ -63,4 +63,13 @@ const jsonValue = z
     (value) => isKeepableJson(value),
     `must be JSON of finite numbers and at most ${maxJsonDepth} levels`,
   );
-export const jsonRecord = z.record(storableText(1, 128), jsonValue);
+const jsonMembers = z.record(storableText(1, 128), jsonValue);
+
+/** zod leaves a member called `__proto__` out of a record without a word; what is not kept must be refused. */
+export const jsonRecord = z.preprocess((value, context) => {
+  if (Object.hasOwn(Object(value) as object, '__proto__')) {
+    const path = ['__proto__'];
+    context.issues.push({ code: 'custom', input: value, path, message: 'can not be a name' });
+  }
+  return value;
+}, jsonMembers);

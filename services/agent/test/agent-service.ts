@@ -99,16 +99,7 @@ export class AgentServiceUnderTest {
     const proxy = new DatabaseProxy(database.url);
     await proxy.open();
     const chat = await ModelCatalogue.start(identity);
-    const config = loadConfig({
-      HOST: '127.0.0.1',
-      HTTP_PORT: '0',
-      GRPC_PORT: '0',
-      ADMIN_PORT: '0',
-      DATABASE_URL: proxy.url,
-      ASSERTION_PRIVATE_KEY: identity.privateKey('agent'),
-      ASSERTION_PUBLIC_KEYS: identity.publicKeys,
-      CHAT_GRPC: chat.address,
-    });
+    const config = loadConfig(environmentOf({ databaseUrl: proxy.url, identity, chat: chat.address }));
     const service = await createAgentService(config, { log });
     const admin = new Client({ connectionString: database.adminUrl });
     await admin.connect();
@@ -237,4 +228,22 @@ export class AgentServiceUnderTest {
   async query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await this.#admin.query<Row>(text, values)).rows;
   }
+}
+
+/** The service's settings, with ports of its own. */
+export function environmentOf(settings: {
+  databaseUrl: string;
+  identity: TestIdentity;
+  chat: string;
+}): Record<string, string> {
+  return {
+    HOST: '127.0.0.1',
+    HTTP_PORT: '0',
+    GRPC_PORT: '0',
+    ADMIN_PORT: '0',
+    DATABASE_URL: settings.databaseUrl,
+    ASSERTION_PRIVATE_KEY: settings.identity.privateKey('agent'),
+    ASSERTION_PUBLIC_KEYS: settings.identity.publicKeys,
+    CHAT_GRPC: settings.chat,
+  };
 }

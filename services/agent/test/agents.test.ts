@@ -132,7 +132,8 @@ describe('the models of a new agent', () => {
     } finally {
       await agents.chat.restart();
     }
-    await waitFor(async () => (await create({ key: 'too-early', model: 'small' })).status === 201);
+    await agents.untilModelsAreChecked();
+    expect((await create({ key: 'too-early', model: 'small' })).status).toBe(201);
   });
 });
 
@@ -218,11 +219,3 @@ describe('deleting an agent', () => {
     expect(answers.filter((answer) => answer.status === 404)).toHaveLength(7);
   });
 });
-
-async function waitFor(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('it did not recover');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

@@ -125,7 +125,10 @@ describe.each([
     ['[]', 'invalid_type'],
     ['"x"', 'invalid_type'],
     ['7', 'invalid_type'],
-    // A member of this name is a field like another.
+    // A member of this name is a field like another, and zod would leave it out without a word.
+    ['{"key":"a","model":"small","__proto__":{"name":"x"}}', 'unknown_parameter'],
+    ['{"key":"a","model":"small","metadata":{"__proto__":{"a":1}}}', 'invalid_value'],
+    ['{"key":"a","model":"small","parameters":{"__proto__":1}}', 'invalid_value'],
     ['{"key":"a","model":"small","metadata":{"a":1e999}}', 'invalid_value'],
     [
       `{"key":"a","model":"small","metadata":{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`,

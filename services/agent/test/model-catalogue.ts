@@ -11,6 +11,7 @@ export class ModelCatalogue {
   /** Each question: for which tenant, and which models. */
   readonly asked: { tenantId: string | null | undefined; ids: string[] }[] = [];
   readonly #verifier: Verifier;
+  #hanging: PromiseWithResolvers<void> | null = null;
   #server: GrpcServer;
 
   private constructor(verifier: Verifier) {
@@ -38,6 +39,16 @@ export class ModelCatalogue {
     await this.#server.start();
   }
 
+  /** From now on takes questions and answers none. */
+  hang(): void {
+    this.#hanging = Promise.withResolvers();
+  }
+
+  goOn(): void {
+    this.#hanging?.resolve();
+    this.#hanging = null;
+  }
+
   #makeServer(port: number): GrpcServer {
     return new GrpcServer({
       service: 'chat',
@@ -49,9 +60,10 @@ export class ModelCatalogue {
     }).add(ChatServiceService, {
       checkModels: {
         callers: ['agent'],
-        handle: ({ ids }, { principal }) => {
+        handle: async ({ ids }, { principal }) => {
+          await this.#hanging?.promise;
           this.asked.push({ tenantId: principal?.tenantId, ids });
-          return Promise.resolve({ unknownIds: ids.filter((id) => !this.models.has(id)) });
+          return { unknownIds: ids.filter((id) => !this.models.has(id)) };
         },
       },
     });

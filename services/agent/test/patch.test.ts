@@ -108,16 +108,16 @@ describe('changing the key', () => {
     expect((await now()).name).toBe(agent.name);
   });
 
-  it('to each other’s at once is a 409 for at least one', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const [one, two] = [await agents.makeAgent(tenant.admin), await agents.makeAgent(tenant.admin)];
-      const answers = await Promise.all([
-        agents.patch(tenant.admin, one.id, { key: two.key }),
-        agents.patch(tenant.admin, two.id, { key: one.key }),
-      ]);
-      for (const answer of answers) expect([200, 409]).toContain(answer.status);
-      expect(answers.map((answer) => answer.status)).toContain(409);
-    }
+  it('to each other’s at once is a 409 for both, and neither waits for the other in vain', async () => {
+    const [one, two] = [await agents.makeAgent(tenant.admin), await agents.makeAgent(tenant.admin)];
+    await slowKeyIndex();
+    const answers = await Promise.all([
+      agents.patch(tenant.admin, one.id, { key: two.key }),
+      agents.patch(tenant.admin, two.id, { key: one.key }),
+    ]);
+    await agents.query('drop index agent.slow');
+    expect(answers.map((answer) => answer.body.error.code)).toEqual(['agent_key_taken', 'agent_key_taken']);
+    expect((await agents.get(tenant.admin, one.key)).body.id).toBe(one.id);
   });
 });
 
@@ -149,6 +149,19 @@ describe('changing models', () => {
     agents.chat.models.delete('retired');
     expect((await patch({ model: 'retired', model_fallbacks: ['small'] })).status).toBe(200);
     expect((await patch({ name: 'Old but good' })).status).toBe(200);
+  });
+
+  it('needs a chat that answers: one that hangs is away too', async () => {
+    agents.chat.hang();
+    try {
+      const answer = await patch({ model: 'large', model_fallbacks: ['vendor/large'] });
+      expect(answer.status).toBe(503);
+      expect(answer.body.error).toMatchObject({ type: 'unavailable_error', code: 'service_unavailable' });
+    } finally {
+      agents.chat.goOn();
+    }
+    expect((await now()).model_fallbacks).toEqual(['large']);
+    expect((await patch({ model: 'large' })).status).toBe(200);
   });
 
   it('needs chat, and changing anything else does not', async () => {
@@ -201,3 +214,14 @@ describe('changing who may see it', () => {
     expect((await patch({ description: 'Still open' }, tenant.acting('ann'))).body.owner_user_id).toBe('bob');
   });
 });
+
+/** Makes each change of a key take a while between the row and the unique index, so that two at once meet there. */
+async function slowKeyIndex(): Promise<void> {
+  // PostgreSQL fills the indexes in the order of their making, so the unique one has to be made anew.
+  await agents.query(`
+    create function agent.slowly(key text) returns text language plpgsql immutable as
+      $$ begin perform pg_sleep(0.3); return key; end $$;
+    create index slow on agent.agents (agent.slowly(key));
+    alter table agent.agents drop constraint agents_tenant_id_key_key,
+      add constraint agents_tenant_id_key_key unique (tenant_id, key)`);
+}

@@ -1,4 +1,5 @@
 import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -23,12 +24,9 @@ export class ModelClient {
     if (models.length === 0) return;
     const { assertion, requestId, trace } = caller;
     const request = { ids: [...new Set(models.map(({ model }) => model))] };
-    const { unknownIds } = await this.#peer.call('checkModels', request, {
-      deadlineMs,
-      assertion,
-      requestId,
-      trace,
-    });
+    const { unknownIds } = await this.#peer
+      .call('checkModels', request, { deadlineMs, assertion, requestId, trace })
+      .catch(hangIsOutage);
     const unknown = models.find(({ model }) => unknownIds.includes(model));
     if (unknown === undefined) return;
     throw new AppError('unknown_model', `There is no model ${JSON.stringify(unknown.model)}.`, {

@@ -97,7 +97,9 @@ export class AgentStore {
     return withTenant(this.#pool, viewer.tenantId, async (db) => {
       const current = await selectAgent(db, viewer, ref, 'for update');
       if (current === null) return null;
-      return updateAgent(db, current.id, change(current));
+      const settings = change(current);
+      if (settings.key !== current.key) await lockKeys(db, viewer.tenantId);
+      return updateAgent(db, current.id, settings);
     }).catch(nameTakenKey);
   }
 
@@ -127,6 +129,14 @@ async function selectAgent(
     [...sight(viewer), isUuid(ref) ? ref : null, ref],
   );
   return rows[0] ?? null;
+}
+
+/**
+ * Lets the tenant's changes of keys run one after another: two agents that take each other's key at once would each
+ * wait for the other to end, and PostgreSQL would end one of them as a deadlock.
+ */
+async function lockKeys(db: Queryable, tenantId: string): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`agent keys of ${tenantId}`]);
 }
 
 async function updateAgent(db: Queryable, id: string, settings: AgentSettings): Promise<Agent> {

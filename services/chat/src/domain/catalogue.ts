@@ -112,17 +112,20 @@ function repeated(names: readonly string[]): string[] {
 
 /**
  * Fills `${NAME}` and `${NAME:-default}` from the environment, so that one file serves several installations. Throws
- * when a variable without default is unset.
+ * one error that names every variable that is unset and has no default.
  */
 export function interpolate(text: string, environment: Record<string, string | undefined>): string {
-  return text.replaceAll(
+  const unset = new Set<string>();
+  const filled = text.replaceAll(
     /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g,
     (_whole, variable: string, fallback?: string) => {
       const value = environment[variable] ?? '';
       if (value !== '') return value;
-      if (fallback === undefined)
-        throw new CatalogueError([`the environment variable ${variable} is not set`]);
-      return fallback;
+      if (fallback === undefined) unset.add(variable);
+      return fallback ?? '';
     },
   );
+  if (unset.size > 0)
+    throw new CatalogueError([...unset].map((variable) => `the environment variable ${variable} is not set`));
+  return filled;
 }

@@ -74,7 +74,7 @@ export function readChatRequest(body: Buffer, parsed: unknown): CompletionReques
     model,
     stream: fields['stream'] === true,
     wantsUsage: options?.include_usage === true,
-    choices: typeof fields['n'] === 'number' ? fields['n'] : 1,
+    choices: typeof fields['n'] === 'number' ? Math.max(1, fields['n']) : 1,
   };
 }
 

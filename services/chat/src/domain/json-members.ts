@@ -14,9 +14,9 @@ export interface Member {
 const quote = 0x22;
 const backslash = 0x5c;
 const openBrace = 0x7b;
-const openBracket = 0x5b;
+export const openBracket = 0x5b;
 const closeBrace = 0x7d;
-const closeBracket = 0x5d;
+export const closeBracket = 0x5d;
 const colon = 0x3a;
 const comma = 0x2c;
 
@@ -48,7 +48,8 @@ export function objectMembers(json: Buffer, from = 0): Member[] {
   }
 }
 
-function skipSpace(json: Buffer, from: number): number {
+/** The first byte at or after `from` that is no white space. */
+export function skipSpace(json: Buffer, from: number): number {
   let at = from;
   while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
   return at;

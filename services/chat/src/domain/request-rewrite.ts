@@ -1,4 +1,4 @@
-import { objectMembers, type Member } from './json-members.ts';
+import { closeBracket, objectMembers, openBracket, skipSpace, type Member } from './json-members.ts';
 
 /** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
@@ -31,9 +31,10 @@ export function rewriteRequest(body: Buffer, rewrite: Rewrite): Buffer {
   if (rewrite.systemPrompt !== null) {
     const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });
     for (const messages of members.filter((entry) => entry.name === 'messages')) {
+      // What counts for us is the last one; an earlier one may be empty or no list at all.
+      if (body[messages.valueStart] !== openBracket) continue;
       const at = messages.valueStart + 1;
-      // Empty only where the member is there twice: what counts for us is the last one.
-      const isEmpty = /^\s*\]/.test(body.toString('latin1', at, Math.min(at + 1_000, messages.valueEnd)));
+      const isEmpty = body[skipSpace(body, at)] === closeBracket;
       edits.push({ at, until: at, text: isEmpty ? message : `${message},` });
     }
   }

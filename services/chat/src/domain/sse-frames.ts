@@ -4,34 +4,53 @@
  * stay whole. A parser library would hand out text, and the client is owed the provider's own bytes.
  */
 export class FrameSplitter {
-  #rest: Buffer = Buffer.alloc(0);
-  /** Up to where `#rest` was searched already, so that a huge frame in many pieces is not searched again and again. */
-  #searched = 0;
+  /** The beginning of a frame, as it came: joined at its end only, so that a huge frame isn't copied piece by piece. */
+  #pieces: Buffer[] = [];
+  #size = 0;
+  /** The last bytes of the pieces, in which a blank line may have begun. */
+  #tail = nothing;
 
   /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
   push(chunk: Buffer): Buffer[] {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    if (this.#size > 0 && frameEnd(Buffer.concat([this.#tail, chunk]), 0) < 0) {
+      this.#keep(chunk);
+      return [];
+    }
+    const bytes = this.#size === 0 ? chunk : Buffer.concat([...this.#pieces, chunk]);
     const frames: Buffer[] = [];
     let from = 0;
-    let at = Math.max(0, this.#searched - 3);
-    for (;;) {
-      const end = frameEnd(bytes, at);
-      if (end < 0) break;
+    let end = frameEnd(bytes, Math.max(0, this.#size - tailBytes));
+    while (end >= 0) {
       frames.push(bytes.subarray(from, end));
       from = end;
-      at = end;
+      end = frameEnd(bytes, from);
     }
-    this.#rest = bytes.subarray(from);
-    this.#searched = this.#rest.length;
-    if (this.#rest.length > maxFrameBytes) throw new Error('a frame of the stream is too large');
+    if (this.#size > 0) {
+      this.#pieces = [];
+      this.#size = 0;
+      this.#tail = nothing;
+    }
+    if (from < bytes.length) this.#keep(bytes.subarray(from));
     return frames;
   }
 
   /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
-    return this.#rest;
+    return Buffer.concat(this.#pieces);
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+    if (this.#size > maxFrameBytes) throw new Error('a frame of the stream is too large');
+    this.#tail = Buffer.concat([this.#tail, piece.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 }
+
+const nothing: Buffer = Buffer.alloc(0);
+
+/** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
+const tailBytes = 2;
 
 export const maxFrameBytes = 16 * 1024 * 1024;
 

@@ -48,9 +48,13 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    options.response.on('close', () => {
-      if (!options.response.writableFinished) this.#gone.abort(new Error('the client left'));
-    });
+    const { response } = options;
+    const leave = (): void => {
+      if (!response.writableFinished) this.#gone.abort(new Error('the client left'));
+    };
+    // Gone while its body was read or its agent looked up: the event has been and will not come again.
+    if (response.destroyed) leave();
+    else response.on('close', leave);
   }
 
   /** Answers the client, and ends the run if one began. Throws only before anything was sent to the client. */
@@ -93,6 +97,11 @@ export class Exchange {
 
   async #attempt(model: Model, entry: ProviderEntry): Promise<Outcome> {
     const { request, target, run, trace } = this.#options;
+    // Left already: no call, and so no run.
+    if (this.#clientLeft()) {
+      entry.breaker.unknown();
+      return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
+    }
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = rewriteRequest(request.body, {
       model: model.upstreamModel,
@@ -108,7 +117,7 @@ export class Exchange {
       void this.#endFailed('error', toAppError(error));
       throw error;
     }
-    if (this.#gone.signal.aborted) {
+    if (this.#clientLeft()) {
       entry.breaker.unknown();
       await run.endAttempt({ status: 'not_sent', usage: noUsage });
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
@@ -121,6 +130,11 @@ export class Exchange {
       onHeaders: () => this.#providerAccepted(model),
     };
     return request.stream ? this.#attemptStream(model, entry, call) : this.#attemptUnary(model, entry, call);
+  }
+
+  /** A method, because what it tells changes while we wait. */
+  #clientLeft(): boolean {
+    return this.#gone.signal.aborted;
   }
 
   async #attemptUnary(model: Model, entry: ProviderEntry, call: ProviderCall): Promise<Outcome> {

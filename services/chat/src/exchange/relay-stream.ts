@@ -57,6 +57,7 @@ export function relayStream(options: RelayOptions): Promise<RelayEnd> {
             ? error
             : new ProviderFailure('invalid', provider, { cause: error }),
         );
+        source.cancel();
         return true;
       }
       const keepsUp = client.write(passed);

@@ -28,6 +28,8 @@ export interface ProviderStream {
   /** Hands over all frames so far at once, and then each as it comes. */
   consume(consumer: FrameConsumer): void;
   resume(): void;
+  /** Closes the connection to the provider, which would go on answering nobody. */
+  cancel(): void;
 }
 
 /**

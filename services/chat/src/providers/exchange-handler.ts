@@ -35,7 +35,10 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    if (this.#signal.aborted) controller.abort(new Error('aborted'));
+    if (!this.#signal.aborted) return;
+    // Aborted while it waited for its connection: reported then, unless it was so from the beginning.
+    if (this.#over) controller.abort(new Error('aborted'));
+    else this.#abort();
   }
 
   onResponseStart(

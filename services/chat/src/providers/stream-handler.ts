@@ -35,6 +35,10 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
     this.controller?.resume();
   }
 
+  cancel(): void {
+    this.stop(new ProviderFailure('aborted', this.provider));
+  }
+
   protected override accept(headers: IncomingHttpHeaders): void {
     const type = headers['content-type'];
     if (typeof type !== 'string' || !type.toLowerCase().startsWith('text/event-stream')) {

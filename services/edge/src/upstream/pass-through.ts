@@ -148,7 +148,11 @@ class PassageHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#response.destroyed) return;
+    if (this.#response.destroyed) {
+      // Its 'close' may have come before this handler listened.
+      this.#settle(null);
+      return;
+    }
     if (wasRefused(error) && !this.#response.headersSent) {
       this.#settle(error);
       return;

@@ -1,0 +1,211 @@
+import { describe, expect, it } from '@jest/globals';
+import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
+import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
+
+const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1/' };
+const small = { id: 'small', provider: 'acme' };
+
+function problems(work: () => unknown): string[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if (!(error instanceof CatalogueError)) throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+}
+const problemsOf = (providers: unknown, models: unknown): string[] =>
+  problems(() => Catalogue.parse({ providers, models }));
+
+describe('a catalogue', () => {
+  it('fills in what is not said', () => {
+    const { models, providers } = Catalogue.parse({ providers: [acme], models: [small] });
+    expect(providers).toEqual([
+      {
+        ...acme,
+        base_url: 'https://acme.example/v1',
+        timeout_ms: 600_000,
+        idle_timeout_ms: 120_000,
+        max_retries: 2,
+        stream_usage: true,
+      },
+    ]);
+    expect(models.get('small')).toEqual({
+      id: 'small',
+      provider: providers[0],
+      upstreamModel: 'small',
+      fallbacks: [],
+      max_output_tokens: 4_096,
+    });
+  });
+
+  it('keeps prices as they are written', () => {
+    const price = { input_per_mtok: '0.150000000001', output_per_mtok: 0.6, cached_input_per_mtok: '0' };
+    const { models } = Catalogue.parse({ providers: [acme], models: [{ ...small, price }] });
+    expect(models.get('small')?.price).toEqual({
+      input_per_mtok: '0.150000000001',
+      output_per_mtok: '0.6',
+      cached_input_per_mtok: '0',
+    });
+  });
+
+  it('lists all wrong fields at once', () => {
+    const wrong = problemsOf(
+      [{ ...acme, name: 'ACME', base_url: 'ftp://x', timeout_ms: 0, api_key: 'sk' }],
+      [{ ...small, id: 'agent:x', price: { input_per_mtok: '-1', output_per_mtok: '1e3' } }],
+    );
+    for (const at of [
+      'providers.0.name',
+      'providers.0.base_url',
+      'providers.0.timeout_ms',
+      'providers.0:',
+      'models.0.id',
+      'models.0.price.input_per_mtok',
+      'models.0.price.output_per_mtok',
+    ]) {
+      expect(wrong).toContainEqual(expect.stringContaining(at));
+    }
+    expect(wrong).toHaveLength(7);
+    expect(wrong.join()).not.toContain('"sk"');
+  });
+
+  it('lists all wrong references at once', () => {
+    const models = [
+      { ...small, fallbacks: ['gone', 'small'] },
+      { id: 'other', provider: 'nobody', fallbacks: ['lost'] },
+      small,
+    ];
+    expect(problemsOf([acme, acme], models).sort()).toEqual([
+      'acme is there twice',
+      'model other: there is no fallback model lost',
+      'model other: there is no provider nobody',
+      'model small: there is no fallback model gone',
+      'small is there twice',
+    ]);
+  });
+
+  it.each([
+    [null],
+    [[]],
+    ['text'],
+    [{}],
+    [{ providers: [], models: [] }],
+    [{ providers: [acme], models: [small], extra: 1 }],
+  ])('is not %j', (value) => {
+    expect(problems(() => Catalogue.parse(value)).length).toBeGreaterThan(0);
+  });
+
+  it('finds a model that the tenant may use, by its exact id', () => {
+    const catalogue = Catalogue.parse({ providers: [acme], models: [small, { ...small, id: 'large' }] });
+    expect(catalogue.find('small', null)?.id).toBe('small');
+    expect(catalogue.find('small', new Set(['small']))?.id).toBe('small');
+    expect(catalogue.find('small', new Set(['large']))).toBeUndefined();
+    expect(catalogue.find('small', new Set())).toBeUndefined();
+    for (const id of ['', 'Small', 'toString', '__proto__']) expect(catalogue.find(id, null)).toBeUndefined();
+  });
+});
+
+describe('the environment in a catalogue', () => {
+  it.each([
+    ['url: ${URL}', 'url: https://x'],
+    ['${URL:-other}', 'https://x'],
+    ['${NONE:-fallback}', 'fallback'],
+    ['${EMPTY:-fallback}', 'fallback'],
+    ['${NONE:-}', ''],
+    ['${NONE:-http://a:1/b?c=$d}', 'http://a:1/b?c=$d'],
+    ['$URL ${lower} $$ ${}', '$URL ${lower} $$ ${}'],
+    ['${DOLLAR}', '$& $1 ${URL}'],
+  ])('fills in %j', (text, expected) => {
+    expect(interpolate(text, { URL: 'https://x', EMPTY: '', DOLLAR: '$& $1 ${URL}' })).toBe(expected);
+  });
+
+  it('names every variable that is missing, once', () => {
+    expect(problems(() => interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' }))).toEqual(
+      ['A', 'C', 'E'].map((name) => `the environment variable ${name} is not set`),
+    );
+  });
+});
+
+describe('what a request goes to', () => {
+  const catalogue = Catalogue.parse({
+    providers: [acme],
+    models: [
+      { ...small, fallbacks: ['large', 'small', 'large', 'huge'] },
+      { ...small, id: 'large', fallbacks: ['huge'] },
+      { ...small, id: 'huge' },
+    ],
+  });
+  const agent: ResolvedAgent = {
+    id: 'a1',
+    key: 'helper',
+    model: 'large',
+    modelFallbacks: [],
+    systemPrompt: 'Be kind.',
+    parameters: { temperature: 0 },
+    status: 'active',
+    created: 0,
+  };
+  const ids = (target: { chain: readonly { id: string }[] }): string[] =>
+    target.chain.map((model) => model.id);
+
+  it('is the model, then its fallbacks, each once and only those that are allowed', () => {
+    expect(ids(modelTarget(catalogue, 'small', null))).toEqual(['small', 'large', 'huge']);
+    expect(ids(modelTarget(catalogue, 'small', new Set(['small', 'huge'])))).toEqual(['small', 'huge']);
+    expect(modelTarget(catalogue, 'huge', null)).toMatchObject({
+      agentId: null,
+      systemPrompt: null,
+      defaults: {},
+    });
+  });
+
+  it.each([
+    ['nobody', null],
+    ['small', new Set(['large'])],
+    ['agent:helper', null],
+  ])('is nothing for %s', (id, allowed) => {
+    expect(() => modelTarget(catalogue, id, allowed)).toThrow(
+      expect.objectContaining({ code: 'model_not_found', status: 404, param: 'model' }),
+    );
+  });
+
+  it('is an agent’s model with the agent’s settings, and its own fallbacks before the model’s', () => {
+    expect(agentTarget(catalogue, agent, null)).toMatchObject({
+      agentId: 'a1',
+      systemPrompt: 'Be kind.',
+      defaults: { temperature: 0 },
+    });
+    expect(ids(agentTarget(catalogue, agent, null))).toEqual(['large', 'huge']);
+    expect(
+      ids(agentTarget(catalogue, { ...agent, modelFallbacks: ['small', 'gone', 'large'] }, null)),
+    ).toEqual(['large', 'small']);
+    expect(agentTarget(catalogue, { ...agent, systemPrompt: '' }, null).systemPrompt).toBeNull();
+  });
+
+  it('is refused for a disabled agent, and for one whose model is gone or not allowed', () => {
+    expect(() => agentTarget(catalogue, { ...agent, status: 'disabled' }, null)).toThrow(
+      expect.objectContaining({ code: 'agent_disabled', status: 403 }),
+    );
+    for (const allowed of [new Set(['small']), new Set<string>()]) {
+      expect(() => agentTarget(catalogue, agent, allowed)).toThrow(
+        expect.objectContaining({ code: 'model_not_found' }),
+      );
+    }
+    expect(() => agentTarget(catalogue, { ...agent, model: 'gone' }, null)).toThrow(
+      expect.objectContaining({ code: 'model_not_found' }),
+    );
+  });
+
+  it('is told as an agent by its prefix', () => {
+    expect(['agent:helper', 'agent:', 'agents', 'Agent:x', 'x/agent:y'].map(agentRef)).toEqual([
+      'helper',
+      '',
+      null,
+      null,
+      null,
+    ]);
+    expect(modelNotFound('x'.repeat(10_000)).message.length).toBeLessThan(400);
+  });
+});

@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Credentials } from '@gatehouse/local/credentials';
+import { freePort } from '@gatehouse/local/ports';
+import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { Client } from 'pg';
+import { GatewayClient } from './gateway-client.ts';
+
+const tailChars = 6_000;
+
+/**
+ * `make up` with its provider in the test process, where no fault of the system reaches it: what the provider saw is
+ * the truth that the system's own records are held against.
+ */
+export class ChaosSystem {
+  readonly local: LocalSystem;
+  readonly simulator: ProviderSimulator;
+  readonly credentials: Credentials;
+  /** With the demo tenant's user key. */
+  readonly client: GatewayClient;
+  readonly #remove: () => Promise<void>;
+  readonly #startedAt = performance.now();
+  readonly #marks: string[] = [];
+
+  private constructor(
+    parts: Pick<ChaosSystem, 'local' | 'simulator' | 'credentials'> & { remove: () => Promise<void> },
+  ) {
+    this.local = parts.local;
+    this.simulator = parts.simulator;
+    this.credentials = parts.credentials;
+    this.client = new GatewayClient(parts.credentials.url, parts.credentials.user_key);
+    this.#remove = parts.remove;
+  }
+
+  static async start(settings: Record<string, string> = {}): Promise<ChaosSystem> {
+    const { folder, remove } = await makeStateFolder();
+    const simulator = await startProviderSimulator({ apiKey: 'provider-key' });
+    const local = new LocalSystem(folder, {
+      PORT: String(await freePort()),
+      OPENAI_BASE_URL: simulator.baseUrl,
+      OPENAI_API_KEY: 'provider-key',
+      LOG_LEVEL: 'warn',
+      ...settings,
+    });
+    try {
+      return new ChaosSystem({ local, simulator, credentials: await local.ready(), remove });
+    } catch (error) {
+      await local.stop().catch(() => undefined);
+      await simulator.close();
+      await remove();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.local.stop();
+    await this.simulator.close();
+    await this.#remove();
+  }
+
+  /** Rows of the system's database as the superuser sees them. */
+  async rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    const { ports } = await this.local.processOf('postgres');
+    const password = await readFile(path.join(this.local.stateFolder, 'postgres.password'), 'utf8');
+    const client = new Client({
+      connectionString: `postgres://postgres:${password}@127.0.0.1:${ports['postgres'] ?? 0}/gatehouse`,
+      connectionTimeoutMillis: 5_000,
+    });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Notes when something happened, and what was found, for the report of a failure. */
+  mark(what: string, details?: object): void {
+    const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1);
+    this.#marks.push(`${seconds} s: ${what}${details === undefined ? '' : ` ${JSON.stringify(details)}`}`);
+  }
+
+  /** Runs a test's body; when it fails, says what happened when and what the system printed last. */
+  async explain(body: () => Promise<void>): Promise<void> {
+    try {
+      await body();
+    } catch (error) {
+      const story = [...this.#marks, '', this.local.output.slice(-tailChars)].join('\n');
+      // The matcher's own message stays first: it is what the reader looks for.
+      (error as Error).message += `\n\nWhat happened:\n${story}`;
+      throw error;
+    }
+  }
+
+  /** Waits until the condition holds and returns after how many milliseconds it did. */
+  async within(timeoutMs: number, what: string, condition: () => Promise<boolean>): Promise<number> {
+    const start = performance.now();
+    for (;;) {
+      if (await condition()) {
+        this.mark(what);
+        return performance.now() - start;
+      }
+      if (performance.now() - start > timeoutMs) throw new Error(`not in ${timeoutMs} ms: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { auditRuns, openRuns } from './audit.ts';
+import { ChaosSystem } from './chaos-system.ts';
+import type { Outcome } from './gateway-client.ts';
+
+const streams = 200;
+/** Architecture decision 4 says 30 s; two busy cores get half as much again. */
+const reapedWithinMs = 45_000;
+
+/** Some end before the kill, most in its middle however long all take to begin, and some have not begun to answer. */
+const fates = [
+  { chunks: 20, chunk_delay_ms: 50 },
+  { chunks: 600, chunk_delay_ms: 100 },
+  { chunks: 300, chunk_delay_ms: 200 },
+  { chunks: 600, chunk_delay_ms: 100 },
+  { chunks: 600, chunk_delay_ms: 100, delay_ms: 60_000 },
+];
+
+let chaos: ChaosSystem;
+beforeAll(async () => {
+  chaos = await ChaosSystem.start();
+}, 90_000);
+afterAll(async () => chaos.stop(), 60_000);
+
+/** Unary requests one after the other until told to stop. */
+async function keepAsking(state: { over: boolean }, delayMs: number): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  while (!state.over) {
+    outcomes.push(await chaos.client.complete({ provider: { delay_ms: delayMs } }));
+    await sleep(20);
+  }
+  return outcomes;
+}
+
+describe('kill -9 of chat during 200 concurrent streams', () => {
+  it(
+    'leaves every request of the provider in exactly one ended run, and every client with a clean error',
+    () =>
+      chaos.explain(async () => {
+        const model = `agent:${chaos.credentials.agent_key}`;
+        const state = { over: false };
+        const streaming = Array.from({ length: streams }, (_, index) =>
+          chaos.client.complete({
+            stream: true,
+            ...(index % 4 === 0 ? { model } : {}),
+            provider: fates[index % fates.length] ?? {},
+          }),
+        );
+        const asking = [0, 30, 150, 700].map((delayMs) => keepAsking(state, delayMs));
+        await chaos.within(30_000, 'all streams have reached the provider', async () => {
+          const begun = chaos.simulator.requests.filter(({ body }) => isStream(body));
+          return begun.length >= streams;
+        });
+        await sleep(1_500);
+        await chaos.local.signal('chat-1', 'SIGKILL');
+        chaos.mark('chat was killed');
+        await chaos.local.waitForOutput(/chat-1 runs again/, 30_000);
+        chaos.mark('chat runs again');
+        await sleep(500);
+        state.over = true;
+
+        const outcomes = await Promise.all(streaming);
+        const unary = (await Promise.all(asking)).flat();
+        expect(outcomes.filter(({ ending }) => ending !== 'answer' && ending !== 'error')).toEqual([]);
+        expect(unary.filter(({ ending }) => ending !== 'answer' && ending !== 'error')).toEqual([]);
+        const codes = new Set([...outcomes, ...unary].map(({ errorCode }) => errorCode));
+        expect([...codes].filter((code) => code !== null).sort()).toEqual([
+          'bad_gateway',
+          'service_unavailable',
+        ]);
+        const cut = outcomes.filter(({ ending, status }) => ending === 'error' && status === 200);
+        expect(cut.length).toBeGreaterThan(streams / 4);
+        expect((await chaos.client.complete({ stream: true })).ending).toBe('answer');
+
+        await chaos.within(reapedWithinMs, 'every run has its end', async () => {
+          return (await openRuns(chaos)) === 0;
+        });
+        const audit = await auditRuns(chaos);
+        chaos.mark('audit', audit);
+        expect(audit.complaints).toEqual([]);
+        expect(audit.byStatus['interrupted']).toBeGreaterThanOrEqual(cut.length);
+      }),
+    150_000,
+  );
+});
+
+function isStream(body: unknown): boolean {
+  return (body as { stream?: boolean } | null)?.stream === true;
+}

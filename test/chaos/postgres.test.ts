@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { auditRuns, openRuns } from './audit.ts';
+import { ChaosSystem } from './chaos-system.ts';
+import { unknownKey, type Outcome } from './gateway-client.ts';
+import { keepKillingPostgres, signalPostgres } from './postgres-processes.ts';
+
+/** Longer than an instance may be silent. */
+const hangMs = 20_000;
+const steadyAfterMs = 18_000;
+/** The edge waits 2 s for the tenant service; the machine is busy. */
+const strangersWaitMs = 6_000;
+const hangBeforeDeathMs = 5_000;
+const refusalMs = 8_000;
+
+/** Two services each give their look-ups 2 s, and metering gives a commit 3 s, twice if one is under way. */
+const refusedWithinMs = 15_000;
+/** What was under way is held 10 s for its end, and half as much again on a busy machine. */
+const answeredWithinMs = 25_000;
+
+let chaos: ChaosSystem;
+beforeAll(async () => {
+  chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'chat=2' });
+}, 90_000);
+afterAll(async () => chaos.stop(), 60_000);
+
+interface Trickle {
+  known: Promise<Outcome>[];
+  unknown: Promise<Outcome>[];
+  stop: () => void;
+}
+
+/** Asks twice a second, with a good key that no edge has met and with keys that nobody has, until told to stop. */
+function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
+  const asked: Promise<Outcome>[] = [];
+  const ask = (key: string): void => void asked.push(chaos.client.complete({ key }));
+  const timer = setInterval(() => {
+    ask(chaos.credentials.admin_key);
+    ask(unknownKey());
+  }, 500);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return Promise.all(asked);
+    },
+  };
+}
+
+/** Streams, unary requests and requests with keys that nobody knows, ten a second. */
+function startTrickle(): Trickle {
+  const trickle: Trickle = { known: [], unknown: [], stop: () => clearInterval(timer) };
+  let tick = 0;
+  const timer = setInterval(() => {
+    tick += 1;
+    const provider = { chunks: 20, chunk_delay_ms: 50, delay_ms: (tick % 5) * 100 };
+    if (tick % 5 === 0) trickle.unknown.push(chaos.client.complete({ key: unknownKey(), provider }));
+    else trickle.known.push(chaos.client.complete({ stream: tick % 2 === 0, provider }));
+  }, 100);
+  return trickle;
+}
+
+function tally(outcomes: readonly Outcome[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, ending, errorCode } of outcomes) {
+    const name = `${status} ${ending} ${errorCode ?? ''}`.trim();
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function slowest(outcomes: readonly Outcome[]): number {
+  return Math.max(0, ...outcomes.map(({ ms }) => ms));
+}
+
+async function waitForService(): Promise<void> {
+  await chaos.within(40_000, 'requests are answered again', async () => {
+    return (await chaos.client.complete({ timeoutMs: 5_000 })).ending === 'answer';
+  });
+}
+
+/** What no client may see, whatever the database does. */
+function surprises(outcomes: readonly Outcome[], allowed: readonly number[]): Outcome[] {
+  return outcomes.filter(
+    ({ status, ending }) => !allowed.includes(status) || (ending !== 'answer' && ending !== 'error'),
+  );
+}
+
+async function deadInstances(): Promise<object[]> {
+  return chaos.rows('select id, heartbeat_at, dead_at from chat.instances where dead_at is not null');
+}
+
+describe('PostgreSQL away, hanging for 20 s, then killed while it hangs and refusing', () => {
+  it(
+    'is a 503 for what is new, loses nothing that is under way, and passes by itself',
+    () =>
+      chaos.explain(async () => {
+        await chaos.client.complete();
+        const trickle = startTrickle();
+        // Every replica judges the others by now, as it does not in its first 15 s.
+        await sleep(steadyAfterMs);
+
+        await signalPostgres(chaos, 'SIGSTOP');
+        const hungAt = performance.now();
+        const strangers = askWithoutDatabase();
+        await sleep(hangMs - strangersWaitMs);
+        // They are answered before the database is back: by then one of them would be good, and the others known bad.
+        const refusedStrangers = await strangers.stop();
+        await sleep(Math.max(0, hangMs - (performance.now() - hungAt)));
+        await signalPostgres(chaos, 'SIGCONT');
+        await waitForService();
+        await sleep(2_000);
+
+        // Killed while it hangs: what was sent to it is lost, or was done, and nobody ever hears which.
+        await signalPostgres(chaos, 'SIGSTOP');
+        await sleep(hangBeforeDeathMs);
+        await signalPostgres(chaos, 'SIGKILL');
+        await keepKillingPostgres(chaos, refusalMs);
+        await waitForService();
+        await sleep(2_000);
+        trickle.stop();
+
+        const known = await Promise.all(trickle.known);
+        const unknown = await Promise.all(trickle.unknown);
+        chaos.mark('outcomes', {
+          known: tally(known),
+          unknown: tally(unknown),
+          strangersWhileItHung: tally(refusedStrangers),
+        });
+        expect(refusedStrangers.filter(({ ms }) => ms > strangersWaitMs)).toEqual([]);
+        expect(surprises(refusedStrangers, [503])).toEqual([]);
+        expect(surprises(known, [200, 503])).toEqual([]);
+        expect(known.filter(({ status, ending }) => status === 200 && ending !== 'answer')).toEqual([]);
+        const refused = known.filter(({ status }) => status === 503);
+        expect(refused.length).toBeGreaterThan(0);
+        expect(slowest(refused)).toBeLessThan(refusedWithinMs);
+        expect(slowest(unknown)).toBeLessThan(refusedWithinMs);
+        expect(slowest(known)).toBeLessThan(answeredWithinMs);
+
+        await chaos.within(45_000, 'every run has its end', async () => {
+          return (await openRuns(chaos)) === 0;
+        });
+        const audit = await auditRuns(chaos);
+        chaos.mark('audit', audit);
+        expect(audit.complaints).toEqual([]);
+        expect(audit.byStatus['interrupted']).toBeUndefined();
+        expect(await deadInstances()).toEqual([]);
+        expect(surprises(unknown, [401, 503])).toEqual([]);
+      }),
+    170_000,
+  );
+});

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { auditRuns, openRuns } from './audit.ts';
+import { ChaosSystem } from './chaos-system.ts';
+import { unknownKey, type Outcome } from './gateway-client.ts';
+
+let chaos: ChaosSystem;
+beforeAll(async () => {
+  chaos = await ChaosSystem.start();
+}, 90_000);
+afterAll(async () => chaos.stop(), 60_000);
+
+/** Kills the processes at once and waits until the supervisor has brought them back. */
+async function kill(names: readonly string[]): Promise<void> {
+  const { length } = chaos.local.output;
+  for (const name of names) await chaos.local.signal(name, 'SIGKILL');
+  chaos.mark(`kill -9 of ${names.join(' and ')}`);
+  await chaos.within(30_000, `${names.join(' and ')} run again`, async () => {
+    const since = chaos.local.output.slice(length);
+    return names.every((name) => since.includes(`${name} runs again`));
+  });
+}
+
+describe('kill -9 of tenant and agent under load', () => {
+  it(
+    'is not noticed by keys and agents that are known, and passes by itself for all others',
+    () =>
+      chaos.explain(async () => {
+        const agent = `agent:${chaos.credentials.agent_key}`;
+        const known: Promise<Outcome>[] = [];
+        const unknown: Promise<Outcome>[] = [];
+        const provider = { chunks: 10, chunk_delay_ms: 20 };
+        // They are known from their first request on.
+        for (const model of [agent, 'gpt-4.1-mini']) {
+          expect((await chaos.client.complete({ model })).ending).toBe('answer');
+        }
+        let tick = 0;
+        const timer = setInterval(() => {
+          tick += 1;
+          const model = tick % 2 === 0 ? agent : 'gpt-4.1-mini';
+          known.push(chaos.client.complete({ model, stream: tick % 3 === 0, provider }));
+          if (tick % 4 === 0) unknown.push(chaos.client.complete({ key: unknownKey() }));
+        }, 50);
+        await sleep(1_000);
+        await kill(['tenant-1']);
+        await sleep(1_000);
+        await kill(['agent-1']);
+        await sleep(1_000);
+        await kill(['tenant-1', 'agent-1']);
+        await sleep(1_000);
+        clearInterval(timer);
+
+        const answered = await Promise.all(known);
+        const refused = await Promise.all(unknown);
+        expect(answered.filter(({ ending }) => ending !== 'answer')).toEqual([]);
+        expect(refused.filter(({ status }) => status !== 401 && status !== 503)).toEqual([]);
+        const statuses = new Set(refused.map(({ status }) => status));
+        expect([...statuses].sort()).toEqual([401, 503]);
+
+        const { admin_key: adminKey } = chaos.credentials;
+        await chaos.within(10_000, 'all endpoints answer', async () => {
+          const routes = ['/v1/api-keys', '/v1/agents', '/v1/models', '/health'];
+          const found = await Promise.all(routes.map((route) => chaos.client.status(route, adminKey)));
+          return found.every((status) => status === 200);
+        });
+        expect((await chaos.client.complete({ key: unknownKey() })).status).toBe(401);
+        await chaos.within(10_000, 'every run has its end', async () => (await openRuns(chaos)) === 0);
+        const audit = await auditRuns(chaos);
+        chaos.mark('audit', audit);
+        expect(audit.complaints).toEqual([]);
+        expect(Object.keys(audit.byStatus)).toEqual(['ok']);
+      }),
+    120_000,
+  );
+});
