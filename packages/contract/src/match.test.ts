@@ -30,6 +30,7 @@ const matcher = new RouteMatcher([
   route('documents.get', 'GET', '/things/{id}/documents/{path+}'),
   route('documents.put', 'PUT', '/things/{id}/documents/{path+}'),
   route('models.get', 'GET', '/models/{id+}'),
+  route('models.limits', 'GET', '/models/{id}/limits'),
 ]);
 
 function outcome(match: Match): string {
@@ -53,6 +54,8 @@ describe('matching a path', () => {
     ['PUT', '/things/a/documents/x/y/z.md', 'documents.put {"id":"a","path":"x/y/z.md"}'],
     ['GET', '/things/search/documents/x', 'documents.get {"id":"search","path":"x"}'],
     ['GET', '/models/vendor/large', 'models.get {"id":"vendor/large"}'],
+    ['GET', '/models/large/limits', 'models.limits {"id":"large"}'],
+    ['GET', '/models/vendor/large/limits', 'models.get {"id":"vendor/large/limits"}'],
     ['GET', '/models', '404'],
     ['GET', '/things/a/documents', '404'],
     ['GET', '/things/a/unknown', '404'],

@@ -72,7 +72,7 @@ describe('a unary completion', () => {
       expect(response.status).toBe(200);
       expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ status: 'ok' });
     }
-    const [bad] = await harness.rows(`select input_preview from chat.runs where input_preview like 'bad%0'`);
+    const [bad] = await harness.rows(`select input_preview from chat.runs where input_preview like 'bad% 0'`);
     expect(bad).toEqual({ input_preview: 'bad \ufffd \ufffd 0' });
   });
 
