@@ -52,7 +52,7 @@ export async function createChatService(
     role: 'chat_system',
     max: config.DATABASE_POOL,
     log,
-    // Metering joins by primary key only. A plan made while its tables were empty, and cached, would scan them for ever.
+    // Metering looks up by primary key only. A plan made while its tables were empty, and cached, would scan them for ever.
     settings: { enable_seqscan: 'off' },
   });
   const instance = new Instance(pool, log);
