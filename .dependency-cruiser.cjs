@@ -58,9 +58,15 @@ module.exports = {
       `^(packages/http|services/edge|test/bench)/|node_modules|${tests}`,
       'HTTP goes through packages/http',
     ),
+    only('kafkajs', `^(packages/events)/|node_modules|${tests}`, 'events go through packages/events'),
     only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),
     only('pino', `^(packages/kit)/|node_modules|${tests}`, 'logging goes through packages/kit'),
     only('prom-client', `^(packages/kit)/|node_modules|${tests}`, 'metrics go through packages/kit'),
+    only(
+      '@opentelemetry/[^/]+',
+      `^(packages/kit)/|node_modules|${tests}`,
+      'traces are exported by packages/kit alone',
+    ),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {

@@ -1,4 +1,5 @@
 # Gatehouse: run `make help` for what there is. Needs npm (Node 20 or newer); Node 24 itself comes from npm.
+# Tests that need Kafka, and `KAFKA=1 make up`, also need Java 17 and Maven, or KAFKA_BROKERS.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ help: ## List the targets
 
 install: node_modules/.package-lock.json ## Install packages, if they are not
 
-up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, …
+up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, KAFKA=1, …
 	@$(WITH_TOOLS) exec node deploy/local/up.ts
 
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"

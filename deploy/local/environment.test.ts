@@ -10,7 +10,11 @@ const replicas = await planReplicas({
   ]),
 });
 
-function environmentOf(name: string, provider: Record<string, string> = {}): Record<string, string> {
+function environmentOf(
+  name: string,
+  provider: Record<string, string> = {},
+  kafkaBrokers?: string,
+): Record<string, string> {
   const replica = replicas.find((candidate) => candidate.name === name);
   if (replica === undefined) throw new Error(`there is no ${name}`);
   const services = ['edge', 'tenant', 'agent', 'chat'];
@@ -30,6 +34,7 @@ function environmentOf(name: string, provider: Record<string, string> = {}): Rec
     url: 'http://127.0.0.1:8080',
     caller: { PATH: '/bin', OTEL_SERVICE: 'x', OPENAI_API_KEY: 'sk-secret', PGPASSWORD: 'p' },
     provider,
+    kafkaBrokers,
   });
 }
 
@@ -65,6 +70,13 @@ describe('the environment of a service', () => {
     expect(environmentOf('chat-1')).toMatchObject({ OPENAI_API_KEY: 'sk-secret', PGPASSWORD: 'p' });
     const simulated = environmentOf('chat-2', { OPENAI_API_KEY: 'simulator' });
     expect(simulated['OPENAI_API_KEY']).toBe('simulator');
+  });
+
+  it('names the brokers of Kafka to every service where there are any', () => {
+    for (const { name } of replicas) {
+      expect(environmentOf(name, {}, '127.0.0.1:9')['KAFKA_BROKERS']).toBe('127.0.0.1:9');
+      expect(environmentOf(name)).not.toHaveProperty('KAFKA_BROKERS');
+    }
   });
 
   it('passes on what is no secret', () => {

@@ -17,12 +17,22 @@ export interface EnvironmentOptions {
   caller: Environment;
   /** Settings of the provider that the caller has not given: the simulator's. */
   provider: Record<string, string>;
+  /** `host:port,host:port`; undefined where there is no Kafka. */
+  kafkaBrokers: string | undefined;
 }
 
 /** How long requests in flight may take after Ctrl-C, unless the caller says otherwise: a person waits for it. */
 const drainTimeoutMs = '10000';
 
-const passedNames = new Set(['PATH', 'HOME', 'TZ', 'LOG_LEVEL', 'DRAIN_DELAY_MS', 'DRAIN_TIMEOUT_MS']);
+const passedNames = new Set([
+  'PATH',
+  'HOME',
+  'TZ',
+  'LOG_LEVEL',
+  'DRAIN_DELAY_MS',
+  'DRAIN_TIMEOUT_MS',
+  'KAFKA_PREFIX',
+]);
 const passedPrefixes = ['NODE_', 'OTEL_'];
 
 /** What any child gets of the caller's environment: nothing that could be a secret. */
@@ -49,6 +59,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
     ASSERTION_PRIVATE_KEY: secrets.privateKeys[service.name] ?? '',
     ASSERTION_PUBLIC_KEYS: secrets.publicKeys,
     ...(ports.grpc === undefined ? {} : { GRPC_PORT: String(ports.grpc) }),
+    ...(options.kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: options.kafkaBrokers }),
     ...(service.database ? { DATABASE_URL: serviceUrl(options.database, service.name) } : {}),
     ...(service.keyRing ? { SECRETS_KEYRING: secrets.keyRing } : {}),
     ...(service.models ? { GATEHOUSE_MODELS: options.modelsFile } : {}),

@@ -17,6 +17,7 @@ export interface ServiceDefinition {
 export const services: readonly ServiceDefinition[] = [
   { name: 'tenant', database: true, grpc: true },
   { name: 'agent', database: true, grpc: true, keyRing: true },
+  { name: 'analytics', database: true, grpc: true },
   { name: 'chat', database: true, grpc: true, models: true },
   { name: 'edge', database: false, grpc: false },
 ];

@@ -9,8 +9,16 @@ describe('the settings of make up', () => {
       stateFolder: `${repositoryRoot}/.gatehouse`,
       modelsFile: `${repositoryRoot}/deploy/local/models.yaml`,
       simulated: true,
+      kafka: false,
+      kafkaBrokers: undefined,
     });
-    expect(Object.fromEntries(settings.replicas)).toEqual({ tenant: 1, agent: 1, chat: 1, edge: 1 });
+    expect(Object.fromEntries(settings.replicas)).toEqual({
+      tenant: 1,
+      agent: 1,
+      analytics: 1,
+      chat: 1,
+      edge: 1,
+    });
   });
 
   it('count an empty variable as unset', () => {
@@ -32,14 +40,32 @@ describe('the settings of make up', () => {
 
   it('take the number of processes of each service, with spaces and a last comma', () => {
     const { replicas } = loadSettings({ GATEHOUSE_REPLICAS: 'edge=2, chat=3,' });
-    expect(Object.fromEntries(replicas)).toEqual({ tenant: 1, agent: 1, chat: 3, edge: 2 });
+    expect(Object.fromEntries(replicas)).toEqual({ tenant: 1, agent: 1, analytics: 1, chat: 3, edge: 2 });
   });
+
+  it.each([
+    { environment: { KAFKA: '1' }, kafka: true, kafkaBrokers: undefined },
+    { environment: { KAFKA: '0' }, kafka: false, kafkaBrokers: undefined },
+    { environment: { KAFKA: '1', KAFKA_BROKERS: '' }, kafka: true, kafkaBrokers: undefined },
+    { environment: { KAFKA: '1', KAFKA_BROKERS: 'a:1, b:2' }, kafka: false, kafkaBrokers: 'a:1,b:2' },
+  ])(
+    'start a Kafka when told to, unless the caller has one: $environment',
+    ({ environment, ...expected }) => {
+      expect(loadSettings(environment)).toMatchObject(expected);
+    },
+  );
 
   it.each([
     ['PORT', 'http', 'PORT must be a number from 1 to 65535, not "http".'],
     ['PORT', '0', 'PORT must be a number from 1 to 65535, not "0".'],
     ['PORT', '65536', 'PORT must be a number from 1 to 65535, not "65536".'],
     ['PORT', '80.5', 'PORT must be a number from 1 to 65535, not "80.5".'],
+    ['KAFKA', 'yes', 'KAFKA must be 1 or 0, not "yes".'],
+    [
+      'KAFKA_BROKERS',
+      'localhost',
+      'KAFKA_BROKERS must look like "kafka-1:9092,kafka-2:9092", not "localhost".',
+    ],
     ['GATEHOUSE_REPLICAS', 'chat', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "chat" does not.'],
     [
       'GATEHOUSE_REPLICAS',
@@ -52,7 +78,7 @@ describe('the settings of make up', () => {
     [
       'GATEHOUSE_REPLICAS',
       'chatt=2',
-      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, chat, edge.',
+      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, chat, edge.',
     ],
   ])('refuse %s=%s in one sentence', (name, value, sentence) => {
     expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));

@@ -13,6 +13,10 @@ export interface LocalSettings {
   modelsFile: string;
   /** Answers come from the bundled simulator because no provider is set. */
   simulated: boolean;
+  /** Starts a Kafka of its own. */
+  kafka: boolean;
+  /** `host:port,host:port` of the Kafka that the caller has. */
+  kafkaBrokers: string | undefined;
   /** How many processes of each service. */
   replicas: ReadonlyMap<string, number>;
 }
@@ -29,6 +33,7 @@ export function loadSettings(environment: Record<string, string | undefined>): L
     throw new StartError(`PORT=${port} leaves no room for ${edges} edges: they take the ports after it.`);
   const resolve = (name: string, fallback: string): string =>
     path.resolve(repositoryRoot, valueOf(environment, name) ?? fallback);
+  const kafkaBrokers = parseBrokers(valueOf(environment, 'KAFKA_BROKERS'));
   return {
     port,
     stateFolder: resolve('GATEHOUSE_STATE', '.gatehouse'),
@@ -36,6 +41,8 @@ export function loadSettings(environment: Record<string, string | undefined>): L
     simulated:
       valueOf(environment, 'OPENAI_API_KEY') === undefined &&
       valueOf(environment, 'OPENAI_BASE_URL') === undefined,
+    kafka: parseSwitch('KAFKA', valueOf(environment, 'KAFKA') ?? '0') && kafkaBrokers === undefined,
+    kafkaBrokers,
     replicas,
   };
 }
@@ -51,6 +58,19 @@ function parsePort(text: string): number {
   if (!/^\d+$/.test(text) || port < 1 || port > lastPort)
     throw new StartError(`PORT must be a number from 1 to ${lastPort}, not "${text}".`);
   return port;
+}
+
+function parseSwitch(name: string, text: string): boolean {
+  if (text !== '0' && text !== '1') throw new StartError(`${name} must be 1 or 0, not "${text}".`);
+  return text === '1';
+}
+
+function parseBrokers(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const brokers = text.split(',').map((broker) => broker.trim());
+  if (!brokers.every((broker) => /^[^\s/]+:\d+$/.test(broker)))
+    throw new StartError(`KAFKA_BROKERS must look like "kafka-1:9092,kafka-2:9092", not "${text}".`);
+  return brokers.join(',');
 }
 
 /** `edge=2,chat=3`; one process of each service that isn't named. */

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { migrateTopics } from '@gatehouse/events/migrate-command';
 import { bootstrap } from './bootstrap.ts';
 import { CredentialsFile, type Credentials } from './credentials.ts';
 import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
 import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from './environment.ts';
 import { GatewayClient } from './gateway-client.ts';
+import { stopKafkaLeftover } from './kafka-leftover.ts';
+import { startKafka } from './kafka.ts';
 import { lockState } from './lock.ts';
 import type { LogStream } from './log-stream.ts';
 import { freePort, loopback } from './ports.ts';
@@ -39,7 +42,7 @@ function mainOf(service: string): string {
   return path.join(repositoryRoot, 'services', service, 'src/main.ts');
 }
 
-/** The whole system on this machine: PostgreSQL, the simulator where one is needed, and every service. */
+/** The whole system on this machine: PostgreSQL, Kafka and the simulator where they are needed, and every service. */
 export class LocalSystem {
   readonly #options: SystemOptions;
   /** Started in this order, and stopped in reverse; the members of one group stop together. */
@@ -59,7 +62,7 @@ export class LocalSystem {
     return starting;
   }
 
-  /** Stops everything, front door first and database last. */
+  /** Stops everything, front door first, the database and Kafka last. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
@@ -82,7 +85,8 @@ export class LocalSystem {
       settings.stateFolder,
       services.map(({ name }) => name),
     );
-    const database = await this.#startDatabase(secrets);
+    const [database, kafkaBrokers] = await Promise.all([this.#startDatabase(secrets), this.#findKafka()]);
+    if (kafkaBrokers !== undefined) await this.#createTopics(kafkaBrokers);
     const provider = settings.simulated ? await this.#startSimulator() : {};
     const replicas = await planReplicas(settings);
     const url = `http://${loopback}:${settings.port}`;
@@ -95,6 +99,7 @@ export class LocalSystem {
       url,
       caller,
       provider,
+      kafkaBrokers,
     };
     await this.#startServices(environment);
     this.#stopping.signal.throwIfAborted();
@@ -146,6 +151,42 @@ export class LocalSystem {
     this.#stopping.signal.throwIfAborted();
     await prepareDatabase(database);
     return database;
+  }
+
+  /** Brokers of the caller's Kafka, or of one that is started here when that is wished; undefined without either. */
+  async #findKafka(): Promise<string | undefined> {
+    const { settings, log } = this.#options;
+    const directory = path.join(settings.stateFolder, 'kafka');
+    if (!settings.kafka) {
+      await stopKafkaLeftover(directory);
+      return settings.kafkaBrokers;
+    }
+    const port = await freePort();
+    await this.#startGroup([
+      {
+        name: 'kafka',
+        ports: { kafka: port },
+        launch: () =>
+          startKafka({
+            directory,
+            port,
+            log: (message) => log.say(`Kafka: ${message}`),
+          }),
+        isReady: async () => true,
+      },
+    ]);
+    return `${loopback}:${port}`;
+  }
+
+  /** The part of the migration step that is Kafka's. */
+  async #createTopics(brokers: string): Promise<void> {
+    try {
+      await migrateTopics('chat', { ...this.#options.caller, KAFKA_BROKERS: brokers });
+    } catch (error) {
+      throw new StartError(`Creating the topics in Kafka at ${brokers} failed: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
   }
 
   /** The provider's settings for the catalogue. */

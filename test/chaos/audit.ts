@@ -9,8 +9,8 @@ interface RunRow {
   input_tokens: number | null;
   calls: number;
   open_attempts: number;
-  started_events: number;
-  ended_events: number;
+  trace_status: string | null;
+  trace_tokens: number | null;
 }
 
 export interface Audit {
@@ -22,19 +22,26 @@ export interface Audit {
   complaints: string[];
 }
 
-// Nothing consumes the outbox yet; once something does, events must be counted where they arrive.
 const runsQuery = `
   select r.id, r.session_id, r.instance_id, r.status, r.usage_estimated, r.input_tokens::float8 as input_tokens,
     (select count(*)::int from chat.attempts a where a.run_id = r.id and a.status <> 'not_sent') as calls,
     (select count(*)::int from chat.attempts a where a.run_id = r.id and a.status = 'started') as open_attempts,
-    (select count(*)::int from chat.outbox o where o.run_id = r.id and o.type = 'gatehouse.run.started')
-      as started_events,
-    (select count(*)::int from chat.outbox o where o.run_id = r.id and o.type = 'gatehouse.run.ended') as ended_events
-  from chat.runs r where r.session_id is not null`;
+    t.status as trace_status, t.input_tokens::float8 as trace_tokens
+  from chat.runs r left join analytics.traces t on t.id = r.id
+  where r.session_id is not null`;
+
+/** Runs that analytics knows of but has not counted exactly once, and counts without a run. */
+const sumsQuery = `
+  select coalesce(runs.tenant_id, sums.tenant_id) as tenant_id, runs.requests as runs, sums.requests as counted
+  from (select tenant_id, count(*)::int as requests, sum(input_tokens + output_tokens) as tokens
+        from chat.runs where ended_at is not null group by tenant_id) as runs
+  full join (select tenant_id, sum(requests)::int as requests, sum(input_tokens + output_tokens) as tokens
+             from analytics.usage group by tenant_id) as sums using (tenant_id)
+  where (runs.requests, runs.tokens) is distinct from (sums.requests, sums.tokens)`;
 
 /**
  * Holds the records against what the provider saw: every request belongs to exactly one ended run, runs beyond those
- * were never billed for more than an estimate, and each run has one start and one end among the events.
+ * were never billed for more than an estimate, and analytics has counted each run once, as it ended.
  */
 export async function auditRuns(chaos: ChaosSystem): Promise<Audit> {
   const rows = await chaos.rows<RunRow>(runsQuery);
@@ -46,6 +53,13 @@ export async function auditRuns(chaos: ChaosSystem): Promise<Audit> {
     const runs = bySession.get(id)?.length ?? 0;
     if (runs !== 1) complaints.push(`request ${id} belongs to ${runs} runs`);
   }
+  const sums = await chaos.rows<{ tenant_id: string; runs: number | null; counted: number | null }>(
+    sumsQuery,
+  );
+  for (const { tenant_id: tenant, runs, counted } of sums)
+    complaints.push(
+      `tenant ${tenant} has ${runs ?? 0} runs of which ${counted ?? 0} are counted, or other tokens`,
+    );
   const byStatus: Record<string, number> = {};
   for (const { status } of rows) byStatus[status] = (byStatus[status] ?? 0) + 1;
   return { requests: chaos.simulator.requests.length, runs: rows.length, byStatus, complaints };
@@ -55,22 +69,25 @@ function complaintsAbout(row: RunRow, requests: number): string[] {
   const found: string[] = [];
   if (row.status === 'started') found.push('has no end');
   if (row.open_attempts > 0) found.push(`has ${row.open_attempts} attempts without an end`);
-  if (row.started_events !== 1) found.push(`has ${row.started_events} started events`);
-  if (row.status !== 'started' && row.ended_events !== 1) found.push(`has ${row.ended_events} ended events`);
+  if (row.trace_status !== row.status) found.push(`is ${row.trace_status ?? 'unknown'} to analytics`);
+  if (row.trace_tokens !== row.input_tokens)
+    found.push(`has ${row.trace_tokens ?? 'no'} tokens in analytics`);
   if (row.calls < requests) found.push(`has ${row.calls} attempts for ${requests} requests`);
   if (row.status === 'interrupted' && row.usage_estimated !== true)
     found.push('is interrupted and not estimated');
-  // Its client or its database went before the call was made.
+  // Its client or its database went before the call was made; or the client went while it was on its way.
   const unbilled = ['error', 'cancelled'].includes(row.status) && row.input_tokens === 0;
-  if (requests === 0 && row.status !== 'interrupted' && !unbilled)
+  const onItsWay = row.status === 'cancelled' && row.usage_estimated === true;
+  if (requests === 0 && row.status !== 'interrupted' && !unbilled && !onItsWay)
     found.push('never reached the provider, and is neither interrupted nor free');
   return found.map((what) => `run ${row.id} (${row.status}) ${what}`);
 }
 
-/** How many runs are under way. */
+/** How many runs are under way, or have not arrived at analytics as they ended. */
 export async function openRuns(chaos: ChaosSystem): Promise<number> {
   const [row] = await chaos.rows<{ count: number }>(
-    `select count(*)::int as count from chat.runs where status = 'started'`,
+    `select count(*)::int as count from chat.runs r left join analytics.traces t on t.id = r.id
+     where r.ended_at is null or t.ended_at is null`,
   );
   return row?.count ?? 0;
 }

@@ -7,6 +7,8 @@ export interface CompletionCall {
   stream?: boolean;
   model?: string;
   key?: string;
+  /** The acting user. */
+  user?: string;
   /** How the provider behaves. */
   provider?: Omit<Instructions, 'id'>;
   /** After which the client gives up. */
@@ -102,6 +104,7 @@ export class GatewayClient {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
           'x-session-id': id,
+          ...(call.user === undefined ? {} : { 'x-service-user-id': call.user }),
         },
       });
       const timer = setTimeout(() => {

@@ -8,10 +8,12 @@ import type { Service } from '@gatehouse/kit/lifecycle';
 import { freePort } from '@gatehouse/local/ports';
 import { loadConfig as agentConfig } from '@gatehouse/service-agent/config';
 import { createAgentService } from '@gatehouse/service-agent/service';
+import { loadConfig as analyticsConfig } from '@gatehouse/service-analytics/config';
+import { createAnalyticsService } from '@gatehouse/service-analytics/service';
 import { loadConfig as chatConfig } from '@gatehouse/service-chat/config';
 import { createChatService, type ChatOverrides } from '@gatehouse/service-chat/service';
 import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
-import { createEdgeService } from '@gatehouse/service-edge/service';
+import { createEdgeService, type EdgeOverrides } from '@gatehouse/service-edge/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
 import { Client } from 'pg';
@@ -21,15 +23,23 @@ import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 
-type ServiceName = 'tenant' | 'agent' | 'chat';
+type Member = Service & { readonly adminPort: number };
+
+type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
 
 const host = '127.0.0.1';
-const services: readonly ServiceName[] = ['tenant', 'agent', 'chat'];
+const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'chat'];
 
 export interface GatewayOptions {
   edges?: number;
   chats?: number;
   chat?: ChatOverrides;
+  edge?: EdgeOverrides;
+  analytics?: number;
+  /** Without it, events go to analytics directly. Its topics are made by the test. */
+  kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
+  /** Settings of every service, over those of the test gateway. */
+  environment?: Readonly<Record<string, string>>;
 }
 
 export interface TenantAccess {
@@ -67,7 +77,7 @@ export class TestGateway {
   readonly #databases = new Map<ServiceName, TestDatabase>();
   readonly #proxies = new Map<ServiceName, DatabaseProxy>();
   /** By name such as `chat-1`: how to make it, and it if it runs. */
-  readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
+  readonly #members = new Map<string, { create: () => Promise<Member>; running: Member | null }>();
   readonly #edgePorts: number[] = [];
   ownerKey = '';
 
@@ -105,7 +115,7 @@ export class TestGateway {
     return `http://${host}:${this.#edgePorts[edge] ?? 0}`;
   }
 
-  /** `tenant-1`, `agent-1`, `chat-1`, `edge-1`, … */
+  /** `tenant-1`, `agent-1`, `analytics-1`, `chat-1`, `edge-1`, … */
   async startMember(name: string): Promise<void> {
     const member = this.#memberOf(name);
     member.running = await member.create();
@@ -116,6 +126,12 @@ export class TestGateway {
     const member = this.#memberOf(name);
     await member.running?.stop();
     member.running = null;
+  }
+
+  /** What Prometheus would scrape of a service that runs. */
+  async metrics(name: string): Promise<string> {
+    const { running } = this.#memberOf(name);
+    return (await fetch(`http://${host}:${running?.adminPort ?? 0}/metrics`)).text();
   }
 
   /** A service's way to its database, which a test may cut. */
@@ -177,7 +193,7 @@ export class TestGateway {
     await rm(this.#folder, { recursive: true });
   }
 
-  #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
+  #memberOf(name: string): { create: () => Promise<Member>; running: Member | null } {
     const member = this.#members.get(name);
     if (member === undefined) throw new Error(`there is no ${name}`);
     return member;
@@ -187,6 +203,7 @@ export class TestGateway {
     const chats = await Promise.all(Array.from({ length: options.chats ?? 1 }, ports));
     const tenant = await ports();
     const agent = await ports();
+    const analytics = await Promise.all(Array.from({ length: options.analytics ?? 1 }, ports));
     const models = await this.#catalogue();
     const list = (name: 'http' | 'grpc', of: Ports[]): string =>
       of.map((each) => `${host}:${each[name]}`).join(',');
@@ -195,6 +212,8 @@ export class TestGateway {
       TENANT_HTTP: list('http', [tenant]),
       AGENT_GRPC: list('grpc', [agent]),
       AGENT_HTTP: list('http', [agent]),
+      ANALYTICS_GRPC: list('grpc', analytics),
+      ANALYTICS_HTTP: list('http', analytics),
       CHAT_GRPC: list('grpc', chats),
       CHAT_HTTP: list('http', chats),
     };
@@ -210,11 +229,18 @@ export class TestGateway {
       DATABASE_POOL: '5',
       ASSERTION_PRIVATE_KEY: this.#identity.privateKey(service),
       ASSERTION_PUBLIC_KEYS: this.#identity.publicKeys,
+      ...options.kafka,
       GATEHOUSE_MODELS: models,
       SIMULATOR_KEY: 'provider-key',
+      ...options.environment,
     });
     this.#add('tenant-1', async () => createTenantService(tenantConfig(environment('tenant', tenant))));
     this.#add('agent-1', async () => createAgentService(agentConfig(environment('agent', agent))));
+    for (const [index, at] of analytics.entries()) {
+      this.#add(`analytics-${index + 1}`, async () =>
+        createAnalyticsService(analyticsConfig(environment('analytics', at))),
+      );
+    }
     for (const [index, at] of chats.entries()) {
       this.#add(`chat-${index + 1}`, async () =>
         createChatService(await chatConfig(environment('chat', at)), options.chat),
@@ -223,11 +249,13 @@ export class TestGateway {
     for (let index = 0; index < (options.edges ?? 1); index += 1) {
       const at = await ports();
       this.#edgePorts.push(at.http);
-      this.#add(`edge-${index + 1}`, async () => createEdgeService(edgeConfig(environment('edge', at))));
+      this.#add(`edge-${index + 1}`, async () =>
+        createEdgeService(edgeConfig(environment('edge', at)), options.edge),
+      );
     }
   }
 
-  #add(name: string, create: () => Promise<Service>): void {
+  #add(name: string, create: () => Promise<Member>): void {
     this.#members.set(name, { create, running: null });
   }
 

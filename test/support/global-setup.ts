@@ -3,23 +3,28 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
+import { hostKafka } from './kafka-host.ts';
 import { createTemplate } from './migrated-template.ts';
 import { publishTestPostgres } from './postgres-environment.ts';
 import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-run.ts';
 
 const servicesFolder = path.join(import.meta.dirname, '../../services');
 
-/** One PostgreSQL per run, with a migrated template database for each service that has migrations. */
+/**
+ * One PostgreSQL per run, with a migrated template database for each service that has migrations, and one Kafka as soon
+ * as a test asks for it.
+ */
 // eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
 export default async function setUp(): Promise<void> {
   const folder = await makeRunFolder();
+  const stopKafka = await hostKafka(folder);
   const postgres = await startPostgres({
     dataDirectory: postgresFolder(folder),
     port: await freePort(),
     // Nobody kills this server, so its data need not outlive it.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
-  holdTestRun({ folder, postgres });
+  holdTestRun({ folder, postgres, stopKafka });
   const admin = new URL(postgres.adminUrl('postgres'));
   const services = await migratedServices();
   const server = {

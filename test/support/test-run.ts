@@ -1,8 +1,10 @@
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { stopKafkaLeftover } from '@gatehouse/local/kafka-leftover';
 import type { Postgres } from '@gatehouse/local/postgres';
 import { stopLeftovers } from '@gatehouse/local/postgres-leftovers';
+import { kafkaFolder } from './kafka-host.ts';
 
 const prefix = 'gatehouse-test-run-';
 
@@ -10,6 +12,7 @@ const prefix = 'gatehouse-test-run-';
 interface TestRun {
   folder: string;
   postgres: Postgres;
+  stopKafka: () => Promise<void>;
 }
 
 let current: TestRun | undefined;
@@ -39,7 +42,7 @@ export async function endTestRun(): Promise<void> {
   const run = current;
   current = undefined;
   if (run === undefined) return;
-  await run.postgres.stop();
+  await Promise.all([run.postgres.stop(), run.stopKafka()]);
   await rm(run.folder, { recursive: true, force: true });
 }
 
@@ -50,6 +53,7 @@ async function clearAbandoned(): Promise<void> {
     if (isAlive(Number.parseInt(name.slice(prefix.length), 10))) continue;
     const folder = path.join(tmpdir(), name);
     await stopLeftovers(postgresFolder(folder));
+    await stopKafkaLeftover(kafkaFolder(folder));
     await rm(folder, { recursive: true, force: true });
   }
 }

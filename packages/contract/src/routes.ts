@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import * as agents from './agents.ts';
+import * as analytics from './analytics.ts';
 import * as chat from './chat.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
@@ -168,6 +169,50 @@ export const routes: readonly Route[] = [
     actingUser: true,
     response: noContent,
     summary: 'Delete an agent',
+  }),
+
+  route({
+    id: 'traces.follow',
+    method: 'GET',
+    path: '/v1/traces/follow',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: analytics.followTraces,
+    response: ok(analytics.tracePage),
+    summary: 'Runs that started or ended since the last call',
+  }),
+  route({
+    id: 'traces.get',
+    method: 'GET',
+    path: '/v1/traces/{id}',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    response: ok(analytics.trace),
+    summary: 'One run with its provider calls',
+  }),
+  route({
+    id: 'usage.summary',
+    method: 'GET',
+    path: '/v1/usage/summary',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: analytics.summaryQuery,
+    response: ok(analytics.usageSummary),
+    summary: 'Requests and tokens, in sum and by group',
+  }),
+  route({
+    id: 'costs.summary',
+    method: 'GET',
+    path: '/v1/costs/summary',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: analytics.summaryQuery,
+    response: ok(analytics.costSummary),
+    summary: 'What runs cost, in sum and by group',
   }),
 
   route({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listOf, modelId, page, slug, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits } from './keys.ts';
+import { isTimezone } from './timezone.ts';
 
 /** Tenants, for the owner: `/internal/v1/owner/tenants*` (contract §3). */
 
@@ -8,14 +9,6 @@ export const tenantStatus = z.enum(['active', 'suspended', 'archived']);
 export type TenantStatus = z.output<typeof tenantStatus>;
 
 const timezone = z.string().refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"');
-
-function isTimezone(name: string): boolean {
-  try {
-    return name.length <= 64 && new Intl.DateTimeFormat('en', { timeZone: name }).format(0) !== '';
-  } catch {
-    return false;
-  }
-}
 
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),

@@ -1,6 +1,8 @@
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
-import { toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { childSpan, toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
+import type { Tracer } from '@gatehouse/kit/tracing';
 import {
   connectivityState,
   credentials,
@@ -10,10 +12,12 @@ import {
   type Client,
   type ClientOptions,
   type ClientUnaryCall,
+  type ServiceDefinition,
   type ServiceError,
 } from '@grpc/grpc-js';
 import { fromServiceError } from './errors.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
+import { callSpan } from './call-span.ts';
 
 /** The last overload of a ts-proto client method, the one that takes everything. */
 type UnaryMethod<Request, Response> = (
@@ -31,14 +35,17 @@ export interface PeerOptions<Stub extends Client> {
   peer: string;
   /** `host:port` list, or one `dns:///name:port`. */
   addresses: readonly string[];
-  stub: new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>) => Stub;
+  stub: (new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>) => Stub) & {
+    readonly service: ServiceDefinition;
+  };
   signer: Signer;
+  tracer?: Tracer | undefined;
 }
 
 export interface CallContext {
   deadlineMs: number;
-  requestId?: string;
-  trace?: TraceContext;
+  requestId?: string | undefined;
+  trace?: TraceContext | undefined;
   /** The edge's assertion, passed on when we act for a caller. */
   assertion?: string | undefined;
 }
@@ -60,10 +67,14 @@ export class Peer<Stub extends Client> {
   readonly #stub: Stub;
   readonly #peer: string;
   readonly #signer: Signer;
+  readonly #tracer: Tracer | undefined;
+  readonly #methods: ServiceDefinition;
 
   constructor(options: PeerOptions<Stub>) {
     this.#peer = options.peer;
     this.#signer = options.signer;
+    this.#tracer = options.tracer;
+    this.#methods = options.stub.service;
     this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
   }
 
@@ -73,20 +84,39 @@ export class Peer<Stub extends Client> {
     request: RequestOf<Stub[Name]>,
     context: CallContext,
   ): Promise<ResponseOf<Stub[Name]>> {
+    const startedAt = monotonicMs();
     const metadata = new Metadata();
     metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
     if (context.assertion !== undefined) metadata.set(assertionHeader, context.assertion);
     if (context.requestId !== undefined) metadata.set(requestIdKey, context.requestId);
-    if (context.trace !== undefined) metadata.set(traceparentKey, toTraceparent(context.trace));
+    // Work in the background belongs to no trace, and gets no span.
+    const span =
+      this.#tracer === undefined || context.trace === undefined ? context.trace : childSpan(context.trace);
+    if (span !== undefined) metadata.set(traceparentKey, toTraceparent(span));
     const deadline = Date.now() + context.deadlineMs - hopMs;
     return new Promise((resolve, reject) => {
       // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
       const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
       method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+        if (span !== undefined) {
+          this.#tracer?.record(
+            callSpan({
+              context: span,
+              kind: 'client',
+              path: this.#pathOf(name),
+              code: error?.code,
+              startedAt,
+            }),
+          );
+        }
         if (error === null) resolve(response);
         else reject(fromServiceError(error, this.#peer));
       });
     });
+  }
+
+  #pathOf(name: keyof Stub): string {
+    return this.#methods[name as string]?.path ?? '';
   }
 
   /** Whether the peer was reachable when last tried. Asking makes an idle channel connect. */

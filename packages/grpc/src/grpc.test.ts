@@ -26,6 +26,7 @@ const settings: GetTenantSettingsResponse = {
   allowedModels: { ids: ['a', 'ü'] },
   previewsEnabled: true,
   previewMaxChars: 7,
+  retentionDays: 90,
 };
 
 let identity: TestIdentity;

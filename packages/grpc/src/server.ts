@@ -1,18 +1,22 @@
 import type { Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
+import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Metadata } from '@grpc/grpc-js';
 import {
   Server,
   ServerCredentials,
   type sendUnaryData,
+  type status,
   type ServerUnaryCall,
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { callSpan } from './call-span.ts';
 import { toStatus } from './errors.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 
@@ -50,6 +54,7 @@ export interface GrpcServerOptions {
   verifier: Verifier;
   log: Logger;
   drainTimeoutMs: number;
+  tracer?: Tracer | undefined;
 }
 
 /** Calls arriving with less time left than this are refused: the answer could not arrive in time. */
@@ -69,7 +74,10 @@ export class GrpcServer {
   /** Adds a service: its ts-proto definition and one {@link Rpc} per method. */
   add<Definition extends ServiceDefinition>(definition: Definition, rpcs: RpcsOf<Definition>): this {
     const handlers = Object.entries<Rpc<unknown, unknown>>(rpcs as Record<string, Rpc<unknown, unknown>>).map(
-      ([method, rpc]): [string, UntypedHandleCall] => [method, this.#unary(method, rpc)],
+      ([method, rpc]): [string, UntypedHandleCall] => [
+        method,
+        this.#unary(method, definition[method]?.path ?? '', rpc),
+      ],
     );
     // Every method has its handler by the type of `rpcs`; grpc-js wants an index signature on top.
     this.#server.addService(definition, Object.fromEntries(handlers));
@@ -106,25 +114,34 @@ export class GrpcServer {
     });
   }
 
-  #unary(method: string, rpc: Rpc<unknown, unknown>): UntypedHandleCall {
+  #unary(method: string, path: string, rpc: Rpc<unknown, unknown>): UntypedHandleCall {
     const answer = async (
       call: ServerUnaryCall<unknown, unknown>,
       callback: sendUnaryData<unknown>,
     ): Promise<void> => {
+      const startedAt = monotonicMs();
+      const trace = continueTrace(text(call.metadata, traceparentKey));
+      let code: status | undefined;
       try {
-        const context = await this.#contextOf(call.metadata, rpc.callers);
+        const context = await this.#contextOf(call.metadata, rpc.callers, trace);
         refuseIfLate(call.getDeadline());
         callback(null, await rpc.handle(call.request, context));
       } catch (error) {
         logFailure(this.#options.log, { rpc: method }, error);
-        callback(toStatus(error));
+        const answer = toStatus(error);
+        code = answer.code;
+        callback(answer);
+      } finally {
+        // Work in the background belongs to no trace, and gets no span.
+        if (trace.parentSpanId !== null)
+          this.#options.tracer?.record(callSpan({ context: trace, kind: 'server', path, code, startedAt }));
       }
     };
     return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
       void answer(call, callback);
   }
 
-  async #contextOf(metadata: Metadata, callers: readonly string[]): Promise<RpcContext> {
+  async #contextOf(metadata: Metadata, callers: readonly string[], trace: TraceContext): Promise<RpcContext> {
     const { service, verifier, log } = this.#options;
     const caller = await verifier
       .callerOf(text(metadata, callerTokenKey) ?? '', service)
@@ -144,7 +161,6 @@ export class GrpcServer {
               cause: error,
             });
           });
-    const trace = continueTrace(text(metadata, traceparentKey));
     const requestId = text(metadata, requestIdKey) ?? '';
     return {
       caller,

@@ -4,12 +4,15 @@ import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
+import type { Tracer } from '@gatehouse/kit/tracing';
 import express, { type Express } from 'express';
 import { hasBody, isJson, parseJson, readBody } from './body.ts';
 import { checkPrincipal } from './principal-check.ts';
 import { sendError, sendJson } from './reply.ts';
+import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
 import { queryObject, validate } from './validate.ts';
 
@@ -46,6 +49,7 @@ export interface AppOptions {
   verifier: Verifier;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
+  tracer?: Tracer | undefined;
 }
 
 /** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
@@ -95,18 +99,23 @@ class RouteServer {
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const context = requestContext(request);
-    const stop = this.#options.duration.startTimer();
+    const startedAt = monotonicMs();
     response.setHeader(requestIdHeader, context.requestId);
-    let routeId = 'none';
+    let matched: Route | null = null;
     try {
       const { route, params } = this.#resolve(request);
-      routeId = route.id;
+      matched = route;
       const identity = await checkPrincipal(request, route, this.#options.verifier);
       await this.#serve(request, response, { ...context, ...identity, route, params });
     } catch (error) {
       this.#fail(response, error, context);
     } finally {
-      stop({ route: routeId, status: response.statusCode });
+      const endedAt = monotonicMs();
+      const status = response.statusCode;
+      this.#options.duration.observe({ route: matched?.id ?? 'none', status }, (endedAt - startedAt) / 1_000);
+      this.#options.tracer?.record(
+        requestSpan({ context, method: request.method ?? '', route: matched, status, startedAt, endedAt }),
+      );
     }
   }
 

@@ -10,6 +10,8 @@ const table = {
   missing_required_parameter: [400, 3],
   unknown_parameter: [400, 3],
   invalid_cursor: [400, 3],
+  cursor_expired: [400, 3],
+  cursor_mismatch: [400, 3],
   acting_user_required: [400, 3],
   unknown_model: [400, 3],
   provider_bad_request: [400, 3],

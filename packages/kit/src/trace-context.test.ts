@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { continueTrace, toTraceparent } from './trace-context.ts';
+import { childSpan, continueTrace, toTraceparent } from './trace-context.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parentId = '00f067aa0ba902b7';
@@ -14,7 +14,7 @@ describe('a trace', () => {
     ['a future version with an empty field', `cc-${traceId}-${parentId}-01-`, '01'],
   ])('goes on from %s with a span of its own', (_name, header, flags) => {
     const context = continueTrace(header);
-    expect(context).toMatchObject({ traceId, flags });
+    expect(context).toMatchObject({ traceId, flags, parentSpanId: parentId });
     expect(context.spanId).toMatch(/^[0-9a-f]{16}$/);
     expect(context.spanId).not.toBe(parentId);
     expect(toTraceparent(context)).toBe(`00-${traceId}-${context.spanId}-${flags}`);
@@ -42,6 +42,15 @@ describe('a trace', () => {
     expect(context.spanId).toMatch(/^[0-9a-f]{16}$/);
     expect(context.traceId).not.toBe(traceId);
     expect(context.flags).toBe('01');
+    expect(context.parentSpanId).toBeNull();
+  });
+
+  it('has spans within spans', () => {
+    const outer = continueTrace(`00-${traceId}-${parentId}-00`);
+    const inner = childSpan(outer);
+    expect(inner).toMatchObject({ traceId, flags: '00', parentSpanId: outer.spanId });
+    expect(inner.spanId).toMatch(/^[0-9a-f]{16}$/);
+    expect(inner.spanId).not.toBe(outer.spanId);
   });
 
   it('continues over as many hops as there are, and never repeats an id', () => {

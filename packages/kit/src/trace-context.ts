@@ -6,6 +6,8 @@ export interface TraceContext {
   traceId: string;
   /** This hop's span, 16 lower-case hexadecimal digits. */
   spanId: string;
+  /** The span that this one is part of; null where the trace begins here. */
+  parentSpanId: string | null;
   flags: string;
 }
 
@@ -23,8 +25,14 @@ export function continueTrace(traceparent: string | undefined): TraceContext {
     !/^0+$/.test(traceId) &&
     !/^0+$/.test(parentId ?? '');
   const random = pooledRandom(24).toString('hex');
-  if (usable) return { traceId, spanId: random.slice(0, 16), flags };
-  return { traceId: random.slice(0, 32), spanId: random.slice(32), flags: '01' };
+  if (usable) return { traceId, spanId: random.slice(0, 16), parentSpanId: parentId ?? null, flags };
+  return { traceId: random.slice(0, 32), spanId: random.slice(32), parentSpanId: null, flags: '01' };
+}
+
+/** A span within a span of this process. */
+export function childSpan(parent: TraceContext): TraceContext {
+  const { traceId, spanId: parentSpanId, flags } = parent;
+  return { traceId, spanId: pooledRandom(8).toString('hex'), parentSpanId, flags };
 }
 
 export function toTraceparent(context: TraceContext): string {

@@ -5,6 +5,7 @@ import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService } from '@gatehouse/kit/compose';
+import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
@@ -39,27 +40,50 @@ export async function createAgentService(
   const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
   const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
   const registry = createRegistry(service);
+  const tracer = await createTracer(service, config, log);
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
   const pool = createPool({ url: config.DATABASE_URL, role: 'agent_app', max: config.DATABASE_POOL, log });
   const agents = new AgentStore(pool);
-  const chatPeer = new Peer({ peer: 'chat', addresses: config.CHAT_GRPC, stub: ChatServiceClient, signer });
+  const chatPeer = new Peer({
+    peer: 'chat',
+    addresses: config.CHAT_GRPC,
+    stub: ChatServiceClient,
+    signer,
+    tracer,
+  });
   const models = new ModelClient(chatPeer);
 
   const duration = httpDuration(registry);
-  const app = createApp({ service, handlers: agentHandlers(agents, models), verifier, log, duration });
+  const app = createApp({
+    service,
+    handlers: agentHandlers(agents, models),
+    verifier,
+    log,
+    duration,
+    tracer,
+  });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
-  const grpc = new GrpcServer({ service, host, port: config.GRPC_PORT, verifier, log, drainTimeoutMs }).add(
-    AgentServiceService,
-    { resolveAgent: resolveAgent(agents), listVisibleAgents: listVisibleAgents(agents) },
-  );
+  const grpc = new GrpcServer({
+    service,
+    host,
+    port: config.GRPC_PORT,
+    verifier,
+    log,
+    drainTimeoutMs,
+    tracer,
+  }).add(AgentServiceService, {
+    resolveAgent: resolveAgent(agents),
+    listVisibleAgents: listVisibleAgents(agents),
+  });
 
   const composed = composeService({
     log,
     registry,
     config,
     parts: [
+      { stop: () => tracer?.stop() },
       { stop: () => pool.end() },
       schemaCheck({ pool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },

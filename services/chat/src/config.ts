@@ -1,3 +1,4 @@
+import { kafkaSettings } from '@gatehouse/events/settings';
 import {
   addresses,
   commonSettings,
@@ -15,6 +16,8 @@ const settings = z.object({
   ...databaseSettings,
   TENANT_GRPC: addresses,
   AGENT_GRPC: addresses,
+  ANALYTICS_GRPC: addresses,
+  ...kafkaSettings,
   /** The operator's catalogue of providers and models. */
   GATEHOUSE_MODELS: z.string().min(1),
 });

@@ -1,4 +1,9 @@
 import path from 'node:path';
+import { GrpcSink } from '@gatehouse/events/grpc-sink';
+import { KafkaSink } from '@gatehouse/events/kafka-sink';
+import { Relay } from '@gatehouse/events/relay';
+import { kafkaPlace } from '@gatehouse/events/settings';
+import type { EventSink } from '@gatehouse/events/sink';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
@@ -6,24 +11,29 @@ import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService } from '@gatehouse/kit/compose';
+import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
-import { createLogger } from '@gatehouse/kit/log';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
 import { answers, createPool } from '@gatehouse/pg/pool';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { ChatConfig } from './config.ts';
+import { RunTelemetry } from './exchange/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
 import { Instance } from './metering/instance.ts';
 import { Meter } from './metering/meter.ts';
 import { Reaper } from './metering/reaper.ts';
+import { Retention, type RetentionTimes } from './metering/retention.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
+import { eventSource, runOutbox } from './store/outbox-system-store.ts';
 
 const migrations = path.join(import.meta.dirname, '../migrations');
 
@@ -37,6 +47,8 @@ export interface ChatService extends Service {
 export interface ChatOverrides {
   /** Silence of a provider after which the client gets a comment. */
   silenceMs?: number;
+  /** When runs that analytics was told of days ago are deleted. */
+  retentionTimes?: Partial<RetentionTimes>;
 }
 
 export async function createChatService(
@@ -45,6 +57,7 @@ export async function createChatService(
 ): Promise<ChatService> {
   const log = createLogger('chat', config.LOG_LEVEL);
   const registry = createRegistry('chat');
+  const tracer = await createTracer('chat', config, log);
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
   const pool = createPool({
@@ -58,22 +71,34 @@ export async function createChatService(
   const instance = new Instance(pool, log);
   const meter = new Meter(pool, instance, log);
   const reaper = new Reaper(pool, instance, meter, log);
+  const retention = new Retention({ pool, log, times: overrides.retentionTimes });
+  const relay = new Relay({
+    source: eventSource,
+    pool,
+    outbox: runOutbox,
+    sink: createSink(config, signer, log),
+    log,
+    registry,
+  });
   const tenantPeer = new Peer({
     peer: 'tenant',
     addresses: config.TENANT_GRPC,
     stub: TenantServiceClient,
     signer,
+    tracer,
   });
   const agentPeer = new Peer({
     peer: 'agent',
     addresses: config.AGENT_GRPC,
     stub: AgentServiceClient,
     signer,
+    tracer,
   });
   const settings = new TenantSettingsClient(tenantPeer);
   const agents = new AgentClient(agentPeer);
   const { catalogue } = config;
   const providers = new ProviderRegistry(catalogue, config.providerKeys);
+  const telemetry = new RunTelemetry(registry, tracer);
   const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
   const grpc = new GrpcServer({
     service: 'chat',
@@ -82,15 +107,26 @@ export async function createChatService(
     verifier,
     log,
     drainTimeoutMs,
+    tracer,
   });
   grpc.add(ChatServiceService, { checkModels: checkModels(catalogue, settings) });
   const app = createApp({
     service: 'chat',
     handlers: modelHandlers({ catalogue, agents, settings }),
-    rawHandlers: completionHandlers({ catalogue, providers, meter, agents, settings, log, ...overrides }),
+    rawHandlers: completionHandlers({
+      catalogue,
+      providers,
+      meter,
+      telemetry,
+      agents,
+      settings,
+      log,
+      ...overrides,
+    }),
     verifier,
     log,
     duration: httpDuration(registry),
+    tracer,
   });
   const http = new HttpServer(app, { host: config.HOST, port: config.HTTP_PORT, drainTimeoutMs });
   const composed = composeService({
@@ -99,11 +135,14 @@ export async function createChatService(
     config,
     ready: () => answers(pool),
     parts: [
+      { stop: () => tracer?.stop() },
       { stop: () => pool.end() },
       schemaCheck({ pool, service: 'chat', directory: migrations, log }),
+      relay,
       instance,
       meter,
       reaper,
+      retention,
       { stop: () => providers.close() },
       { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
       grpc,
@@ -125,4 +164,12 @@ export async function createChatService(
       return composed.adminPort;
     },
   };
+}
+
+function createSink(config: ChatConfig, signer: Signer, log: Logger): EventSink {
+  const kafka = kafkaPlace(config);
+  if (kafka !== null) return new KafkaSink({ ...kafka, clientId: 'gatehouse-chat', log });
+  const { ANALYTICS_GRPC: addresses } = config;
+  const peer = new Peer({ peer: 'analytics', addresses, stub: AnalyticsServiceClient, signer });
+  return new GrpcSink({ peer, source: eventSource });
 }

@@ -6,6 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
+import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
@@ -31,7 +32,10 @@ export class ChatHarness {
   readonly #admin: Client;
   #services: ChatService[] = [];
   #stops: (() => Promise<void>)[] = [];
-  #peers = { tenant: '', agent: '' };
+  /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
+  takesEvents = false;
+  readonly events: string[] = [];
+  #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, database: TestDatabase, identity: TestIdentity) {
     this.simulator = simulator;
@@ -74,6 +78,8 @@ export class ChatHarness {
         DATABASE_POOL: 4,
         TENANT_GRPC: [this.#peers.tenant],
         AGENT_GRPC: [this.#peers.agent],
+        ANALYTICS_GRPC: [this.#peers.analytics],
+        KAFKA_PREFIX: '',
         GATEHOUSE_MODELS: 'unused',
         catalogue: await this.#catalogue(providers),
         providerKeys: { simulator: 'provider-key', wrongkey: 'not-the-key', quick: 'provider-key' },
@@ -177,6 +183,7 @@ export class ChatHarness {
               allowedModels: undefined,
               previewsEnabled: true,
               previewMaxChars: 500,
+              retentionDays: 90,
             },
           ),
       },
@@ -196,11 +203,25 @@ export class ChatHarness {
         handle: () => Promise.resolve({ agents: [...this.agents.values()] }),
       },
     });
-    for (const server of [tenant, agent]) {
+    const analytics = new GrpcServer({ ...options, service: 'analytics' }).add(AnalyticsServiceService, {
+      ingest: {
+        callers: ['chat'],
+        handle: ({ events }) => {
+          if (!this.takesEvents) return Promise.reject(new AppError('service_unavailable', 'not now'));
+          this.events.push(...events);
+          return Promise.resolve({});
+        },
+      },
+    });
+    for (const server of [tenant, agent, analytics]) {
       await server.start();
       this.#stops.push(() => server.stop());
     }
-    this.#peers = { tenant: `127.0.0.1:${tenant.port}`, agent: `127.0.0.1:${agent.port}` };
+    this.#peers = {
+      tenant: `127.0.0.1:${tenant.port}`,
+      agent: `127.0.0.1:${agent.port}`,
+      analytics: `127.0.0.1:${analytics.port}`,
+    };
   }
 }
 

@@ -82,6 +82,7 @@ describe('a unary completion', () => {
       allowedModels: undefined,
       previewsEnabled: false,
       previewMaxChars: 500,
+      retentionDays: 90,
     });
     const response = await complete(chat('secret words'), { principal: { tenantId } });
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
@@ -315,6 +316,7 @@ describe('a bad request', () => {
       allowedModels: { ids: ['vendor/large'] },
       previewsEnabled: true,
       previewMaxChars: 500,
+      retentionDays: 90,
     });
     for (const [model, principal] of [
       ['nothing', {}],

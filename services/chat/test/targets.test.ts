@@ -88,6 +88,7 @@ describe('models and embeddings', () => {
       allowedModels: { ids: ['small'] },
       previewsEnabled: true,
       previewMaxChars: 500,
+      retentionDays: 90,
     });
     const list = (await (await harness.get('/v1/models', { tenantId })).json()) as { data: { id: string }[] };
     expect(list.data.map((model) => model.id).filter((id) => !id.startsWith('agent:'))).toEqual(['small']);

@@ -7,6 +7,7 @@ const settings = z.object({
   TENANT_HTTP: addresses,
   AGENT_HTTP: addresses,
   CHAT_HTTP: addresses,
+  ANALYTICS_HTTP: addresses,
 });
 
 export type EdgeConfig = Readonly<z.output<typeof settings>>;

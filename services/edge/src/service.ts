@@ -3,6 +3,7 @@ import { Peer } from '@gatehouse/grpc/client';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { composeService } from '@gatehouse/kit/compose';
+import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
@@ -32,22 +33,26 @@ export async function createEdgeService(
 ): Promise<EdgeService> {
   const log = overrides.log ?? createLogger('edge', config.LOG_LEVEL);
   const registry = createRegistry('edge');
+  const tracer = await createTracer('edge', config, log);
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const tenantPeer = new Peer({
     peer: 'tenant',
     addresses: config.TENANT_GRPC,
     stub: TenantServiceClient,
     signer,
+    tracer,
   });
   const authenticator = new Authenticator(tenantPeer);
   const tenant = new AddressList(config.TENANT_HTTP, log);
   const agent = new AddressList(config.AGENT_HTTP, log);
   const chat = new AddressList(config.CHAT_HTTP, log);
+  const analytics = new AddressList(config.ANALYTICS_HTTP, log);
   const general = new GeneralProxy(
     new Map<ServiceName, AddressList>([
       ['tenant', tenant],
       ['agent', agent],
       ['chat', chat],
+      ['analytics', analytics],
     ]),
     log,
   );
@@ -59,6 +64,7 @@ export async function createEdgeService(
     passThrough: new Map<ServiceName, PassThrough>([['chat', toChat]]),
     log,
     duration: httpDuration(registry),
+    tracer,
   });
   const http = new HttpServer(createEdgeApp(gateway), {
     host: config.HOST,
@@ -72,11 +78,13 @@ export async function createEdgeService(
     ready: () => authenticator.ready,
     onDrain: () => gateway.drain(),
     parts: [
+      { stop: () => tracer?.stop() },
       { stop: () => tenantPeer.close() },
       tenant,
       agent,
       chat,
-      ...[tenant, agent, chat].map((addresses) => new Liveness(addresses)),
+      analytics,
+      ...[tenant, agent, chat, analytics].map((addresses) => new Liveness(addresses)),
       { stop: () => general.close() },
       { stop: () => toChat.close() },
       http,

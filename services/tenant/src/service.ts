@@ -3,6 +3,7 @@ import { createApp } from '@gatehouse/http/app';
 import { HttpServer } from '@gatehouse/http/server';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService } from '@gatehouse/kit/compose';
+import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
@@ -42,6 +43,7 @@ export async function createTenantService(
   const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs, DATABASE_URL: url, DATABASE_POOL: max } = config;
   const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
   const registry = createRegistry(service);
+  const tracer = await createTracer(service, config, log);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
   const appPool = createPool({ url, role: 'tenant_app', max, log });
@@ -63,21 +65,28 @@ export async function createTenantService(
     verifier,
     log,
     duration: httpDuration(registry),
+    tracer,
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
-  const grpc = new GrpcServer({ service, host, port: config.GRPC_PORT, verifier, log, drainTimeoutMs }).add(
-    TenantServiceService,
-    {
-      authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
-      getTenantSettings: getTenantSettings(tenants),
-    },
-  );
+  const grpc = new GrpcServer({
+    service,
+    host,
+    port: config.GRPC_PORT,
+    verifier,
+    log,
+    drainTimeoutMs,
+    tracer,
+  }).add(TenantServiceService, {
+    authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
+    getTenantSettings: getTenantSettings(tenants),
+  });
 
   const composed = composeService({
     log,
     registry,
     config,
     parts: [
+      { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),

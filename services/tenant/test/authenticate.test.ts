@@ -201,16 +201,22 @@ describe('the last use of a key', () => {
 });
 
 describe('GetTenantSettings', () => {
-  it('tells what chat needs to know of a tenant', async () => {
-    expect(await tenants.settings(tenant.id)).toEqual({ previewsEnabled: true, previewMaxChars: 500 });
+  it('tells what other services need to know of a tenant', async () => {
+    expect(await tenants.settings(tenant.id)).toEqual({
+      previewsEnabled: true,
+      previewMaxChars: 500,
+      retentionDays: 90,
+    });
     const other = await tenants.makeTenant({
       allowed_models: ['gpt-4o'],
       previews: { enabled: false, max_chars: 10 },
+      retention_days: 7,
     });
     expect(await tenants.settings(other.id)).toEqual({
       allowedModels: { ids: ['gpt-4o'] },
       previewsEnabled: false,
       previewMaxChars: 10,
+      retentionDays: 7,
     });
   });
 
@@ -225,7 +231,8 @@ describe('GetTenantSettings', () => {
     }
   });
 
-  it('is for chat alone', async () => {
+  it('is for chat and analytics alone', async () => {
+    expect(await tenants.settings(tenant.id, 'analytics')).toMatchObject({ retentionDays: 90 });
     await expect(tenants.settings(tenant.id, 'edge')).rejects.toMatchObject({ code: 'caller_not_allowed' });
   });
 });

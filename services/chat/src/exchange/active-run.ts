@@ -1,6 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../domain/catalogue.ts';
 import { promptText, type CompletionRequest } from '../domain/completion-request.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
@@ -15,6 +16,7 @@ import type {
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { Meter } from '../metering/meter.ts';
+import type { RunTelemetry } from './run-telemetry.ts';
 
 /** How the provider call under way ended. */
 export interface AttemptOutcome {
@@ -29,6 +31,8 @@ export interface AttemptOutcome {
 }
 
 interface OpenAttempt extends AttemptStart {
+  trace: TraceContext;
+  baseUrl: string;
   startedAt: number;
   /** Whether the provider sent success headers, and so did work that it will bill. */
   accepted: boolean;
@@ -39,6 +43,8 @@ interface OpenAttempt extends AttemptStart {
 export class ActiveRun {
   readonly identity: RunIdentity;
   readonly #meter: Meter;
+  readonly #telemetry: RunTelemetry;
+  readonly #trace: TraceContext;
   readonly #request: CompletionRequest;
   readonly #systemPrompt: string;
   readonly #previewChars: number;
@@ -51,6 +57,9 @@ export class ActiveRun {
   constructor(options: {
     identity: RunIdentity;
     meter: Meter;
+    telemetry: RunTelemetry;
+    /** The run's span. */
+    trace: TraceContext;
     request: CompletionRequest;
     /** What an agent put before the client's messages. */
     systemPrompt: string;
@@ -59,6 +68,8 @@ export class ActiveRun {
   }) {
     this.identity = options.identity;
     this.#meter = options.meter;
+    this.#telemetry = options.telemetry;
+    this.#trace = options.trace;
     this.#request = options.request;
     this.#systemPrompt = options.systemPrompt;
     this.#previewChars = options.previewChars;
@@ -76,8 +87,8 @@ export class ActiveRun {
     return sent + (this.#open === null ? 0 : 1);
   }
 
-  /** Commits a provider call; only then may it be made. */
-  async startAttempt(model: Model, bodyBytes: number): Promise<void> {
+  /** Commits a provider call; only then may it be made, with the span that is resolved with. */
+  async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
     const previous = this.#attempts.at(-1) ?? null;
     const attempt: AttemptStart = {
       id: newId(),
@@ -87,7 +98,16 @@ export class ActiveRun {
       upstreamModel: model.upstreamModel,
       inputTokensGuess: guessTokens(bodyBytes),
     };
-    this.#open = { ...attempt, startedAt: monotonicMs(), accepted: false, firstTokenAt: null };
+    const trace = this.#telemetry.within(this.#trace);
+    const { base_url: baseUrl } = model.provider;
+    this.#open = {
+      ...attempt,
+      trace,
+      baseUrl,
+      startedAt: monotonicMs(),
+      accepted: false,
+      firstTokenAt: null,
+    };
     try {
       await this.#meter.startAttempt({ run: this.identity, attempt, previous });
     } catch (error) {
@@ -95,6 +115,7 @@ export class ActiveRun {
       throw error;
     }
     this.#open.startedAt = monotonicMs();
+    return trace;
   }
 
   /** The provider's success headers are here. */
@@ -114,7 +135,7 @@ export class ActiveRun {
     if (open === null) return;
     this.#open = null;
     const endedAt = monotonicMs();
-    this.#attempts.push({
+    const attempt = {
       ...open,
       status: outcome.status,
       offsetMs: Math.round(open.startedAt - this.#arrivedAt),
@@ -124,7 +145,10 @@ export class ActiveRun {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage: outcome.usage ?? (await this.#estimate(outcome.answerText ?? '')),
-    });
+    };
+    this.#attempts.push(attempt);
+    if (attempt.status === 'not_sent') return;
+    this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt });
   }
 
   /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
@@ -152,9 +176,10 @@ export class ActiveRun {
     this.#finished = true;
     const last = this.#attempts.at(-1);
     const preview = this.#previewChars > 0 ? (details.answerText ?? '').slice(0, this.#previewChars) : '';
+    const endedAt = monotonicMs();
     const end: RunEnd = {
       status,
-      durationMs: Math.round(monotonicMs() - this.#arrivedAt),
+      durationMs: Math.round(endedAt - this.#arrivedAt),
       timeToFirstTokenMs:
         this.#firstTokenAt === null ? null : Math.round(this.#firstTokenAt - this.#arrivedAt),
       provider: last?.provider ?? null,
@@ -165,6 +190,16 @@ export class ActiveRun {
       errorMessage: details.error?.message ?? null,
       outputPreview: preview === '' ? null : preview,
     };
+    const { calls } = this;
+    if (calls > 0)
+      this.#telemetry.runEnded({
+        run: this.identity,
+        end,
+        calls,
+        trace: this.#trace,
+        startedAt: this.#arrivedAt,
+        endedAt,
+      });
     await this.#meter.endRun({ run: this.identity, end, attempts: this.#attempts });
     return end;
   }

@@ -96,7 +96,7 @@ export class Exchange {
   }
 
   async #attempt(model: Model, entry: ProviderEntry): Promise<Outcome> {
-    const { request, target, run, trace } = this.#options;
+    const { request, target, run } = this.#options;
     // Left already: no call, and so no run.
     if (this.#clientLeft()) {
       entry.breaker.unknown();
@@ -109,8 +109,9 @@ export class Exchange {
       systemPrompt: target.systemPrompt,
       defaults: target.defaults,
     });
+    let trace: TraceContext;
     try {
-      await run.startAttempt(model, body.length);
+      trace = await run.startAttempt(model, body.length);
     } catch (error) {
       entry.breaker.unknown();
       // Whether the start was written is unknown, so an end follows it; nobody has to wait for that one.

@@ -15,6 +15,7 @@ import {
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../domain/target.ts';
 import { ActiveRun } from '../exchange/active-run.ts';
 import { Exchange } from '../exchange/exchange.ts';
+import type { RunTelemetry } from '../exchange/run-telemetry.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
@@ -24,6 +25,7 @@ export interface CompletionDependencies {
   catalogue: Catalogue;
   providers: ProviderRegistry;
   meter: Meter;
+  telemetry: RunTelemetry;
   agents: AgentClient;
   settings: TenantSettingsClient;
   log: Logger;
@@ -56,16 +58,17 @@ async function complete(
   }
   const body = await readBody(incoming, call.route.bodyLimit);
   const request = call.read(body, parseJson(body));
-  const settings = await dependencies.settings.get(principal.tenantId);
+  const settings = await dependencies.settings.get(principal.tenantId, call);
   const target = await findTarget(dependencies, call, request, settings);
+  const trace = dependencies.telemetry.within(call.trace);
   const identity = {
     id: newId(),
     tenantId: principal.tenantId,
     operation: request.operation,
     channel: 'api',
     requestId: call.requestId,
-    traceId: call.trace.traceId,
-    spanId: call.trace.spanId,
+    traceId: trace.traceId,
+    spanId: trace.spanId,
     apiKeyId: principal.keyId,
     userId: principal.actingUser,
     sessionId,
@@ -79,12 +82,14 @@ async function complete(
   const run = new ActiveRun({
     identity,
     meter: dependencies.meter,
+    telemetry: dependencies.telemetry,
+    trace,
     request,
     systemPrompt,
     previewChars,
     arrivedAt,
   });
-  const { requestId, trace } = call;
+  const { requestId } = call;
   await new Exchange({ ...dependencies, request, target, run, response, requestId, trace }).execute();
 }
 

@@ -22,7 +22,7 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
 async function listModels({ catalogue, agents, settings }: ModelDependencies, call: Call): Promise<Reply> {
   const principal = tenantOf(call);
   const [{ allowedModels }, visible] = await Promise.all([
-    settings.getNow(principal.tenantId),
+    settings.getNow(principal.tenantId, call),
     agents.list({ ...call, principal }),
   ]);
   const models = [...catalogue.models.values()].filter(
@@ -36,7 +36,7 @@ async function getModel({ catalogue, agents, settings }: ModelDependencies, call
   const id = call.params['id'] ?? '';
   const ref = agentRef(id);
   if (ref === null) {
-    const { allowedModels } = await settings.getNow(principal.tenantId);
+    const { allowedModels } = await settings.getNow(principal.tenantId, call);
     const model = catalogue.find(id, allowedModels);
     if (model === undefined) throw modelNotFound(id);
     return { body: fromModel(model) };

@@ -1,5 +1,5 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
@@ -10,6 +10,8 @@ export interface TenantSettings {
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
 }
+
+type Caller = Pick<CallContext, 'requestId' | 'trace'>;
 
 /** Settings of tenants: a second old at most, and good for five minutes while the tenant service is away. */
 export class TenantSettingsClient {
@@ -26,18 +28,19 @@ export class TenantSettingsClient {
     });
   }
 
-  get(tenantId: string): Promise<TenantSettings> {
-    return this.#cache.get(tenantId, () => this.#load(tenantId));
+  /** `caller`: the request that asks, for its trace. */
+  get(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
+    return this.#cache.get(tenantId, () => this.#load(tenantId, caller));
   }
 
   /** As they are now, for requests where a second matters more than a call. */
-  getNow(tenantId: string): Promise<TenantSettings> {
-    return this.#cache.getNow(tenantId, () => this.#load(tenantId));
+  getNow(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
+    return this.#cache.getNow(tenantId, () => this.#load(tenantId, caller));
   }
 
-  async #load(tenantId: string): Promise<TenantSettings> {
+  async #load(tenantId: string, { requestId, trace }: Caller): Promise<TenantSettings> {
     const settings = await this.#peer
-      .call('getTenantSettings', { tenantId }, { deadlineMs: 2_000 })
+      .call('getTenantSettings', { tenantId }, { deadlineMs: 2_000, requestId, trace })
       .catch(hangIsOutage);
     return {
       allowedModels: settings.allowedModels === undefined ? null : new Set(settings.allowedModels.ids),

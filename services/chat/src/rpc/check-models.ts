@@ -12,11 +12,11 @@ export function checkModels(
 ): Rpc<CheckModelsRequest, CheckModelsResponse> {
   return {
     callers: ['agent'],
-    async handle(request, { principal }) {
+    async handle(request, { principal, requestId, trace }) {
       if (principal === null || !isTenantPrincipal(principal)) {
         throw new AppError('service_unauthenticated', 'The call names no tenant.');
       }
-      const { allowedModels } = await settings.getNow(principal.tenantId);
+      const { allowedModels } = await settings.getNow(principal.tenantId, { requestId, trace });
       return { unknownIds: request.ids.filter((id) => catalogue.find(id, allowedModels) === undefined) };
     },
   };

@@ -181,7 +181,7 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
           reasoning_tokens bigint, usage_estimated boolean, error_type text, error_message text, output_preview text)
       ), ended as (
         update chat.runs r set
-          status = i.status, ended_at = now(), duration_ms = i.duration_ms,
+          status = i.status, ended_at = ${timeAfterWriting}, duration_ms = i.duration_ms,
           time_to_first_token_ms = i.time_to_first_token_ms, provider = i.provider, model = i.model,
           response_model = i.response_model, input_tokens = i.input_tokens,
           cached_input_tokens = i.cached_input_tokens, output_tokens = i.output_tokens,
@@ -203,6 +203,12 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
   });
   return result.rows.map((row) => row.id);
 }
+
+/**
+ * The time, once the transaction has its id: the relay's watermarks rest on no transaction writing an `ended_at` from
+ * before it had one.
+ */
+const timeAfterWriting = 'case when pg_current_xact_id() is not null then clock_timestamp() end';
 
 const attemptRecord = `id uuid, run_id uuid, status text, offset_ms integer, duration_ms integer,
   time_to_first_token_ms integer, http_status integer, error_code text, response_model text, input_tokens bigint, cached_input_tokens bigint,

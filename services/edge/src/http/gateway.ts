@@ -6,6 +6,7 @@ import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { sendError, sendJson } from '@gatehouse/http/reply';
 import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';
+import { requestSpan } from '@gatehouse/http/request-span';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
@@ -14,6 +15,7 @@ import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
+import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
 import { requestHeaders } from '../domain/headers.ts';
@@ -28,6 +30,7 @@ export interface GatewayOptions {
   passThrough: ReadonlyMap<ServiceName, PassThrough>;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
+  tracer?: Tracer | undefined;
 }
 
 /** How long the rest of a refused body may take to arrive before its connection is closed. */
@@ -55,7 +58,7 @@ export class Gateway {
     const context = requestContext(request);
     const arrivedAt = monotonicMs();
     response.setHeader(requestIdHeader, context.requestId);
-    const entry: AccessEntry = { route: 'none', principal: null };
+    const entry: AccessEntry = { route: null, principal: null };
     response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
     try {
       await this.#serve(request, response, context, entry);
@@ -78,7 +81,7 @@ export class Gateway {
     const match = this.#matcher.match(request.method ?? '', path);
     if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
     const { route } = match;
-    entry.route = route.id;
+    entry.route = route;
     if (route.service === 'edge') {
       const { status, body } = healthAnswer(!this.#draining && this.#options.authenticator.ready);
       sendJson(response, status, body);
@@ -104,16 +107,18 @@ export class Gateway {
     response: ServerResponse,
     entry: AccessEntry & RequestContext & { arrivedAt: number },
   ): void {
-    const durationMs = monotonicMs() - entry.arrivedAt;
+    const endedAt = monotonicMs();
+    const durationMs = endedAt - entry.arrivedAt;
+    const routeId = entry.route?.id ?? 'none';
     // A response that its client did not wait for has no status of its own; 499 is what proxies call it.
     const status = response.writableFinished ? response.statusCode : 499;
-    this.#options.duration.observe({ route: entry.route, status }, durationMs / 1_000);
+    this.#options.duration.observe({ route: routeId, status }, durationMs / 1_000);
     this.#options.log.info(
       {
         request_id: entry.requestId,
         trace_id: entry.trace.traceId,
         method: request.method,
-        route: entry.route,
+        route: routeId,
         status,
         duration_ms: Math.round(durationMs),
         tenant_id: entry.principal?.tenantId ?? undefined,
@@ -121,11 +126,26 @@ export class Gateway {
       },
       'request',
     );
+    this.#options.tracer?.record(
+      requestSpan({
+        context: entry,
+        method: request.method ?? '',
+        route: entry.route,
+        status,
+        startedAt: entry.arrivedAt,
+        endedAt,
+        attributes: {
+          'gatehouse.tenant_id': entry.principal?.tenantId ?? undefined,
+          'gatehouse.key_id': entry.principal?.keyId,
+        },
+      }),
+    );
   }
 }
 
 interface AccessEntry {
-  route: string;
+  /** Null until one matches. */
+  route: Route | null;
   principal: Principal | null;
 }
 

@@ -9,15 +9,16 @@ export function getTenantSettings(
   tenants: TenantStore,
 ): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
-    callers: ['chat'],
+    callers: ['chat', 'analytics'],
     handle: async ({ tenantId }) => {
       const tenant = isUuid(tenantId) ? await tenants.find(tenantId) : null;
       if (tenant === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews } = tenant;
+      const { allowedModels, previews, retentionDays } = tenant;
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
         previewsEnabled: previews.enabled,
         previewMaxChars: previews.max_chars,
+        retentionDays,
       };
     },
   };

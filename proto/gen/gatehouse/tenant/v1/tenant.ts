@@ -74,6 +74,8 @@ export interface GetTenantSettingsResponse {
   /** Whether runs keep the beginnings of prompts and answers, and how many characters. */
   previewsEnabled: boolean;
   previewMaxChars: number;
+  /** How long its traces are kept. At least 1: a 0 was sent by a release that did not know of it. */
+  retentionDays: number;
 }
 
 export interface AllowedModels {
@@ -375,7 +377,7 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
 };
 
 function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
-  return { allowedModels: undefined, previewsEnabled: false, previewMaxChars: 0 };
+  return { allowedModels: undefined, previewsEnabled: false, previewMaxChars: 0, retentionDays: 0 };
 }
 
 export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = {
@@ -388,6 +390,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.previewMaxChars !== 0) {
       writer.uint32(24).int32(message.previewMaxChars);
+    }
+    if (message.retentionDays !== 0) {
+      writer.uint32(32).int32(message.retentionDays);
     }
     return writer;
   },
@@ -427,6 +432,14 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.previewMaxChars = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.retentionDays = reader.int32();
             continue;
           }
         }
@@ -505,7 +518,7 @@ export const TenantServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
-  /** What other services need to know of a tenant. Caller: chat. NOT_FOUND for an unknown id. */
+  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: {
     path: "/gatehouse.tenant.v1.TenantService/GetTenantSettings" as const,
     requestStream: false as const,
@@ -525,7 +538,7 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * that an error always means "could not be checked".
    */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
-  /** What other services need to know of a tenant. Caller: chat. NOT_FOUND for an unknown id. */
+  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
 }
 
@@ -549,7 +562,7 @@ export interface TenantServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: AuthenticateResponse) => void,
   ): ClientUnaryCall;
-  /** What other services need to know of a tenant. Caller: chat. NOT_FOUND for an unknown id. */
+  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings(
     request: GetTenantSettingsRequest,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,

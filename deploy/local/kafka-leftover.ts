@@ -1,0 +1,41 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, sendSignal, startTicks } from './processes.ts';
+
+const stopTimeoutMs = 10_000;
+
+function pidFile(directory: string): string {
+  return path.join(directory, 'kafka.pid');
+}
+
+/** Remembers whose folder it is. Synchronous: what is not written before we die can't be found again. */
+export function keepKafkaPid(directory: string, pid: number): void {
+  writeFileSync(pidFile(directory), `${pid} ${startTicks(pid) ?? ''}\n`);
+}
+
+/**
+ * Ends the Kafka that a run which crashed has left on this folder. The file holds when the process began too, so that
+ * an id which has meanwhile been given to something else is never touched.
+ */
+export async function stopKafkaLeftover(directory: string): Promise<void> {
+  const [pid = 0, ticks] = readPid(directory);
+  const runs = (): boolean => pid > 0 && isAlive(pid) && startTicks(pid) === ticks;
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (!runs()) return;
+    sendSignal(pid, signal);
+    // One that was paused could not stop.
+    sendSignal(pid, 'SIGCONT');
+    const deadline = Date.now() + stopTimeoutMs;
+    while (runs() && Date.now() < deadline) await sleep(20);
+  }
+}
+
+function readPid(directory: string): [pid?: number, ticks?: string] {
+  try {
+    const [pid = '', ticks = ''] = readFileSync(pidFile(directory), 'utf8').trim().split(' ');
+    return [Number.parseInt(pid, 10) || 0, ticks];
+  } catch {
+    return [];
+  }
+}

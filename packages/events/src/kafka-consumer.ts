@@ -1,0 +1,137 @@
+import { sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { Consumer, EachBatchPayload } from 'kafkajs';
+import { kafkaClient } from './kafka-client.ts';
+
+/** A message as it lay in the topic. */
+export interface Message {
+  partition: number;
+  offset: string;
+  value: Buffer;
+}
+
+export interface KafkaConsumerOptions {
+  /** Members of one group share the topic's partitions. */
+  groupId: string;
+  brokers: readonly string[];
+  topic: string;
+  /** Handles messages of one partition in their order. They come again if it throws, and may come again anyway. */
+  handle: (messages: readonly Message[]) => Promise<void>;
+  log: Logger;
+  registry: Registry;
+}
+
+const heartbeatMs = 1_000;
+const retryMs = 1_000;
+const batchSize = 1_000;
+
+/** Reads a topic at least once: what has been handled is committed, and what can't be is tried until it can. */
+export class KafkaConsumer {
+  readonly #options: KafkaConsumerOptions;
+  readonly #consumer: Consumer;
+  readonly #stopping = new AbortController();
+  readonly #lag: Gauge<'partition'>;
+  readonly #failures: Counter;
+  #starting: Promise<void> = Promise.resolve();
+
+  constructor(options: KafkaConsumerOptions) {
+    this.#options = options;
+    this.#consumer = kafkaClient(options.groupId, options.brokers, options.log).consumer({
+      groupId: options.groupId,
+      // The least that brokers allow: what a replica that died had in its hands waits that long.
+      sessionTimeout: 6_000,
+      rebalanceTimeout: 10_000,
+      heartbeatInterval: heartbeatMs,
+      maxWaitTimeInMs: 200,
+      allowAutoTopicCreation: false,
+    });
+    const registers = [options.registry];
+    this.#lag = new Gauge({
+      name: 'gatehouse_consumer_lag_messages',
+      help: 'Messages in the topic behind those that were read last',
+      labelNames: ['partition'],
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'gatehouse_consumer_failures_total',
+      help: 'Batches that could not be handled at once',
+      registers,
+    });
+  }
+
+  /** Returns at once: a broker that is away keeps nobody from starting. */
+  start(): void {
+    this.#starting = this.#connect();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#starting;
+    await this.#consumer.disconnect();
+  }
+
+  async #connect(): Promise<void> {
+    const { log, topic } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#consumer.connect();
+        await this.#consumer.subscribe({ topic, fromBeginning: true });
+        await this.#consumer.run({
+          autoCommit: false,
+          eachBatchAutoResolve: false,
+          partitionsConsumedConcurrently: 4,
+          eachBatch: (payload) => this.#handle(payload),
+        });
+        return;
+      } catch (error) {
+        log.warn({ err: error }, 'can not read from Kafka; it is tried again');
+        await sleep(retryMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #handle(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload;
+    this.#lag.set({ partition: batch.partition }, Number(batch.offsetLag()));
+    const beat = setInterval(() => void payload.heartbeat().catch(() => undefined), heartbeatMs);
+    try {
+      for (let index = 0; index < batch.messages.length; index += batchSize) {
+        const messages = batch.messages.slice(index, index + batchSize);
+        if (!(await this.#handleSurely(payload, messages))) return;
+        const last = messages.at(-1)?.offset ?? '0';
+        payload.resolveOffset(last);
+        const offset = (BigInt(last) + 1n).toString();
+        await this.#consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }]);
+      }
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  /** False when somebody else is to go on: we stop, or the partition has moved. */
+  async #handleSurely(
+    payload: EachBatchPayload,
+    messages: EachBatchPayload['batch']['messages'],
+  ): Promise<boolean> {
+    const { signal } = this.#stopping;
+    while (payload.isRunning() && !payload.isStale() && !signal.aborted) {
+      try {
+        await this.#options.handle(
+          messages.map(({ offset, value }) => ({
+            partition: payload.batch.partition,
+            offset,
+            value: value ?? Buffer.alloc(0),
+          })),
+        );
+        return true;
+      } catch (error) {
+        this.#failures.inc();
+        this.#options.log.warn({ err: error }, 'events could not be handled; it is tried again');
+        await sleep(retryMs, signal).catch(() => undefined);
+      }
+    }
+    return false;
+  }
+}

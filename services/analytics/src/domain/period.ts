@@ -1,0 +1,28 @@
+import { AppError } from '@gatehouse/kit/errors';
+
+/** From `from`, inclusive, to `to`, exclusive. */
+export interface Period {
+  from: Date;
+  to: Date;
+}
+
+const dayMs = 86_400_000;
+const maxDays = 400;
+
+/** The period asked for; the last 24 hours by default. Throws when it is empty, too long, or out of all proportion. */
+export function periodOf(query: { from?: string | undefined; to?: string | undefined }, now: Date): Period {
+  const to = query.to === undefined ? now : new Date(query.to);
+  const from = query.from === undefined ? new Date(to.getTime() - dayMs) : new Date(query.from);
+  if (from >= to)
+    throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });
+  if (to.getTime() - from.getTime() > maxDays * dayMs)
+    throw new AppError('invalid_value', `Invalid value for from: at most ${maxDays} days before to.`, {
+      param: 'from',
+    });
+  return { from, to };
+}
+
+/** The period of the same length that ends where this one begins. */
+export function previousOf({ from, to }: Period): Period {
+  return { from: new Date(2 * from.getTime() - to.getTime()), to: from };
+}

@@ -1,0 +1,32 @@
+import type { Dimension } from '@gatehouse/contract/analytics';
+
+/** Sums over runs. Amounts are pico-USD. */
+export interface Totals {
+  requests: number;
+  errors: number;
+  cancelled: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  toolCalls: number;
+  uniqueUsers: number;
+  avgDurationMs: number | null;
+  costPico: bigint;
+  unpricedRequests: number;
+  unpricedModels: string[];
+  estimatedRequests: number;
+  estimatedCostPico: bigint;
+}
+
+export interface Group extends Totals {
+  key: Partial<Record<Dimension, string | null>>;
+}
+
+export interface Summary {
+  totals: Totals;
+  groups: Group[];
+  truncated: boolean;
+  /** Every run that ended before it is counted. */
+  asOf: Date;
+}

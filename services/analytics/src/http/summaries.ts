@@ -1,0 +1,106 @@
+import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/analytics';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { usdOf } from '../domain/money.ts';
+import { periodOf, previousOf, type Period } from '../domain/period.ts';
+import type { Summary, Totals } from '../domain/summary.ts';
+import { viewerOf } from '../domain/viewer.ts';
+import type { UsageStore } from '../store/usage-store.ts';
+
+type SummaryCall = Call<unknown, SummaryQuery>;
+
+interface Answer {
+  period: Period;
+  summary: Summary;
+  previous: { period: Period; summary: Summary } | null;
+}
+
+/** `/v1/usage/summary` and `/v1/costs/summary` */
+export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
+  return {
+    'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await summarize(usage, call)) }),
+    'costs.summary': async (call: SummaryCall) => ({ body: showCosts(await summarize(usage, call)) }),
+  };
+}
+
+async function summarize(usage: UsageStore, call: SummaryCall): Promise<Answer> {
+  const { query } = call;
+  const viewer = viewerOf(tenantOf(call), query.user_id);
+  const period = periodOf(query, new Date());
+  const filter = {
+    agentId: query.agent_id ?? null,
+    model: query.model ?? null,
+    provider: query.provider ?? null,
+    channel: query.channel ?? null,
+    user: viewer.user,
+    apiKeyId: query.api_key_id ?? null,
+  };
+  const groupBy = query.group_by ?? [];
+  const request = { period, filter, groupBy, timezone: query.timezone };
+  const summary = await usage.summarize(viewer.tenantId, request);
+  if (query.compare === undefined) return { period, summary, previous: null };
+  const before = previousOf(period);
+  const earlier = await usage.summarize(viewer.tenantId, { ...request, period: before, groupBy: [] });
+  return { period, summary, previous: { period: before, summary: earlier } };
+}
+
+function showUsage({ period, summary, previous }: Answer): UsageSummary {
+  return {
+    ...showPeriod(period),
+    as_of: summary.asOf.toISOString(),
+    totals: showTotals(summary.totals),
+    groups: summary.groups.map((group) => ({ key: group.key, ...showTotals(group) })),
+    previous:
+      previous === null
+        ? null
+        : { ...showPeriod(previous.period), totals: showTotals(previous.summary.totals) },
+    truncated: summary.truncated,
+  };
+}
+
+function showCosts({ period, summary, previous }: Answer): CostSummary {
+  return {
+    currency: 'USD',
+    ...showPeriod(period),
+    as_of: summary.asOf.toISOString(),
+    ...showCostTotals(summary.totals),
+    groups: summary.groups.map((group) => ({
+      key: group.key,
+      requests: group.requests,
+      total_usd: usdOf(group.costPico),
+      unpriced_requests: group.unpricedRequests,
+    })),
+    previous:
+      previous === null
+        ? null
+        : { ...showPeriod(previous.period), ...showCostTotals(previous.summary.totals) },
+    truncated: summary.truncated,
+  };
+}
+
+function showPeriod({ from, to }: Period): { from: string; to: string } {
+  return { from: from.toISOString(), to: to.toISOString() };
+}
+
+function showTotals(totals: Totals): UsageSummary['totals'] {
+  return {
+    requests: totals.requests,
+    errors: totals.errors,
+    cancelled: totals.cancelled,
+    input_tokens: totals.inputTokens,
+    cached_input_tokens: totals.cachedInputTokens,
+    output_tokens: totals.outputTokens,
+    reasoning_tokens: totals.reasoningTokens,
+    total_tokens: totals.inputTokens + totals.outputTokens,
+    tool_calls: totals.toolCalls,
+    unique_users: totals.uniqueUsers,
+    avg_duration_ms: totals.avgDurationMs,
+  };
+}
+
+function showCostTotals(totals: Totals): Pick<CostSummary, 'total_usd' | 'unpriced' | 'estimated'> {
+  return {
+    total_usd: usdOf(totals.costPico),
+    unpriced: { requests: totals.unpricedRequests, models: totals.unpricedModels },
+    estimated: { requests: totals.estimatedRequests, total_usd: usdOf(totals.estimatedCostPico) },
+  };
+}

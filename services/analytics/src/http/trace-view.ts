@@ -1,0 +1,68 @@
+import type { Span as WireSpan, Trace } from '@gatehouse/contract/analytics';
+import type { Span } from '@gatehouse/events/run-event';
+import { usdOf } from '../domain/money.ts';
+import type { Viewer } from '../domain/viewer.ts';
+import type { TraceRow } from '../store/trace-store.ts';
+
+/** A run as the contract shows it to this viewer; `withSpans` with its provider calls. */
+export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
+  const previews = viewer.seesPreviews || (viewer.user !== null && viewer.user === row.user_id);
+  return {
+    id: row.id,
+    trace_id: row.trace_id,
+    name: nameOf(row.operation, row.request_model),
+    status: row.status,
+    channel: row.channel,
+    agent_id: row.agent_id,
+    user_id: row.user_id,
+    session_id: row.session_id,
+    api_key_id: row.api_key_id,
+    request_model: row.request_model,
+    response_model: row.response_model,
+    provider: row.provider,
+    started_at: row.started_at.toISOString(),
+    ended_at: row.ended_at?.toISOString() ?? null,
+    duration_ms: row.duration_ms,
+    time_to_first_token_ms: row.time_to_first_token_ms,
+    input_tokens: Number(row.input_tokens ?? 0),
+    cached_input_tokens: Number(row.cached_input_tokens ?? 0),
+    output_tokens: Number(row.output_tokens ?? 0),
+    reasoning_tokens: Number(row.reasoning_tokens ?? 0),
+    cost_usd: row.cost_pico === null ? null : usdOf(BigInt(row.cost_pico)),
+    priced: row.priced ?? false,
+    usage_estimated: row.usage_estimated ?? false,
+    error: row.error_type === null ? null : { type: row.error_type, message: row.error_message ?? '' },
+    input_preview: previews ? row.input_preview : null,
+    output_preview: previews ? row.output_preview : null,
+    ...(withSpans ? { spans: (row.spans ?? []).map((span) => showSpan(span, row)) } : {}),
+  };
+}
+
+function showSpan(span: Span, { started_at, operation }: TraceRow): WireSpan {
+  const { offset_ms: offset } = span;
+  return {
+    id: span.id,
+    kind: span.kind,
+    name: nameOf(operation, span.model),
+    status: span.status,
+    provider: span.provider,
+    request_model: span.upstream_model,
+    response_model: span.response_model,
+    started_at: offset === null ? null : new Date(started_at.getTime() + offset).toISOString(),
+    duration_ms: span.duration_ms,
+    time_to_first_token_ms: span.time_to_first_token_ms,
+    http_status: span.http_status,
+    input_tokens: span.input_tokens,
+    cached_input_tokens: span.cached_input_tokens,
+    output_tokens: span.output_tokens,
+    reasoning_tokens: span.reasoning_tokens,
+    cost_usd: span.cost_pico === null ? null : usdOf(BigInt(span.cost_pico)),
+    usage_estimated: span.usage_estimated,
+    error: span.error_code === null ? null : { type: span.error_code },
+  };
+}
+
+/** OpenTelemetry's name of a GenAI span: operation and requested model. */
+function nameOf(operation: string, model: string): string {
+  return `${operation} ${model}`;
+}

@@ -1,0 +1,58 @@
+import type { FollowTraces } from '@gatehouse/contract/analytics';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import { decodeCursor, encodeCursor } from '../domain/trace-cursor.ts';
+import { viewerOf, type Viewer } from '../domain/viewer.ts';
+import type { ChangeFilter, TraceStore } from '../store/trace-store.ts';
+import { showTrace } from './trace-view.ts';
+
+const defaultSinceMs = 3_600_000;
+const pollAfterMs = 1_000;
+
+/** `/v1/traces*` */
+export function traceHandlers(traces: TraceStore): Record<string, Handler> {
+  return {
+    'traces.follow': async (call: Call<unknown, FollowTraces>) => {
+      const { query } = call;
+      const viewer = viewerOf(tenantOf(call), query.user_id);
+      const filter = filterOf(query, viewer);
+      const scopeOf = (cluster: string) => ({ cluster, filters: { tenant: viewer.tenantId, ...filter } });
+      const since = query.since === undefined ? new Date(Date.now() - defaultSinceMs) : new Date(query.since);
+      const changes = await traces.changes(
+        viewer.tenantId,
+        (cluster) => (query.cursor === undefined ? since : decodeCursor(query.cursor, scopeOf(cluster))),
+        { ...filter, limit: query.limit, spans: query.include_spans },
+      );
+      return {
+        body: {
+          traces: changes.rows.map((row) => showTrace(row, viewer, query.include_spans)),
+          next_cursor: encodeCursor(changes.position, scopeOf(changes.cluster)),
+          has_more: changes.hasMore,
+          server_time: changes.now.toISOString(),
+          poll_after_ms: changes.hasMore ? 0 : pollAfterMs,
+        },
+      };
+    },
+
+    'traces.get': async (call: Call) => {
+      const viewer = viewerOf(tenantOf(call), undefined);
+      const id = call.params['id'] ?? '';
+      const row = isUuid(id) ? await traces.find(viewer.tenantId, id) : null;
+      if (row === null || (viewer.user !== null && row.user_id !== viewer.user))
+        throw new AppError('not_found', `There is no trace ${JSON.stringify(id.slice(0, 100))}.`);
+      return { body: showTrace(row, viewer, true) };
+    },
+  };
+}
+
+function filterOf(query: FollowTraces, viewer: Viewer): ChangeFilter {
+  return {
+    agentId: query.agent_id ?? null,
+    sessionId: query.session_id ?? null,
+    user: viewer.user,
+    status: query.status ?? null,
+    channel: query.channel ?? null,
+    traceId: query.trace_id ?? null,
+  };
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import type { Pool } from '@gatehouse/pg/pool';
+import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
+import { endLateRuns, insertDeadLetter, insertIntake } from '../store/ingest-system-store.ts';
+import { readEvents, type ReadEvents, type Received, type RunEvent } from './read-events.ts';
+
+/** Takes in events from wherever they come: exactly once, whatever comes again. */
+export class Ingest {
+  readonly #pool: Pool;
+  readonly #log: Logger;
+  readonly #runs: Counter;
+  readonly #deadLetters: Counter;
+
+  /** `pool` acts as `analytics_system`. */
+  constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
+    this.#pool = options.pool;
+    this.#log = options.log;
+    const registers = [options.registry];
+    this.#runs = new Counter({
+      name: 'gatehouse_events_ingested_total',
+      help: 'Events about runs taken in, repeated ones included',
+      registers,
+    });
+    this.#deadLetters = new Counter({
+      name: 'gatehouse_dead_letters_total',
+      help: 'Events that could not be read or stored',
+      registers,
+    });
+  }
+
+  /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
+  async take(batch: readonly Received[]): Promise<void> {
+    const { runs, watermarks, rejected } = readEvents(batch);
+    for (const { received, reason } of rejected) await this.#bury(received, reason);
+    await this.#store(runs, watermarks);
+    this.#runs.inc(runs.length);
+  }
+
+  /** All in one transaction, or each alone when the database refuses one of them; the watermarks never before the runs. */
+  async #store(runs: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+    if (runs.length === 0 && watermarks.length === 0) return;
+    try {
+      const late = await insertIntake(this.#pool, { runs: runs.map(({ run }) => run), watermarks });
+      if (late.length === 0) return;
+      await this.#storeLate(runs.filter(({ run }) => late.includes(run.run_id)));
+    } catch (error) {
+      if (isDatabaseOutage(error) || runs.length === 0) throw error;
+      const [only, ...others] = runs;
+      if (only !== undefined && others.length === 0) await this.#bury(only.received, refusal(error));
+      else for (const run of runs) await this.#store([run], []);
+    }
+    await this.#store([], watermarks);
+  }
+
+  /** `domain/retention.ts` says why there is a time after which no row is made. */
+  async #storeLate(runs: readonly RunEvent[]): Promise<void> {
+    const lost = await endLateRuns(
+      this.#pool,
+      runs.map(({ run }) => run),
+    );
+    for (const { received, run } of runs.filter(({ run: { run_id: id } }) => lost.includes(id))) {
+      const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
+      await this.#bury({ ...received, payload }, `too late: the run is older than ${lateAfterDays} days`);
+    }
+  }
+
+  async #bury({ origin, payload }: Received, reason: string): Promise<void> {
+    this.#log.error({ origin, reason }, 'an event could not be taken in');
+    this.#deadLetters.inc();
+    const hash = createHash('sha256').update(origin).update(payload).digest('hex').slice(0, 32);
+    await insertDeadLetter(this.#pool, { id: hash, origin, reason, payload });
+  }
+}
+
+/** Without the row, which PostgreSQL puts into the detail. */
+function refusal(error: unknown): string {
+  return `refused by the database: ${(error as Error).message}`;
+}

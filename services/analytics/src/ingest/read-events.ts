@@ -1,0 +1,57 @@
+import { parseShape, readEvent } from '@gatehouse/events/cloud-event';
+import {
+  runEnded,
+  runEndedData,
+  runStarted,
+  runStartedData,
+  type RunEnded,
+  type RunStarted,
+} from '@gatehouse/events/run-event';
+import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/watermark';
+
+/** An event as it came. */
+export interface Received {
+  /** Where it lay: topic, partition and offset, or the service that sent it. */
+  origin: string;
+  payload: Buffer;
+}
+
+export type RunEvent = { received: Received; run: RunStarted | RunEnded };
+
+export interface ReadEvents {
+  /** In order of their run's id; one a run: its end, if that is among them. */
+  runs: RunEvent[];
+  /** The latest one of each partition. */
+  watermarks: (Watermark & { source: string })[];
+  rejected: { received: Received; reason: string }[];
+}
+
+/** Sorts a batch of events into what can be stored and what nobody can read. Types that are not ours are passed over. */
+export function readEvents(batch: readonly Received[]): ReadEvents {
+  const runs = new Map<string, RunEvent>();
+  const watermarks = new Map<string, Watermark & { source: string }>();
+  const rejected: ReadEvents['rejected'] = [];
+  for (const received of batch) {
+    try {
+      const event = readEvent(received.payload.toString('utf8'));
+      if (event.type === runEnded) {
+        const run = parseShape(runEndedData, event.data, 'not the end of a run');
+        // The first end is the end.
+        if (!isEnd(runs.get(run.run_id)?.run)) runs.set(run.run_id, { received, run });
+      } else if (event.type === runStarted) {
+        const run = parseShape(runStartedData, event.data, 'not the start of a run');
+        if (!runs.has(run.run_id)) runs.set(run.run_id, { received, run });
+      } else if (event.type === watermarkType) {
+        const data = parseShape(watermarkData, event.data, 'not a watermark');
+        watermarks.set(`${event.source} ${data.partition}`, { ...data, source: event.source });
+      }
+    } catch (error) {
+      rejected.push({ received, reason: (error as Error).message });
+    }
+  }
+  return { runs: [...runs.values()], watermarks: [...watermarks.values()], rejected };
+}
+
+function isEnd(run: RunStarted | RunEnded | undefined): boolean {
+  return run !== undefined && 'ended_at' in run;
+}

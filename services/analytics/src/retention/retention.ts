@@ -1,0 +1,157 @@
+import { sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import { deadLetterDays, traceAges } from '../domain/retention.ts';
+import type { TenantRetention } from '../peers/tenant-retention.ts';
+import {
+  beforeFirst,
+  blankTraces,
+  deleteDeadLetters,
+  deleteTraces,
+  dropExpiredPartition,
+  nextTenant,
+} from '../store/retention-system-store.ts';
+
+export interface RetentionTimes {
+  /** From the start to the first sweep, at most; half of it at least, as for the others. */
+  firstMs: number;
+  /** From one sweep to the next. */
+  everyMs: number;
+  /** To the next try, when there was no knowing how long a tenant keeps its traces, or no database. */
+  retryMs: number;
+}
+
+export interface RetentionOptions {
+  /** Acts as `analytics_system`. */
+  pool: Pool;
+  tenants: Pick<TenantRetention, 'daysOf'>;
+  log: Logger;
+  registry: Registry;
+  times?: Partial<RetentionTimes> | undefined;
+  /** Rows that one transaction looks at. */
+  batchSize?: number | undefined;
+}
+
+const defaultTimes: RetentionTimes = { firstMs: 60_000, everyMs: 24 * 3_600_000, retryMs: 10 * 60_000 };
+/** Measured with 122 partitions and `fsync`: 18 ms to delete them, 23 ms to take their texts out; 38 ms at most. */
+const defaultBatchSize = 1_000;
+/** Between two batches, for whoever waits for the same disk. */
+const pauseMs = 20;
+
+/**
+ * Deletes traces that their tenants keep no longer, once a day. Every replica runs one; they need not agree on who does
+ * what, since a batch is one replica's and what is gone is not found again.
+ */
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #times: RetentionTimes;
+  readonly #batchSize: number;
+  readonly #rows: Counter<'action'>;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #lastTenant = beforeFirst;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#times = { ...defaultTimes, ...options.times };
+    this.#batchSize = options.batchSize ?? defaultBatchSize;
+    this.#rows = new Counter({
+      name: 'gatehouse_retention_rows_total',
+      help: 'Traces and dead letters that were deleted, and traces that lost their texts, because of their age',
+      labelNames: ['action'],
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#running = this.#keepSweeping();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** All tenants once. False when some of it has to be tried again soon. */
+  async sweep(): Promise<boolean> {
+    const { pool, log } = this.#options;
+    const complete = await this.#sweepTenants();
+    await this.#repeat('dead_letter_deleted', () =>
+      deleteDeadLetters(pool, { olderThanDays: deadLetterDays, limit: this.#batchSize }),
+    );
+    for (;;) {
+      const partition = await dropExpiredPartition(pool);
+      if (partition === null) return complete;
+      log.info({ partition }, 'dropped a partition of traces older than any retention');
+    }
+  }
+
+  /** Ends early while nobody can say how long traces are kept; the next sweep goes on from there. */
+  async #sweepTenants(): Promise<boolean> {
+    const { pool, tenants, log } = this.#options;
+    let complete = true;
+    for (;;) {
+      const tenantId = await nextTenant(pool, this.#lastTenant);
+      if (tenantId === null) {
+        this.#lastTenant = beforeFirst;
+        return complete;
+      }
+      const days = await tenants.daysOf(tenantId);
+      if (days === null) return false;
+      try {
+        await this.#sweepTenant(tenantId, days);
+      } catch (error) {
+        if (this.#stopping.signal.aborted) throw error;
+        log.warn({ err: error, tenant_id: tenantId }, 'old traces of a tenant could not be deleted');
+        complete = false;
+      }
+      this.#lastTenant = tenantId;
+    }
+  }
+
+  async #sweepTenant(tenantId: string, retentionDays: number): Promise<void> {
+    const { pool } = this.#options;
+    const { blankAfterDays, deleteAfterDays } = traceAges(retentionDays);
+    const batch = { tenantId, limit: this.#batchSize };
+    await this.#repeat('deleted', () => deleteTraces(pool, { ...batch, olderThanDays: deleteAfterDays }));
+    if (blankAfterDays === deleteAfterDays) return;
+    for (let after: string | null = beforeFirst; after !== null;) {
+      const blanked = await blankTraces(pool, { ...batch, olderThanDays: blankAfterDays, after });
+      this.#rows.inc({ action: 'blanked' }, blanked.rows);
+      after = blanked.last;
+      if (after !== null) await this.#pause();
+    }
+  }
+
+  /** Batch after batch until one is not full. */
+  async #repeat(action: string, work: () => Promise<number>): Promise<void> {
+    for (;;) {
+      const rows = await work();
+      this.#rows.inc({ action }, rows);
+      if (rows < this.#batchSize) return;
+      await this.#pause();
+    }
+  }
+
+  /** Throws when the service stops. */
+  async #pause(): Promise<void> {
+    await sleep(pauseMs, this.#stopping.signal);
+  }
+
+  async #keepSweeping(): Promise<void> {
+    const { log } = this.#options;
+    const { signal } = this.#stopping;
+    let waitMs = this.#times.firstMs;
+    for (;;) {
+      // Replicas that were started together need not sweep together.
+      await sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => undefined);
+      if (signal.aborted) return;
+      const complete = await this.sweep().catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
+        return false;
+      });
+      waitMs = complete ? this.#times.everyMs : this.#times.retryMs;
+    }
+  }
+}

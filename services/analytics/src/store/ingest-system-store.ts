@@ -1,0 +1,177 @@
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import type { Watermark } from '@gatehouse/events/watermark';
+import type { Pool } from '@gatehouse/pg/pool';
+import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
+
+/** What one transaction takes in. Of one run there is one row at most: its end, if that is among them. */
+export interface Intake {
+  runs: readonly (RunStarted | RunEnded)[];
+  watermarks: readonly (Watermark & { source: string })[];
+}
+
+const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
+  request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
+  response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans`;
+
+/** What the end of a run says that its start did not. */
+const endColumns = [
+  'status',
+  'ended_at',
+  'duration_ms',
+  'time_to_first_token_ms',
+  'provider',
+  'model',
+  'response_model',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'tool_calls',
+  'cost_pico',
+  'priced',
+  'usage_estimated',
+  'error_type',
+  'error_message',
+  'output_preview',
+  'spans',
+];
+
+const sums = [
+  'requests',
+  'errors',
+  'cancelled',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'tool_calls',
+  'timed_requests',
+  'duration_ms',
+  'cost_pico',
+  'unpriced_requests',
+  'estimated_requests',
+  'estimated_cost_pico',
+];
+
+/** Runs of `$1`, which is JSON. */
+const input = `
+  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
+         run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
+  from json_to_recordset($1::json) as i (
+    run_id uuid, tenant_id uuid, status text, operation text, channel text, request_id text, trace_id text,
+    span_id text, api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text,
+    streamed boolean, input_preview text, started_at timestamptz, ended_at timestamptz, duration_ms integer,
+    time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
+    cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+    tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
+    error_message text, output_preview text, spans json)`;
+
+/** How a run's row ends: once. */
+const change = (end: string): string => `
+  change_transaction = pg_current_xact_id(), change_number = nextval('analytics.changes'), changed_at = now(),
+  ${endColumns.map((column) => `${column} = ${end}.${column}`).join(', ')}`;
+
+/** What is counted of a row of `traces` that was just written. */
+const counted = `
+  traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
+  coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
+  traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
+  traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, coalesce(traces.cost_pico, 0) as cost_pico,
+  traces.priced, traces.usage_estimated`;
+
+/** Adds up what `stored` returned. */
+const addUp = `
+  insert into analytics.usage (tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id,
+                               ${sums.join(', ')})
+  select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, agent_id, model, provider, channel,
+         user_id, api_key_id, count(*), count(*) filter (where status in ('error', 'interrupted')),
+         count(*) filter (where status = 'cancelled'), sum(input_tokens), sum(cached_input_tokens),
+         sum(output_tokens), sum(reasoning_tokens), sum(tool_calls), count(duration_ms),
+         coalesce(sum(duration_ms), 0), sum(cost_pico), count(*) filter (where not priced),
+         count(*) filter (where usage_estimated), coalesce(sum(cost_pico) filter (where usage_estimated), 0)
+  from stored where ended_at is not null
+  group by tenant_id, date_bin('15 minutes', ended_at, 'epoch'), agent_id, model, provider, channel, user_id,
+           api_key_id
+  order by tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id
+  on conflict (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id) do update set
+    ${sums.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`;
+
+/**
+ * Takes in starts and ends of runs and adds up the ends, in one statement, which is one transaction. Safe to repeat and
+ * in any order: a start never follows an end, and only the first end of a run is stored and counted. Rows are written
+ * in the order of their keys, so that replicas wait for each other and never in a circle.
+ *
+ * Returns the ids of late runs (`lateAfterDays`). Of those nothing is stored, and nor are the watermarks then, which
+ * must not come before the runs.
+ */
+export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'insert_intake',
+    text: `
+      with input as (${input}),
+      stored as (
+        insert into analytics.traces (id, tenant_id, status, ${columns})
+        select id, tenant_id, status, ${columns} from input where not late order by id
+        on conflict (id) do update set ${change('excluded')}
+        where traces.ended_at is null and excluded.ended_at is not null
+        returning ${counted}
+      ), added as (${addUp}), marked as (
+        insert into analytics.watermarks (source, partition, partitions, watermark)
+        select source, partition, partitions, watermark
+        from json_to_recordset($2::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
+        where not exists (select from input where late)
+        order by source, partition
+        on conflict (source, partition) do update set
+          partitions = excluded.partitions, watermark = greatest(watermarks.watermark, excluded.watermark)
+      )
+      select id from input where late`,
+    values: [JSON.stringify(intake.runs), JSON.stringify(intake.watermarks)],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Ends and counts late runs whose row is still there, without their texts. Returns the ids of those without a row: they
+ * may have been counted and deleted. It makes no row, so that one deleted at this moment does not come back either.
+ */
+export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
+  // Unnamed, so that the plan is made for these ids: for the partitions that they are in.
+  const { rows } = await pool.query<{ id: string }>(
+    `with input as (${input}),
+     stored as (
+       update analytics.traces set ${change('input')}
+       from input
+       where traces.id = input.id and traces.id = any($2::uuid[]) and traces.ended_at is null
+         and input.ended_at is not null
+       returning ${counted}
+     ), added as (${addUp})
+     select id from input where not exists (
+       select from analytics.traces where traces.id = input.id and traces.id = any($2::uuid[]))`,
+    [JSON.stringify(runs.map(withoutTexts)), runs.map((run) => run.run_id)],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export interface DeadLetter {
+  id: string;
+  origin: string;
+  reason: string;
+  payload: Buffer;
+}
+
+/** Keeps what could not be read. The id is made of the origin, so that it is kept once. */
+export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
+  await pool.query({
+    name: 'insert_dead_letter',
+    text: `insert into analytics.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4)
+           on conflict do nothing`,
+    values: [letter.id, letter.origin, letter.reason, letter.payload],
+  });
+}
+
+/** Makes the partition of a month; `month` is its first day, `2026-11-01`. */
+export async function ensurePartition(pool: Pool, month: string): Promise<void> {
+  await pool.query('select analytics.ensure_partition($1::date)', [month]);
+}

@@ -1,0 +1,118 @@
+import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+
+/** Before every id: where a walk begins. */
+export const beforeFirst = '00000000-0000-0000-0000-000000000000';
+
+/** The tenant after this one that has traces; null after the last. */
+export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
+  const { rows } = await pool.query<{ tenant_id: string }>(
+    'select tenant_id from analytics.traces where tenant_id > $1 order by tenant_id limit 1',
+    [after],
+  );
+  return rows[0]?.tenant_id ?? null;
+}
+
+export interface Batch {
+  tenantId: string;
+  /** Age by the run's id: since it started. */
+  olderThanDays: number;
+  /** Rows that one transaction looks at. */
+  limit: number;
+}
+
+/**
+ * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when that was all, or when another
+ * replica is at it. Rows that an event is just changing are left for the next time.
+ */
+export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
+  return withTurn(pool, tenantId, 0, async (client) => {
+    const { rows } = await client.query<{ id: string }>(
+      `select id from analytics.traces
+       where tenant_id = $1 and id < analytics.first_id_at(now() - $2 * interval '1 day')
+       order by id limit $3
+       for update skip locked`,
+      [tenantId, olderThanDays, limit],
+    );
+    // Apart from the search, so that the plan is made for these ids: for the partition that they are in.
+    const { rowCount } = await client.query('delete from analytics.traces where id = any($1::uuid[])', [
+      rows.map((row) => row.id),
+    ]);
+    return rowCount ?? 0;
+  });
+}
+
+export interface Blanked {
+  rows: number;
+  /** The last trace looked at; null when that was all, or another replica is at it. */
+  last: string | null;
+}
+
+/**
+ * Takes the texts out of a tenant's traces, from the one after `after` on. It is no change that followers are told of.
+ * Spans hold codes and numbers only.
+ */
+export async function blankTraces(
+  pool: Pool,
+  { tenantId, olderThanDays, limit, after }: Batch & { after: string },
+): Promise<Blanked> {
+  const nothing: Blanked = { rows: 0, last: null };
+  return withTurn(pool, tenantId, nothing, async (client) => {
+    const { rows } = await client.query<{ id: string; texts: boolean }>(
+      `select id, input_preview is not null or output_preview is not null or error_message is not null as texts
+       from analytics.traces
+       where tenant_id = $1 and id > $4 and id < analytics.first_id_at(now() - $2 * interval '1 day')
+       order by id limit $3`,
+      [tenantId, olderThanDays, limit, after],
+    );
+    const { rowCount } = await client.query(
+      `update analytics.traces set input_preview = null, output_preview = null, error_message = null
+       where id = any($1::uuid[])`,
+      [rows.flatMap((row) => (row.texts ? [row.id] : []))],
+    );
+    return { rows: rowCount ?? 0, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+  });
+}
+
+/** Deletes the oldest dead letters and returns how many. */
+export async function deleteDeadLetters(
+  pool: Pool,
+  { olderThanDays, limit }: { olderThanDays: number; limit: number },
+): Promise<number> {
+  return withTurn(pool, 'dead letters', 0, async (client) => {
+    const { rowCount } = await client.query(
+      `delete from analytics.dead_letters where id = any(array(
+         select id from analytics.dead_letters where received_at < now() - $1 * interval '1 day'
+         order by received_at limit $2))`,
+      [olderThanDays, limit],
+    );
+    return rowCount ?? 0;
+  });
+}
+
+/** Drops one partition that is older than any retention, and returns its name; null when there is none. */
+export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ name: string | null }>(
+    'select analytics.drop_expired_partition() as name',
+  );
+  return rows[0]?.name ?? null;
+}
+
+/**
+ * One transaction, unless another replica is at the same; then `otherwise`. Two statements of half a second are the
+ * second that a writing transaction may take (architecture decision 7).
+ */
+async function withTurn<Result>(
+  pool: Pool,
+  subject: string,
+  otherwise: Result,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return withTransaction(pool, async (client) => {
+    await client.query('set local statement_timeout = 450');
+    const { rows } = await client.query<{ ours: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtext('analytics.retention'), hashtext($1)) as ours`,
+      [subject],
+    );
+    return rows[0]?.ours === true ? work(client) : otherwise;
+  });
+}

@@ -1,0 +1,217 @@
+import type { Dimension } from '@gatehouse/contract/analytics';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Period } from '../domain/period.ts';
+import type { Group, Summary, Totals } from '../domain/summary.ts';
+
+export interface UsageFilter {
+  agentId: string | null;
+  model: string | null;
+  provider: string | null;
+  channel: string | null;
+  user: string | null;
+  apiKeyId: string | null;
+}
+
+export interface SummaryRequest {
+  period: Period;
+  filter: UsageFilter;
+  groupBy: readonly Dimension[];
+  /** IANA name, for days and months. */
+  timezone: string;
+}
+
+const maxGroups = 10_000;
+
+/** What a group is called by. `$3` is the time zone; `at` the start of the quarter of an hour, or the run's end. */
+const keys: Record<Dimension, string> = {
+  hour: `date_trunc('hour', at)`,
+  day: `date_trunc('day', at, $3)`,
+  month: `date_trunc('month', at, $3)`,
+  agent: 'agent_id',
+  model: 'model',
+  provider: 'provider',
+  channel: 'channel',
+  user: 'user_id',
+  api_key: 'api_key_id',
+};
+
+/** Keys as they are shown, which is dear: once a group, never once a row. */
+const labels: Record<Dimension, (key: string) => string> = {
+  hour: (key) => `to_char(${key} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  day: (key) => `to_char(${key} at time zone $3, 'YYYY-MM-DD')`,
+  month: (key) => `to_char(${key} at time zone $3, 'YYYY-MM')`,
+  agent: (key) => `${key}::text`,
+  model: (key) => key,
+  provider: (key) => key,
+  channel: (key) => key,
+  user: (key) => key,
+  api_key: (key) => `${key}::text`,
+};
+
+const sums = `sum(requests) as requests, sum(errors) as errors, sum(cancelled) as cancelled,
+  sum(input_tokens) as input_tokens, sum(cached_input_tokens) as cached_input_tokens,
+  sum(output_tokens) as output_tokens, sum(reasoning_tokens) as reasoning_tokens, sum(tool_calls) as tool_calls,
+  sum(timed_requests) as timed_requests, sum(duration_ms) as duration_ms, sum(cost_pico) as cost_pico,
+  sum(unpriced_requests) as unpriced_requests, sum(estimated_requests) as estimated_requests,
+  sum(estimated_cost_pico) as estimated_cost_pico`;
+
+const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5) and ($7::text is null or provider = $7)
+  and ($8::text is null or channel = $8) and ($9::text is null or user_id = $9)
+  and ($10::uuid is null or api_key_id = $10)`;
+
+const rolledUp = `
+  select bucket as at, agent_id, model, provider, channel, user_id, api_key_id, requests, errors, cancelled,
+         input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls, timed_requests, duration_ms,
+         cost_pico, unpriced_requests, estimated_requests, estimated_cost_pico
+  from analytics.usage
+  where bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;
+
+const runsBetween = (from: string, to: string): string => `
+  select ended_at, agent_id, coalesce(model, request_model), coalesce(provider, ''), channel, user_id, api_key_id, 1,
+         (status in ('error', 'interrupted'))::integer, (status = 'cancelled')::integer, input_tokens,
+         cached_input_tokens, output_tokens, reasoning_tokens, tool_calls, (duration_ms is not null)::integer,
+         coalesce(duration_ms, 0), coalesce(cost_pico, 0), (not priced)::integer, usage_estimated::integer,
+         case when usage_estimated then coalesce(cost_pico, 0) else 0 end
+  from analytics.traces
+  where ended_at >= ${from} and ended_at < ${to} and ${filters}
+    and ($6::text is null or coalesce(model, request_model) = $6)`;
+
+/** Roll-ups for whole quarters of an hour, `$11` to `$12`; runs themselves for what the period has before and after. */
+const units = [rolledUp, runsBetween('$1', 'least($11, $2)'), runsBetween('$12', '$2')].join(' union all ');
+
+type NumberText = string | null;
+
+interface SumRow {
+  labels: (string | null)[] | null;
+  requests: NumberText;
+  errors: NumberText;
+  cancelled: NumberText;
+  input_tokens: NumberText;
+  cached_input_tokens: NumberText;
+  output_tokens: NumberText;
+  reasoning_tokens: NumberText;
+  tool_calls: NumberText;
+  timed_requests: NumberText;
+  duration_ms: NumberText;
+  cost_pico: NumberText;
+  unpriced_requests: NumberText;
+  estimated_requests: NumberText;
+  estimated_cost_pico: NumberText;
+  unique_users: NumberText;
+  unpriced_models: string[] | null;
+  as_of: Date | null;
+}
+
+/** Sums over the runs of one tenant at a time. */
+export class UsageStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `analytics_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Exact for any period and zone. One statement, hence one moment: sums, groups and `asOf` belong together. */
+  async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
+    const { period, filter, timezone, groupBy } = request;
+    const inner = innerBuckets(period);
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<SumRow>(statement(groupBy), [
+        period.from,
+        period.to,
+        timezone,
+        tenantId,
+        filter.agentId,
+        filter.model,
+        filter.provider,
+        filter.channel,
+        filter.user,
+        filter.apiKeyId,
+        inner.from,
+        inner.to,
+      ]);
+      const total = rows.find((row) => row.labels === null);
+      const groups = rows.filter((row) => row.labels !== null);
+      return {
+        totals: toTotals(total),
+        groups: groups
+          .slice(0, maxGroups)
+          .map((row) => ({ ...toTotals(row), key: keyOf(groupBy, row.labels ?? []) })),
+        truncated: groups.length > maxGroups,
+        asOf: total?.as_of ?? new Date(0),
+      };
+    });
+  }
+}
+
+/**
+ * The row without labels is the total, the others are the groups. Adding up by user first makes users countable afterwards
+ * without sorting all rows.
+ */
+function statement(groupBy: readonly Dimension[]): string {
+  const names = groupBy.map((_, index) => `k${index + 1}`);
+  const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}, `).join('');
+  const list = names.map((name) => `${name}, `).join('');
+  const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
+  const groups = `
+    union all
+    (select array[${shown}]::text[] as labels, ${sums}, count(user_id) as unique_users, null as unpriced_models,
+            null as as_of
+     from per_user group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1})`;
+  return `
+    with per_user as materialized (
+      select ${list}user_id, ${sums} from (
+        select ${keyColumns}user_id, requests, errors, cancelled, input_tokens, cached_input_tokens, output_tokens,
+               reasoning_tokens, tool_calls, timed_requests, duration_ms, cost_pico, unpriced_requests,
+               estimated_requests, estimated_cost_pico
+        from (${units}) as units
+      ) as keyed
+      group by ${list}user_id
+    )
+    (select null::text[] as labels, ${sums}, count(distinct user_id) as unique_users,
+            (select array_agg(distinct model order by model) from (${units}) as units where unpriced_requests > 0)
+              as unpriced_models,
+            (${asOf}) as as_of
+     from per_user)
+    ${groupBy.length === 0 ? '' : groups}`;
+}
+
+/** The least of the watermarks, once there is one for every partition of every source. */
+const asOf = `
+  select case when bool_and(complete) then min(least) end from (
+    select count(*) = max(partitions) as complete, min(watermark) as least
+    from analytics.watermarks group by source) as sources`;
+
+const bucketMs = 15 * 60_000;
+
+/** The whole quarters of an hour in a period; empty if there is none. */
+function innerBuckets({ from, to }: Period): Period {
+  const first = Math.ceil(from.getTime() / bucketMs) * bucketMs;
+  const end = Math.floor(to.getTime() / bucketMs) * bucketMs;
+  return { from: new Date(first), to: new Date(Math.max(first, end)) };
+}
+
+function keyOf(groupBy: readonly Dimension[], values: readonly (string | null)[]): Group['key'] {
+  return Object.fromEntries(groupBy.map((dimension, index) => [dimension, values[index] ?? null]));
+}
+
+function toTotals(row: SumRow | undefined): Totals {
+  const timed = Number(row?.timed_requests ?? 0);
+  return {
+    requests: Number(row?.requests ?? 0),
+    errors: Number(row?.errors ?? 0),
+    cancelled: Number(row?.cancelled ?? 0),
+    inputTokens: Number(row?.input_tokens ?? 0),
+    cachedInputTokens: Number(row?.cached_input_tokens ?? 0),
+    outputTokens: Number(row?.output_tokens ?? 0),
+    reasoningTokens: Number(row?.reasoning_tokens ?? 0),
+    toolCalls: Number(row?.tool_calls ?? 0),
+    uniqueUsers: Number(row?.unique_users ?? 0),
+    avgDurationMs: timed === 0 ? null : Math.round(Number(row?.duration_ms ?? 0) / timed),
+    costPico: BigInt(row?.cost_pico ?? 0),
+    unpricedRequests: Number(row?.unpriced_requests ?? 0),
+    unpricedModels: row?.unpriced_models ?? [],
+    estimatedRequests: Number(row?.estimated_requests ?? 0),
+    estimatedCostPico: BigInt(row?.estimated_cost_pico ?? 0),
+  };
+}

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RunEnded } from '@gatehouse/events/run-event';
+import { writeWatermark } from '@gatehouse/events/watermark';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import fc from 'fast-check';
+import { Client } from 'pg';
+import type { Group } from '../src/domain/summary.ts';
+import { Ingest } from '../src/ingest/ingest.ts';
+import { Partitions } from '../src/ingest/partitions.ts';
+import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
+import { makeEnd, makeStart, received } from './event-fixture.ts';
+
+const log = createLogger('test', 'silent');
+const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
+
+describe('counting', () => {
+  let database: TestDatabase;
+  let writing: Pool;
+  let reading: Pool;
+  let ingest: Ingest;
+  let usage: UsageStore;
+  beforeAll(async () => {
+    database = await createTestDatabase('analytics');
+    writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
+    reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
+    ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
+    usage = new UsageStore(reading);
+    const partitions = new Partitions(writing, log);
+    await partitions.start();
+    await partitions.stop();
+  });
+  afterAll(async () => {
+    await writing.end();
+    await reading.end();
+    await database.drop();
+  });
+
+  const rows = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
+    const client = new Client({ connectionString: database.adminUrl });
+    await client.connect();
+    const result = await client.query<Record<string, unknown>>(sql, values);
+    await client.end();
+    return result.rows;
+  };
+  const summarize = (tenant: string, request: Partial<SummaryRequest> = {}) =>
+    usage.summarize(tenant, {
+      period: { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) },
+      filter: noFilter,
+      groupBy: [],
+      timezone: 'UTC',
+      ...request,
+    });
+
+  it('takes a run once, however often and in whatever order it is told of', async () => {
+    const tenant = newId();
+    const runs = Array.from({ length: 20 }, () => {
+      const start = makeStart({ tenant_id: tenant });
+      return [received(start), received(makeEnd({ ...start, input_tokens: 7 }))];
+    });
+    const events = runs.flat();
+    await Promise.all([
+      ingest.take(events),
+      ingest.take(events.toReversed()),
+      ...events.map((event) => ingest.take([event])),
+    ]);
+    await ingest.take(events);
+    const { totals } = await summarize(tenant);
+    expect(totals).toMatchObject({ requests: 20, inputTokens: 140, costPico: 20_000n });
+    expect(
+      await rows('select count(*)::integer as runs from analytics.traces where tenant_id = $1', [tenant]),
+    ).toEqual([{ runs: 20 }]);
+  });
+
+  it('keeps the first end of a run', async () => {
+    const end = makeEnd({ status: 'interrupted', input_tokens: 1 });
+    await ingest.take([received(end), received({ ...end, status: 'ok', input_tokens: 2 })]);
+    await ingest.take([received({ ...end, status: 'ok', input_tokens: 3 })]);
+    expect((await summarize(end.tenant_id)).totals).toMatchObject({ requests: 1, errors: 1, inputTokens: 1 });
+  });
+
+  it('buries what nobody can read or store, and goes on', async () => {
+    const good = makeEnd();
+    const late = makeEnd({ tenant_id: good.tenant_id, run_id: '00000000-0001-7000-8000-000000000000' });
+    const huge = makeEnd({ tenant_id: good.tenant_id, duration_ms: 2 ** 40 });
+    const origin = `topic/0/${newId()}`;
+    await ingest.take([
+      { origin, payload: Buffer.from('garbage') },
+      { origin, payload: Buffer.alloc(0) },
+      { origin, payload: Buffer.alloc(1_100_000, 'x') },
+      received({ ...good, run_id: 'nobody' }, origin),
+      received(late, origin),
+      received(huge, origin),
+      received(good, origin),
+    ]);
+    expect((await summarize(good.tenant_id)).totals.requests).toBe(1);
+    const letters = await rows(
+      'select reason from analytics.dead_letters where origin = $1 order by reason',
+      [origin],
+    );
+    expect(letters.map(({ reason }) => reason)).toEqual([
+      'larger than 1000000 bytes',
+      expect.stringContaining('not JSON'),
+      expect.stringContaining('not JSON'),
+      expect.stringContaining('not the end of a run: run_id'),
+      expect.stringContaining('refused by the database'),
+      expect.stringContaining('too late'),
+    ]);
+  });
+
+  it('is known up to the least watermark, once there is one of each partition', async () => {
+    const mark = (partition: number, watermark: string) => ({
+      origin: 'test',
+      payload: Buffer.from(writeWatermark('test', { partition, partitions: 2, watermark })),
+    });
+    await ingest.take([mark(0, '2026-01-01T00:00:05.000Z')]);
+    expect((await summarize(newId())).asOf).toEqual(new Date(0));
+    await ingest.take([mark(1, '2026-01-01T00:00:03.000Z'), mark(0, '2026-01-01T00:00:04.000Z')]);
+    expect((await summarize(newId())).asOf).toEqual(new Date('2026-01-01T00:00:03.000Z'));
+    await ingest.take([mark(1, '2026-01-01T00:00:09.000Z')]);
+    expect((await summarize(newId())).asOf).toEqual(new Date('2026-01-01T00:00:05.000Z'));
+  });
+
+  it('equals the sum of the runs for any period, zone, filter and grouping', async () => {
+    const tenant = newId();
+    const month = Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth(), 1);
+    const pick = <Value>(values: readonly Value[], index: number): Value =>
+      values[index % values.length] as Value;
+    const agents = [null, newId()];
+    const ends: RunEnded[] = Array.from({ length: 400 }, (_, index) =>
+      makeEnd({
+        tenant_id: tenant,
+        ended_at: new Date(month - 3 * 86_400_000 + ((index * 7_919_777) % (6 * 86_400_000))).toISOString(),
+        model: pick(['small', 'large', null], index),
+        user_id: pick(['ann', 'bob', null, 'eve'], index * 7),
+        agent_id: pick(agents, index * 3),
+        status: pick(['ok', 'ok', 'error', 'cancelled', 'interrupted'] as const, index),
+        cost_pico: pick(['0', '999999999999', '1', null], index),
+        priced: index % 4 !== 3,
+        usage_estimated: index % 5 === 0,
+        duration_ms: pick([null, 10, 35], index),
+      }),
+    );
+    await ingest.take(ends.map((end) => received(end)));
+    const minute = 60_000;
+    const offsets = fc.integer({ min: -4 * 24 * 60, max: 4 * 24 * 60 });
+    const request = fc.record({
+      edges: fc.tuple(offsets, offsets).filter(([a, b]) => a !== b),
+      filter: fc.record({
+        model: fc.constantFrom(null, 'small'),
+        user: fc.constantFrom(null, 'ann'),
+        agentId: fc.constantFrom(null, agents[1] ?? null),
+      }),
+      groupBy: fc.constantFrom([], ['user'], ['model', 'user'], ['agent']),
+    });
+    await fc.assert(
+      fc.asyncProperty(request, async ({ edges, filter, groupBy }) => {
+        const [from, to] = edges.toSorted((a, b) => a - b).map((edge) => new Date(month + edge * minute + 1));
+        const period = { from: from ?? new Date(), to: to ?? new Date() };
+        const summary = await summarize(tenant, {
+          period,
+          filter: { ...noFilter, ...filter },
+          groupBy: groupBy,
+        });
+        const counted = ends.filter(
+          (end) =>
+            new Date(end.ended_at) >= period.from &&
+            new Date(end.ended_at) < period.to &&
+            (filter.model === null || (end.model ?? end.request_model) === filter.model) &&
+            (filter.user === null || end.user_id === filter.user) &&
+            (filter.agentId === null || end.agent_id === filter.agentId),
+        );
+        const cost = counted.reduce((sum, end) => sum + BigInt(end.cost_pico ?? 0), 0n);
+        const timed = counted.flatMap(({ duration_ms: ms }) => (ms === null ? [] : [ms]));
+        expect(summary.totals).toMatchObject({
+          requests: counted.length,
+          errors: counted.filter(({ status }) => ['error', 'interrupted'].includes(status)).length,
+          cancelled: counted.filter(({ status }) => status === 'cancelled').length,
+          inputTokens: counted.length * 10,
+          costPico: cost,
+          unpricedRequests: counted.filter(({ priced }) => !priced).length,
+          estimatedRequests: counted.filter((end) => end.usage_estimated).length,
+          uniqueUsers: new Set(counted.flatMap(({ user_id: user }) => user ?? [])).size,
+          avgDurationMs:
+            timed.length === 0 ? null : Math.round(timed.reduce((a, b) => a + b, 0) / timed.length),
+        });
+        if (groupBy.length === 0) return;
+        const sum = summary.groups.reduce((total, group) => total + group.requests, 0);
+        expect(sum).toBe(counted.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('names days and months as the zone has them, also where a day has 23 or 25 hours', async () => {
+    const tenant = newId();
+    const at = (ended_at: string): RunEnded => makeEnd({ tenant_id: tenant, ended_at });
+    // Germany goes to summer time on 29 March 2026 at 01:00 UTC, and back on 25 October.
+    await ingest.take(
+      [
+        '2026-03-28T22:59:59.999Z',
+        '2026-03-28T23:00:00.000Z',
+        '2026-03-29T21:59:59.999Z',
+        '2026-03-29T22:00:00.000Z',
+        '2026-10-24T21:59:59.999Z',
+        '2026-10-24T22:00:00.000Z',
+        '2026-10-25T22:59:59.999Z',
+        '2026-10-25T23:00:00.000Z',
+      ].map((time) => received(at(time))),
+    );
+    const period = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2026-12-31T00:00:00Z') };
+    const timezone = 'Europe/Berlin';
+    const days = await summarize(tenant, { period, timezone, groupBy: ['day'] });
+    const counts = (groups: Group[], name: 'day' | 'month' | 'hour') =>
+      groups.map(({ key, requests }) => `${key[name] ?? ''}: ${requests}`);
+    expect(counts(days.groups, 'day')).toEqual([
+      '2026-03-28: 1',
+      '2026-03-29: 2',
+      '2026-03-30: 1',
+      '2026-10-24: 1',
+      '2026-10-25: 2',
+      '2026-10-26: 1',
+    ]);
+    const months = await summarize(tenant, { period, timezone: 'Asia/Kathmandu', groupBy: ['month'] });
+    expect(counts(months.groups, 'month')).toEqual(['2026-03: 4', '2026-10: 4']);
+    const hours = await summarize(tenant, { period, groupBy: ['hour'] });
+    expect(counts(hours.groups, 'hour')[0]).toBe('2026-03-28T22:00:00.000Z: 1');
+  });
+});

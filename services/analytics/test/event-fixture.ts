@@ -1,0 +1,69 @@
+import { newId } from '@gatehouse/kit/ids';
+import { runEnded, runStarted, type RunEnded, type RunStarted } from '@gatehouse/events/run-event';
+import { writeEvent } from '@gatehouse/events/cloud-event';
+import type { Received } from '../src/ingest/read-events.ts';
+
+/** The start of a run as chat tells it. */
+export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
+  return {
+    run_id: newId(),
+    tenant_id: newId(),
+    operation: 'chat',
+    channel: 'api',
+    request_id: newId(),
+    trace_id: '0af7651916cd43dd8448eb211c80319c',
+    span_id: 'b7ad6b7169203331',
+    api_key_id: newId(),
+    user_id: null,
+    session_id: null,
+    agent_id: null,
+    request_model: 'small',
+    streamed: false,
+    input_preview: null,
+    started_at: new Date().toISOString(),
+    ...fields,
+  };
+}
+
+/** The end of a run, with one call. */
+export function makeEnd(fields: Partial<RunEnded> = {}): RunEnded {
+  return {
+    ...makeStart(),
+    status: 'ok',
+    ended_at: new Date().toISOString(),
+    duration_ms: 120,
+    time_to_first_token_ms: 40,
+    provider: 'simulator',
+    model: 'small',
+    response_model: 'small-1',
+    error_type: null,
+    error_message: null,
+    output_preview: null,
+    tool_calls: 0,
+    priced: true,
+    input_tokens: 10,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 5,
+    reasoning_tokens: 0,
+    cost_pico: '1000',
+    usage_estimated: false,
+    spans: [],
+    ...fields,
+  };
+}
+
+/** The event that tells of it, as it is received. */
+export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
+  const ended = 'ended_at' in run;
+  const text = writeEvent({
+    id: `${run.run_id}.${ended ? 'ended' : 'started'}`,
+    source: 'gatehouse/chat',
+    type: ended ? runEnded : runStarted,
+    time: run.started_at,
+    subject: run.run_id,
+    partitionkey: run.tenant_id,
+    data: JSON.stringify(run),
+  });
+  return { origin, payload: Buffer.from(text) };
+}

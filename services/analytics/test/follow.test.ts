@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { Client } from 'pg';
+import type { Position } from '../src/domain/trace-cursor.ts';
+import { Ingest } from '../src/ingest/ingest.ts';
+import { Partitions } from '../src/ingest/partitions.ts';
+import { TraceStore } from '../src/store/trace-store.ts';
+import { makeEnd, makeStart, received } from './event-fixture.ts';
+
+const log = createLogger('test', 'silent');
+const noFilter = {
+  agentId: null,
+  sessionId: null,
+  user: null,
+  status: null,
+  channel: null,
+  traceId: null,
+  spans: false,
+};
+
+describe('following traces', () => {
+  let database: TestDatabase;
+  let writing: Pool;
+  let reading: Pool;
+  let ingest: Ingest;
+  let traces: TraceStore;
+  beforeAll(async () => {
+    database = await createTestDatabase('analytics');
+    writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
+    reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
+    ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
+    traces = new TraceStore(reading);
+    const partitions = new Partitions(writing, log);
+    await partitions.start();
+    await partitions.stop();
+  });
+  afterAll(async () => {
+    await writing.end();
+    await reading.end();
+    await database.drop();
+  });
+
+  /** All changes after a position, page by page, as `id status`, and where it ends. */
+  async function readAll(
+    tenant: string,
+    from: Position | Date,
+    limit: number,
+  ): Promise<{ seen: string[]; position: Position }> {
+    const seen: string[] = [];
+    let at: Position | Date = from;
+    for (;;) {
+      const page = await traces.changes(tenant, () => at, { ...noFilter, limit });
+      expect(page.rows.length).toBeLessThanOrEqual(limit);
+      seen.push(...page.rows.map(({ id, status }) => `${id} ${status}`));
+      at = page.position;
+      if (!page.hasMore) return { seen, position: page.position };
+    }
+  }
+  const anHourAgo = (): Date => new Date(Date.now() - 3_600_000);
+
+  it('shows every change of one large transaction once, in pages of any size', async () => {
+    const tenant = newId();
+    const ends = Array.from({ length: 120 }, () => makeEnd({ tenant_id: tenant }));
+    await ingest.take(ends.map((end) => received(end)));
+    // A batch is written in the order of its ids.
+    const wanted = ends.map(({ run_id: id }) => `${id} ok`).sort();
+    for (const limit of [1, 7, 50, 200]) {
+      const { seen } = await readAll(tenant, anHourAgo(), limit);
+      expect(seen).toEqual(wanted);
+    }
+  });
+
+  it('shows a run again when it has ended, and never the other way round', async () => {
+    const tenant = newId();
+    const start = makeStart({ tenant_id: tenant });
+    await ingest.take([received(start)]);
+    const first = await readAll(tenant, anHourAgo(), 7);
+    expect(first.seen).toEqual([`${start.run_id} running`]);
+    await ingest.take([received(makeEnd({ ...start, status: 'error' }))]);
+    await ingest.take([received(start)]);
+    const second = await readAll(tenant, first.position, 7);
+    expect(second.seen).toEqual([`${start.run_id} error`]);
+    expect((await readAll(tenant, second.position, 7)).seen).toEqual([]);
+    expect((await readAll(tenant, anHourAgo(), 7)).seen).toEqual([`${start.run_id} error`]);
+  });
+
+  it('waits with what came after a transaction that is still under way, and then shows both', async () => {
+    const tenant = newId();
+    const [slow, quick] = [makeEnd({ tenant_id: tenant }), makeEnd({ tenant_id: tenant })];
+    const client = new Client({ connectionString: database.adminUrl });
+    await client.connect();
+    try {
+      await ingest.take([received(slow)]);
+      const { position } = await readAll(tenant, anHourAgo(), 7);
+      // A concurrent writer that has its transaction id and has not committed.
+      await client.query('begin');
+      await client.query(
+        `update analytics.traces set change_transaction = pg_current_xact_id(),
+                change_number = nextval('analytics.changes') where id = $1`,
+        [slow.run_id],
+      );
+      await ingest.take([received(quick)]);
+      const during = await readAll(tenant, position, 7);
+      expect(during.seen).toEqual([]);
+      await client.query('commit');
+      const after = await readAll(tenant, during.position, 7);
+      expect(after.seen.toSorted()).toEqual([`${slow.run_id} ok`, `${quick.run_id} ok`].sort());
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('shows a tenant nothing of another', async () => {
+    await ingest.take([received(makeEnd())]);
+    expect((await readAll(newId(), anHourAgo(), 7)).seen).toEqual([]);
+  });
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant } from '@gatehouse/pg/pool';
+import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
+import { AnalyticsHarness } from './analytics-harness.ts';
+
+let analytics: AnalyticsHarness;
+beforeAll(async () => {
+  analytics = await AnalyticsHarness.start();
+});
+afterAll(() => analytics.stop());
+
+it('every table is under row-level security, with a policy for each granted command', async () => {
+  await analytics.makePartitions(70);
+  expect(await tablesWithoutPolicies(analytics.database.adminUrl, 'analytics')).toEqual([]);
+});
+
+it('a tenant sees its runs and sums and no others, and nothing where none is set', async () => {
+  const [mine, theirs] = [newId(), newId()];
+  const [own] = await analytics.makeOldRuns(mine, 1);
+  await analytics.makeOldRuns(theirs, 1);
+  const app = analytics.pool('analytics_app');
+  for (const table of ['traces', 'usage']) {
+    const rows = await withTenant(app, mine, async (client) =>
+      client.query(`select tenant_id from analytics.${table}`),
+    );
+    expect(rows.rows).toEqual([{ tenant_id: mine }]);
+    await expect(app.query(`select tenant_id from analytics.${table}`)).rejects.toThrow('no tenant is set');
+  }
+  await expect(app.query('delete from analytics.traces where id = $1', [own])).rejects.toThrow(
+    'permission denied',
+  );
+});
+
+it('neither role may make, drop or read a partition by itself', async () => {
+  const [partition] = await analytics.rows(
+    `select relid::text as name from pg_partition_tree('analytics.traces') where isleaf`,
+  );
+  const name = String(partition?.['name']);
+  for (const role of ['analytics_app', 'analytics_system']) {
+    const pool = analytics.pool(role);
+    await expect(pool.query(`select id from ${name}`)).rejects.toThrow('permission denied');
+    await expect(pool.query(`drop table ${name}`)).rejects.toThrow('must be owner');
+    await expect(pool.query('create table analytics.own (id uuid)')).rejects.toThrow('permission denied');
+  }
+  const app = analytics.pool('analytics_app');
+  await expect(app.query('select analytics.drop_expired_partition()')).rejects.toThrow('permission denied');
+  const system = analytics.pool('analytics_system');
+  await expect(system.query('delete from analytics.usage')).rejects.toThrow('permission denied');
+  await expect(system.query('select payload from analytics.dead_letters')).rejects.toThrow(
+    'permission denied',
+  );
+});

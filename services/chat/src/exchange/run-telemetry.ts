@@ -1,0 +1,159 @@
+import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
+import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
+import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
+import type { Usage } from '../domain/usage.ts';
+
+/** Where something that is over stands in its trace; times are by `monotonicMs`. */
+interface Timing {
+  trace: TraceContext;
+  startedAt: number;
+  endedAt: number;
+}
+
+export interface EndedAttempt extends Timing {
+  run: RunIdentity;
+  attempt: AttemptStart & AttemptEnd;
+  /** Of the provider. */
+  baseUrl: string;
+}
+
+export interface EndedRun extends Timing {
+  run: RunIdentity;
+  end: RunEnd;
+  /** How many provider calls it took. */
+  calls: number;
+}
+
+const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Metrics and spans of runs and their provider calls. Prompts, answers, keys and users are in neither. */
+export class RunTelemetry {
+  readonly #tracer: Tracer | undefined;
+  readonly #duration: Histogram<'status' | 'operation'>;
+  readonly #firstToken: Histogram<'provider'>;
+  readonly #tokens: Counter<'provider' | 'kind'>;
+  readonly #requests: Counter<'provider' | 'outcome'>;
+
+  constructor(registry: Registry, tracer: Tracer | undefined) {
+    this.#tracer = tracer;
+    const registers = [registry];
+    this.#duration = new Histogram({
+      name: 'gatehouse_run_duration_seconds',
+      help: 'Time from the arrival of a request to the end of its run',
+      labelNames: ['status', 'operation'],
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#firstToken = new Histogram({
+      name: 'gatehouse_time_to_first_token_seconds',
+      help: 'Time from a streamed provider call to the first piece of its answer',
+      labelNames: ['provider'],
+      buckets: firstTokenBuckets,
+      registers,
+    });
+    this.#tokens = new Counter({
+      name: 'gatehouse_tokens_total',
+      help: 'Tokens of provider calls; cached_input is part of input, reasoning is part of output',
+      labelNames: ['provider', 'kind'],
+      registers,
+    });
+    this.#requests = new Counter({
+      name: 'gatehouse_provider_requests_total',
+      help: 'Provider calls by what became of them: ok or the code of the error',
+      labelNames: ['provider', 'outcome'],
+      registers,
+    });
+  }
+
+  /** A span of its own within the parent, or the parent itself where nothing is traced. */
+  within(parent: TraceContext): TraceContext {
+    return this.#tracer === undefined ? parent : childSpan(parent);
+  }
+
+  attemptEnded(ended: EndedAttempt): void {
+    const { attempt, run } = ended;
+    const { provider, usage } = attempt;
+    this.#requests.inc({ provider, outcome: attempt.errorCode ?? 'ok' });
+    for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
+    if (run.streamed && attempt.timeToFirstTokenMs !== null)
+      this.#firstToken.observe({ provider }, attempt.timeToFirstTokenMs / 1_000);
+    const failed = attempt.status === 'error';
+    this.#tracer?.record({
+      context: ended.trace,
+      name: `${run.operation} ${attempt.upstreamModel}`,
+      kind: 'client',
+      startedAt: ended.startedAt,
+      endedAt: ended.endedAt,
+      attributes: attemptAttributes(ended),
+      failed,
+    });
+  }
+
+  runEnded({ run, end, calls, trace, startedAt, endedAt }: EndedRun): void {
+    this.#duration.observe({ status: end.status, operation: run.operation }, (endedAt - startedAt) / 1_000);
+    this.#tracer?.record({
+      context: trace,
+      name: `${run.operation} ${run.requestModel}`,
+      kind: 'internal',
+      startedAt,
+      endedAt,
+      // Tokens are told by the calls alone: who adds up the spans of a trace must not count them twice.
+      attributes: {
+        'gen_ai.operation.name': run.operation,
+        'gen_ai.request.model': run.requestModel,
+        'gen_ai.request.stream': run.streamed || undefined,
+        'gen_ai.response.model': end.responseModel ?? undefined,
+        'gen_ai.provider.name': end.provider ?? undefined,
+        'gen_ai.agent.id': run.agentId ?? undefined,
+        'gen_ai.conversation.id': run.sessionId ?? undefined,
+        'error.type': end.errorType ?? undefined,
+        'gatehouse.run_id': run.id,
+        'gatehouse.tenant_id': run.tenantId,
+        'gatehouse.status': end.status,
+        'gatehouse.calls': calls,
+      },
+      failed: end.status === 'error',
+    });
+  }
+}
+
+function kindsOf(usage: Usage): [kind: string, count: number][] {
+  return [
+    ['input', usage.inputTokens],
+    ['cached_input', usage.cachedInputTokens],
+    ['output', usage.outputTokens],
+    ['reasoning', usage.reasoningTokens],
+  ];
+}
+
+/** Span of a call as https://github.com/open-telemetry/semantic-conventions-genai has it (gen_ai.client.inference). */
+function attemptAttributes({ run, attempt, baseUrl }: EndedAttempt): SpanAttributes {
+  const { usage, timeToFirstTokenMs } = attempt;
+  const url = new URL(baseUrl);
+  const counted = usage.inputTokens + usage.outputTokens > 0;
+  return {
+    'gen_ai.operation.name': run.operation,
+    'gen_ai.provider.name': attempt.provider,
+    'gen_ai.request.model': attempt.upstreamModel,
+    'gen_ai.request.stream': run.streamed || undefined,
+    'gen_ai.response.model': attempt.responseModel ?? undefined,
+    'gen_ai.response.time_to_first_chunk':
+      run.streamed && timeToFirstTokenMs !== null ? timeToFirstTokenMs / 1_000 : undefined,
+    'gen_ai.usage.input_tokens': counted ? usage.inputTokens : undefined,
+    'gen_ai.usage.output_tokens': counted ? usage.outputTokens : undefined,
+    'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens || undefined,
+    'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens || undefined,
+    'gen_ai.agent.id': run.agentId ?? undefined,
+    'gen_ai.conversation.id': run.sessionId ?? undefined,
+    'server.address': url.hostname,
+    'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    'http.response.status_code': attempt.httpStatus ?? undefined,
+    'error.type': attempt.status === 'error' ? (attempt.errorCode ?? undefined) : undefined,
+    'gatehouse.run_id': run.id,
+    'gatehouse.attempt': attempt.number,
+    'gatehouse.status': attempt.status,
+    'gatehouse.usage_estimated': usage.estimated || undefined,
+  };
+}

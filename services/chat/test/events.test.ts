@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readEvent } from '@gatehouse/events/cloud-event';
+import { runEnded, runEndedData, runStarted, runStartedData } from '@gatehouse/events/run-event';
+import { watermarkData, watermarkType } from '@gatehouse/events/watermark';
+import { eventually } from '@gatehouse/test/eventually';
+import { ChatHarness } from './chat-harness.ts';
+
+describe('events about runs', () => {
+  let harness: ChatHarness;
+  beforeAll(async () => {
+    harness = await ChatHarness.start();
+  });
+  afterAll(() => harness.stop());
+
+  const parsed = (type: string) =>
+    harness.events.map((text) => readEvent(text)).filter((event) => event.type === type);
+
+  it('wait in the outbox while nobody takes them, and are published in order when somebody does', async () => {
+    const body = { model: 'small', messages: [{ role: 'user', content: 'Hello' }] };
+    for (let index = 0; index < 3; index += 1) await harness.post('/v1/chat/completions', body);
+    expect(await harness.rows('select id from chat.outbox')).toHaveLength(6);
+    harness.takesEvents = true;
+    await eventually(async () => {
+      expect(await harness.rows('select id from chat.outbox')).toEqual([]);
+    });
+    const runs = await harness.rows('select id, ended_at from chat.runs order by id');
+    const ids = runs.map((run) => String(run['id']));
+    const starts = parsed(runStarted).map((event) => runStartedData.parse(event.data));
+    const ends = parsed(runEnded).map((event) => runEndedData.parse(event.data));
+    expect(starts.map((start) => start.run_id)).toEqual(ids);
+    expect(ends.map((end) => end.run_id)).toEqual(ids);
+    expect(ends[0]).toMatchObject({ status: 'ok', operation: 'chat', request_model: 'small' });
+    expect(ends[0]?.spans).toHaveLength(1);
+    expect(ends[0]?.spans[0]).toMatchObject({ kind: 'llm', number: 1, status: 'ok', http_status: 200 });
+  });
+
+  it('are followed by watermarks that pass the last end', async () => {
+    harness.takesEvents = true;
+    await harness.post('/v1/embeddings', { model: 'small', input: 'Hello' });
+    const [last] = await harness.rows('select max(ended_at) as at from chat.runs');
+    await eventually(() => {
+      const marks = parsed(watermarkType).map((event) => watermarkData.parse(event.data));
+      const latest = new Map(marks.map((mark) => [mark.partition, new Date(mark.watermark)]));
+      expect(latest.size).toBe(marks[0]?.partitions);
+      for (const at of latest.values())
+        expect(at.getTime()).toBeGreaterThan((last?.['at'] as Date).getTime());
+    });
+  });
+});

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { costSummary, usageSummary } from '@gatehouse/contract/analytics';
+import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
+import { withoutKafka } from '@gatehouse/test/kafka';
+import type { Usage } from '@gatehouse/test/provider-simulator/chat-answer';
+import type { LedgerRow } from '@gatehouse/test/provider-simulator/records';
+import { auditRuns, openRuns } from './audit.ts';
+import { ChaosSystem } from './chaos-system.ts';
+import { Follower } from './follower.ts';
+import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
+import { Random } from './random.ts';
+
+const runs = 5_000;
+const clients = 48;
+const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 1_000_000);
+const victims = ['chat-1', 'chat-2', 'analytics-1', 'analytics-2', 'kafka'];
+/** Pico-USD per token of gpt-4.1-mini and gpt-4.1 in deploy/local/models.yaml: input, cached input, output. */
+const prices: Record<string, [bigint, bigint, bigint]> = {
+  'gpt-4.1-mini': [400_000n, 100_000n, 1_600_000n],
+  'gpt-4.1': [2_000_000n, 500_000n, 8_000_000n],
+};
+
+const obstacle = await withoutKafka();
+const describeKafka = obstacle === undefined ? describe : describe.skip;
+
+interface RunRow {
+  id: string;
+  tenant_id: string;
+  session_id: string;
+  status: string;
+  usage_estimated: boolean;
+  input_tokens: number;
+  output_tokens: number;
+  cost_pico: string | null;
+}
+
+describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`, () => {
+  const random = new Random(seed);
+  let chaos: ChaosSystem;
+  let tenants: { id: string; key: string; client: GatewayClient }[];
+  beforeAll(async () => {
+    chaos = await ChaosSystem.start({ KAFKA: '1', GATEHOUSE_REPLICAS: 'chat=2,analytics=2' });
+    const { url, tenant_id: id, user_key: key } = chaos.credentials;
+    const made = [{ id, key }, await makeTenant('second'), await makeTenant('third')];
+    tenants = made.map((tenant) => ({ ...tenant, client: new GatewayClient(url, tenant.key) }));
+  }, 180_000);
+  const stops: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    for (const { client } of tenants) client.close();
+    await chaos.stop();
+  }, 60_000);
+
+  async function makeTenant(slug: string): Promise<{ id: string; key: string }> {
+    const post = async (path: string, key: string, body: unknown): Promise<Record<string, string>> => {
+      const response = await fetch(`${chaos.credentials.url}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return (await response.json()) as Record<string, string>;
+    };
+    const tenant = await post('/internal/v1/owner/tenants', chaos.credentials.owner_key, {
+      slug,
+      name: slug,
+    });
+    const user = await post('/v1/api-keys', tenant['admin_key'] ?? '', { name: 'user', role: 'user' });
+    return { id: tenant['id'] ?? '', key: user['key'] ?? '' };
+  }
+
+  /** What a client may ask for, as often as it stands here. */
+  const kinds: (() => CompletionCall)[] = [
+    () => ({}),
+    () => ({ provider: { delay_ms: random.between(0, 100) } }),
+    () => ({ stream: true, provider: { chunks: random.between(1, 30), chunk_delay_ms: 5 } }),
+    () => ({ stream: true, provider: { chunks: 20, cut: 'mid_stream' } }),
+    () => ({
+      stream: true,
+      provider: { chunks: 200, chunk_delay_ms: 20 },
+      timeoutMs: random.between(50, 400),
+    }),
+    () => ({ provider: { delay_ms: 5_000 }, timeoutMs: random.between(50, 300) }),
+    () => ({ provider: { attempts: [{ status: 500 }, {}] } }),
+    () => ({ model: 'gpt-4.1', provider: { models: { 'gpt-4.1': { status: 503 } } } }),
+    () => ({ model: 'gpt-4.1', stream: true }),
+  ];
+
+  async function work(state: { left: number }, outcomes: Outcome[]): Promise<void> {
+    while (state.left > 0) {
+      state.left -= 1;
+      const { client } = random.pick(tenants);
+      const user = random.pick(['ann', 'bob', 'eve', null]);
+      const call = { ...random.pick(kinds)(), ...(user === null ? {} : { user }) };
+      const outcome = await client.complete(call);
+      outcomes.push(outcome);
+      // Nobody is served for a moment after a kill; a client that hammers would use up its requests on refusals.
+      if (outcome.status >= 500) await sleep(200);
+    }
+  }
+
+  async function killAll(state: { left: number }): Promise<void> {
+    for (const victim of random.shuffle(victims)) {
+      await sleep(random.between(500, 2_500));
+      const pid = await chaos.local.signal(victim, 'SIGKILL');
+      chaos.mark(`${victim} was killed`, { left: state.left });
+      await chaos.within(60_000, `${victim} runs again`, async () => {
+        const { pid: now } = await chaos.local.processOf(victim);
+        return now !== null && now !== pid;
+      });
+    }
+  }
+
+  it(
+    `is right to the last digit while everything is killed in turn (LEDGER_SEED=${seed})`,
+    () =>
+      chaos.explain(async () => {
+        const followers = tenants.map(({ key }) => new Follower(chaos.credentials.url, key));
+        for (const follower of followers) follower.start();
+        stops.push(...followers.map((follower) => () => follower.stop()));
+        const state = { left: runs };
+        const outcomes: Outcome[] = [];
+        await Promise.all([killAll(state), ...Array.from({ length: clients }, () => work(state, outcomes))]);
+        chaos.mark(
+          'all requests are done',
+          countBy(outcomes, ({ ending, errorCode }) => errorCode ?? ending),
+        );
+        await chaos.within(90_000, 'every run has its end and has arrived', async () => {
+          return (await openRuns(chaos)) === 0;
+        });
+
+        const audit = await auditRuns(chaos);
+        chaos.mark('audit', { ...audit, complaints: audit.complaints.length });
+        expect(audit.complaints).toEqual([]);
+
+        const rows = await chaos.rows<RunRow>(
+          `select id, tenant_id, session_id, status, usage_estimated, input_tokens::float8 as input_tokens,
+                  output_tokens::float8 as output_tokens, cost_pico::text
+           from analytics.traces where session_id is not null`,
+        );
+        const calls = Map.groupBy(chaos.simulator.ledger().requests, ({ id }) => id ?? '');
+        expect(rows.flatMap((row) => complaintsAbout(row, calls.get(row.session_id) ?? []))).toEqual([]);
+
+        for (const [index, { id, key }] of tenants.entries()) {
+          const own = rows.filter((row) => row.tenant_id === id);
+          await checkSummaries(key, own);
+          const follower = followers[index];
+          const missed = (): RunRow[] =>
+            own.filter((row) => follower?.latest.get(row.id)?.status !== row.status);
+          await eventually(() => expect(missed()).toEqual([]));
+          expect(follower?.complaints).toEqual([]);
+        }
+      }),
+    400_000,
+  );
+
+  /** The summaries of a tenant are the sums of its runs. */
+  async function checkSummaries(key: string, own: readonly RunRow[]): Promise<void> {
+    const get = async (path: string): Promise<unknown> => {
+      const response = await fetch(`${chaos.credentials.url}${path}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      return response.json();
+    };
+    const usage = usageSummary.parse(await get('/v1/usage/summary?group_by=model,user,hour'));
+    const sum = (of: (row: RunRow) => number): number => own.reduce((total, row) => total + of(row), 0);
+    expect(usage.totals).toMatchObject({
+      requests: own.length,
+      errors: own.filter(({ status }) => ['error', 'interrupted'].includes(status)).length,
+      cancelled: own.filter(({ status }) => status === 'cancelled').length,
+      input_tokens: sum((row) => row.input_tokens),
+      output_tokens: sum((row) => row.output_tokens),
+    });
+    expect(usage.groups.reduce((total, group) => total + group.requests, 0)).toBe(own.length);
+    const costs = costSummary.parse(await get('/v1/costs/summary'));
+    const pico = own.reduce((total, row) => total + BigInt(row.cost_pico ?? 0), 0n);
+    expect(BigInt(costs.total_usd.replace('.', ''))).toBe(pico);
+    expect(costs.estimated.requests).toBe(own.filter((row) => row.usage_estimated).length);
+  }
+});
+
+/** What a run says against what the provider charged for its calls. */
+function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
+  const charged = calls.filter(({ usage }) => usage !== null);
+  const told = charged.filter((call) => call.usage_delivered);
+  // Whoever was killed may have been told and could not write it down.
+  if (row.status === 'interrupted')
+    return row.usage_estimated ? [] : [`${row.id} is interrupted, not estimated`];
+  if (told.length < charged.length || row.usage_estimated) return [];
+  const input = told.reduce((sum, { usage }) => sum + (usage?.prompt_tokens ?? 0), 0);
+  const output = told.reduce((sum, { usage }) => sum + ((usage as Usage | null)?.completion_tokens ?? 0), 0);
+  const cost = told.reduce((sum, call) => sum + costOf(call), 0n);
+  const found: string[] = [];
+  if (row.input_tokens !== input || row.output_tokens !== output)
+    found.push(`${row.input_tokens} + ${row.output_tokens} tokens, not ${input} + ${output}`);
+  if (process.env['LEDGER_COSTS'] && row.cost_pico !== String(cost))
+    found.push(`costs ${row.cost_pico ?? 'nothing known'}, not ${cost}`);
+  return found.map((what) => `${row.id} (${row.status}): ${what}`);
+}
+
+function costOf({ model, usage }: LedgerRow): bigint {
+  const [input, cached, output] = prices[model ?? ''] ?? [0n, 0n, 0n];
+  // Nobody asks for embeddings here.
+  const said = usage as Usage;
+  const read = BigInt(said.prompt_tokens_details.cached_tokens);
+  return (
+    (BigInt(said.prompt_tokens) - read) * input + read * cached + BigInt(said.completion_tokens) * output
+  );
+}
+
+function countBy<Item>(items: readonly Item[], key: (item: Item) => string): Record<string, number> {
+  return Object.fromEntries([...Map.groupBy(items, key)].map(([name, group]) => [name, group.length]));
+}

@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Tries again until it no longer throws; after `withinMs` (20 s) it throws what was thrown last. */
+export async function eventually<Result>(
+  attempt: () => Promise<Result> | Result,
+  withinMs = 20_000,
+): Promise<Result> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await sleep(50);
+  }
+}
