@@ -35,8 +35,9 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, dependencie
 gen: node_modules/.package-lock.json ## Generate code from proto/
 	cd proto && $(WITH_TOOLS) buf generate
 
-bench: node_modules/.package-lock.json ## Measure the whole path against the simulator
-	@$(WITH_TOOLS) node test/bench/run.ts $(ARGS)
+bench: node_modules/.package-lock.json ## Measure the whole path against the simulator, and analytics
+	@$(WITH_TOOLS) node test/bench/run.ts
+	@$(WITH_TOOLS) node test/bench/analytics.ts
 
 clean: ## Remove installed packages; the state of `make up` stays
 	rm -rf node_modules coverage

@@ -25,7 +25,7 @@ export default {
         '**/*.test.ts',
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
-        'bench/{run,pass-through}.ts',
+        'bench/{run,pass-through,analytics}.ts',
         'outside/*.ts',
       ],
     },

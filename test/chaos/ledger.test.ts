@@ -193,8 +193,7 @@ function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
   const found: string[] = [];
   if (row.input_tokens !== input || row.output_tokens !== output)
     found.push(`${row.input_tokens} + ${row.output_tokens} tokens, not ${input} + ${output}`);
-  if (process.env['LEDGER_COSTS'] && row.cost_pico !== String(cost))
-    found.push(`costs ${row.cost_pico ?? 'nothing known'}, not ${cost}`);
+  if (row.cost_pico !== String(cost)) found.push(`costs ${row.cost_pico ?? 'nothing known'}, not ${cost}`);
   return found.map((what) => `${row.id} (${row.status}): ${what}`);
 }
 

@@ -131,6 +131,7 @@ describe('make up', () => {
       'simulator',
       'tenant-1',
       'agent-1',
+      'analytics-1',
       'chat-1',
       'edge-1',
     ]);
@@ -139,7 +140,7 @@ describe('make up', () => {
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
     const stopped = [...system.output.matchAll(/^(\w+)-1 .* stopping /gm)].map(([, service]) => service);
-    expect(stopped).toEqual(['edge', 'chat', 'agent', 'tenant']);
+    expect(stopped).toEqual(['edge', 'chat', 'analytics', 'agent', 'tenant']);
   }, 60_000);
 
   it('continues with the same keys, on another port and with more processes', async () => {

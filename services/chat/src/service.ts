@@ -22,6 +22,7 @@ import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics'
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { ChatConfig } from './config.ts';
+import { Pricing } from './domain/pricing.ts';
 import { RunTelemetry } from './exchange/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
@@ -70,7 +71,8 @@ export async function createChatService(
   });
   const instance = new Instance(pool, log);
   const meter = new Meter(pool, instance, log);
-  const reaper = new Reaper(pool, instance, meter, log);
+  const pricing = await Pricing.create(config.catalogue);
+  const reaper = new Reaper({ pool, instance, meter, pricing, log });
   const retention = new Retention({ pool, log, times: overrides.retentionTimes });
   const relay = new Relay({
     source: eventSource,
@@ -117,6 +119,7 @@ export async function createChatService(
       catalogue,
       providers,
       meter,
+      pricing,
       telemetry,
       agents,
       settings,

@@ -4,6 +4,9 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { Catalogue } from '../src/domain/catalogue.ts';
+import { sumCosts } from '../src/domain/price.ts';
+import { Pricing } from '../src/domain/pricing.ts';
 import type { AttemptStart, RunIdentity } from '../src/domain/run.ts';
 import { noUsage } from '../src/domain/usage.ts';
 import { Instance } from '../src/metering/instance.ts';
@@ -38,6 +41,14 @@ function start(run: RunIdentity = someRun(), number = 1): StartRow {
   return { run, attempt, previous: null };
 }
 
+const pricing = new Pricing(
+  Catalogue.parse({
+    providers: [{ name: 'openai', kind: 'openai', base_url: 'https://provider.example' }],
+    models: [{ id: 'small', provider: 'openai', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
+  }),
+  null,
+);
+
 function someRun(): RunIdentity {
   return {
     id: newId(),
@@ -69,6 +80,7 @@ function failed(run: RunIdentity): EndRow {
       model: null,
       responseModel: null,
       usage: noUsage,
+      cost: sumCosts([]),
       errorType: 'database_unavailable',
       errorMessage: null,
       outputPreview: null,
@@ -171,11 +183,13 @@ describe('an orphan', () => {
     const usage = {
       inputTokens: 7,
       cachedInputTokens: 3,
+      cacheWriteTokens: 1,
       outputTokens: 5,
       reasoningTokens: 2,
       estimated: false,
     };
-    const ended = { id: first.attempt.id, status: 'error' as const, offsetMs: 0, durationMs: 1, usage };
+    const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const };
+    const ended = { id: first.attempt.id, status: 'error' as const, offsetMs: 0, durationMs: 1, usage, cost };
     const details = { timeToFirstTokenMs: null, httpStatus: 500, errorCode: null, responseModel: null };
     await insertStarts(pool, id, [{ ...second, previous: { ...ended, ...details } }]);
     await pool.query(`update chat.runs set started_at = now() - interval '60 days' where id = $1`, [
@@ -183,10 +197,13 @@ describe('an orphan', () => {
     ]);
     await kill(id);
     const orphans = await findOrphans(pool, newId(), [], 1_000);
-    await insertEnds(pool, orphans.map(interruptedEnd));
+    await insertEnds(
+      pool,
+      orphans.map((orphan) => interruptedEnd(orphan, pricing)),
+    );
     const { rows } = await pool.query(
       `select status, usage_estimated, input_tokens::int, cached_input_tokens::int, output_tokens::int,
-              reasoning_tokens::int from chat.runs where id = $1`,
+              cache_write_tokens::int, reasoning_tokens::int, cost_pico::text, price_source, priced from chat.runs where id = $1`,
       [first.run.id],
     );
     expect(rows).toEqual([
@@ -196,7 +213,12 @@ describe('an orphan', () => {
         input_tokens: 17,
         cached_input_tokens: 3,
         output_tokens: 5,
+        cache_write_tokens: 1,
         reasoning_tokens: 2,
+        // The ended one's and ten tokens at 2 USD per million.
+        cost_pico: '100000000020000001',
+        price_source: 'catalogue',
+        priced: true,
       },
     ]);
   });

@@ -43,10 +43,10 @@ describe('a catalogue', () => {
   });
 
   it('keeps prices as they are written', () => {
-    const price = { input_per_mtok: '0.150000000001', output_per_mtok: 0.6, cached_input_per_mtok: '0' };
+    const price = { input_per_mtok: '0.150001', output_per_mtok: 0.6, cached_input_per_mtok: '0' };
     const { models } = Catalogue.parse({ providers: [acme], models: [{ ...small, price }] });
     expect(models.get('small')?.price).toEqual({
-      input_per_mtok: '0.150000000001',
+      input_per_mtok: '0.150001',
       output_per_mtok: '0.6',
       cached_input_per_mtok: '0',
     });
@@ -55,7 +55,7 @@ describe('a catalogue', () => {
   it('lists all wrong fields at once', () => {
     const wrong = problemsOf(
       [{ ...acme, name: 'ACME', base_url: 'ftp://x', timeout_ms: 0, api_key: 'sk' }],
-      [{ ...small, id: 'agent:x', price: { input_per_mtok: '-1', output_per_mtok: '1e3' } }],
+      [{ ...small, id: 'agent:x', price: { input_per_mtok: '0.1234567', output_per_mtok: '1e3' } }],
     );
     for (const at of [
       'providers.0.name',

@@ -7,7 +7,11 @@ const waitMs = z.int().min(1).max(3_600_000);
 const decimal = z
   .union([z.string(), z.number()])
   .transform(String)
-  .refine((text) => /^\d{1,9}(\.\d{1,12})?$/.test(text), 'must be a decimal amount of USD');
+  // So that the price of one token is a whole number of pico-USD.
+  .refine(
+    (text) => /^\d{1,9}(\.\d{1,6})?$/.test(text),
+    'must be a decimal amount of USD with at most 6 decimals',
+  );
 
 const provider = z.strictObject({
   name,

@@ -1,4 +1,5 @@
 import type { Operation } from './completion-request.ts';
+import type { Cost, RunCost } from './price.ts';
 import type { Usage } from './usage.ts';
 
 /** A run is one accepted client request; an attempt is one provider call for it (architecture decision 4). */
@@ -47,6 +48,8 @@ export interface AttemptEnd {
   errorCode: string | null;
   responseModel: string | null;
   usage: Usage;
+  /** Null where there are tokens and no price is known for them. */
+  cost: Cost | null;
 }
 
 export interface RunEnd {
@@ -57,6 +60,7 @@ export interface RunEnd {
   model: string | null;
   responseModel: string | null;
   usage: Usage;
+  cost: RunCost;
   errorType: string | null;
   errorMessage: string | null;
   outputPreview: string | null;

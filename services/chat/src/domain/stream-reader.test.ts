@@ -94,6 +94,7 @@ describe('a stream that is read along', () => {
     const made = reader
       .usageChunk({
         inputTokens: 5,
+        cacheWriteTokens: 0,
         cachedInputTokens: 1,
         outputTokens: 3,
         reasoningTokens: 2,

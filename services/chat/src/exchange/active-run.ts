@@ -4,6 +4,8 @@ import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../domain/catalogue.ts';
 import { promptText, type CompletionRequest } from '../domain/completion-request.ts';
+import { sumCosts } from '../domain/price.ts';
+import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
 import type {
   AttemptEnd,
@@ -33,6 +35,8 @@ export interface AttemptOutcome {
 interface OpenAttempt extends AttemptStart {
   trace: TraceContext;
   baseUrl: string;
+  /** Whose price counts. */
+  calledAt: Date;
   startedAt: number;
   /** Whether the provider sent success headers, and so did work that it will bill. */
   accepted: boolean;
@@ -43,6 +47,7 @@ interface OpenAttempt extends AttemptStart {
 export class ActiveRun {
   readonly identity: RunIdentity;
   readonly #meter: Meter;
+  readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
   readonly #request: CompletionRequest;
@@ -57,6 +62,7 @@ export class ActiveRun {
   constructor(options: {
     identity: RunIdentity;
     meter: Meter;
+    pricing: Pricing;
     telemetry: RunTelemetry;
     /** The run's span. */
     trace: TraceContext;
@@ -68,6 +74,7 @@ export class ActiveRun {
   }) {
     this.identity = options.identity;
     this.#meter = options.meter;
+    this.#pricing = options.pricing;
     this.#telemetry = options.telemetry;
     this.#trace = options.trace;
     this.#request = options.request;
@@ -104,6 +111,7 @@ export class ActiveRun {
       ...attempt,
       trace,
       baseUrl,
+      calledAt: new Date(),
       startedAt: monotonicMs(),
       accepted: false,
       firstTokenAt: null,
@@ -135,6 +143,7 @@ export class ActiveRun {
     if (open === null) return;
     this.#open = null;
     const endedAt = monotonicMs();
+    const usage = outcome.usage ?? (await this.#estimate(outcome.answerText ?? ''));
     const attempt = {
       ...open,
       status: outcome.status,
@@ -144,7 +153,8 @@ export class ActiveRun {
       httpStatus: outcome.httpStatus ?? null,
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
-      usage: outcome.usage ?? (await this.#estimate(outcome.answerText ?? '')),
+      usage,
+      cost: this.#pricing.costOf(open, usage, open.calledAt),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
@@ -186,6 +196,7 @@ export class ActiveRun {
       model: last?.model ?? null,
       responseModel: last?.responseModel ?? null,
       usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
+      cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
       errorType: details.error?.code ?? null,
       errorMessage: details.error?.message ?? null,
       outputPreview: preview === '' ? null : preview,
@@ -207,10 +218,9 @@ export class ActiveRun {
   /** Usage of the answer so far by our own count, marked as such. */
   async #estimate(answerText: string): Promise<Usage> {
     return {
+      ...noUsage,
       inputTokens: await estimateTokens(`${this.#systemPrompt}${promptText(this.#request)}`),
-      cachedInputTokens: 0,
       outputTokens: await estimateTokens(answerText),
-      reasoningTokens: 0,
       estimated: true,
     };
   }

@@ -55,7 +55,7 @@ export class RunTelemetry {
     });
     this.#tokens = new Counter({
       name: 'gatehouse_tokens_total',
-      help: 'Tokens of provider calls; cached_input is part of input, reasoning is part of output',
+      help: 'Tokens of provider calls; cached_input and cache_write are part of input, reasoning is part of output',
       labelNames: ['provider', 'kind'],
       registers,
     });
@@ -123,6 +123,7 @@ function kindsOf(usage: Usage): [kind: string, count: number][] {
   return [
     ['input', usage.inputTokens],
     ['cached_input', usage.cachedInputTokens],
+    ['cache_write', usage.cacheWriteTokens],
     ['output', usage.outputTokens],
     ['reasoning', usage.reasoningTokens],
   ];
@@ -144,6 +145,7 @@ function attemptAttributes({ run, attempt, baseUrl }: EndedAttempt): SpanAttribu
     'gen_ai.usage.input_tokens': counted ? usage.inputTokens : undefined,
     'gen_ai.usage.output_tokens': counted ? usage.outputTokens : undefined,
     'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens || undefined,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens || undefined,
     'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens || undefined,
     'gen_ai.agent.id': run.agentId ?? undefined,
     'gen_ai.conversation.id': run.sessionId ?? undefined,

@@ -12,6 +12,7 @@ import {
   readEmbeddingsRequest,
   type CompletionRequest,
 } from '../domain/completion-request.ts';
+import type { Pricing } from '../domain/pricing.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../domain/target.ts';
 import { ActiveRun } from '../exchange/active-run.ts';
 import { Exchange } from '../exchange/exchange.ts';
@@ -25,6 +26,7 @@ export interface CompletionDependencies {
   catalogue: Catalogue;
   providers: ProviderRegistry;
   meter: Meter;
+  pricing: Pricing;
   telemetry: RunTelemetry;
   agents: AgentClient;
   settings: TenantSettingsClient;
@@ -82,6 +84,7 @@ async function complete(
   const run = new ActiveRun({
     identity,
     meter: dependencies.meter,
+    pricing: dependencies.pricing,
     telemetry: dependencies.telemetry,
     trace,
     request,

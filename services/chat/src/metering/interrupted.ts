@@ -1,11 +1,17 @@
-import type { AttemptEnd, AttemptStart } from '../domain/run.ts';
-import { sumUsage } from '../domain/usage.ts';
-import type { Orphan } from '../store/orphan-system-store.ts';
+import { sumCosts } from '../domain/price.ts';
+import type { Pricing } from '../domain/pricing.ts';
+import type { AttemptEnd } from '../domain/run.ts';
+import { noUsage, sumUsage } from '../domain/usage.ts';
+import type { OpenAttempt, Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-system-store.ts';
 
 /** The end of a run that nobody works on any more. */
-export function interruptedEnd(orphan: Orphan): EndRow {
-  const attempts = orphan.openAttempts.map((attempt) => ({ ...attempt, ...interruptedAttempt(attempt) }));
+export function interruptedEnd(orphan: Orphan, pricing: Pricing): EndRow {
+  const attempts = orphan.openAttempts.map((attempt) => ({
+    ...attempt,
+    ...interruptedAttempt(attempt, pricing),
+  }));
+  const all = [...orphan.endedAttempts, ...attempts];
   const last = orphan.openAttempts.at(-1);
   return {
     run: orphan.run,
@@ -17,10 +23,8 @@ export function interruptedEnd(orphan: Orphan): EndRow {
       provider: last?.provider ?? null,
       model: last?.model ?? null,
       responseModel: null,
-      usage: {
-        ...sumUsage([orphan.endedUsage, ...attempts.map((attempt) => attempt.usage)]),
-        estimated: true,
-      },
+      usage: { ...sumUsage(all.map(({ usage }) => usage)), estimated: true },
+      cost: sumCosts(all.map(({ cost }) => cost)),
       errorType: 'interrupted',
       errorMessage: 'The gateway process that worked on this run ended.',
       outputPreview: null,
@@ -29,7 +33,8 @@ export function interruptedEnd(orphan: Orphan): EndRow {
 }
 
 /** How much was answered before the process died is unknown; the prompt at least was read. */
-function interruptedAttempt(attempt: AttemptStart): AttemptEnd {
+function interruptedAttempt(attempt: OpenAttempt, pricing: Pricing): AttemptEnd {
+  const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
   return {
     id: attempt.id,
     status: 'interrupted',
@@ -39,12 +44,7 @@ function interruptedAttempt(attempt: AttemptStart): AttemptEnd {
     httpStatus: null,
     errorCode: 'interrupted',
     responseModel: null,
-    usage: {
-      inputTokens: attempt.inputTokensGuess,
-      cachedInputTokens: 0,
-      outputTokens: 0,
-      reasoningTokens: 0,
-      estimated: true,
-    },
+    usage,
+    cost: pricing.costOf(attempt, usage, attempt.startedAt),
   };
 }

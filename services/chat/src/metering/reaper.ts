@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Pricing } from '../domain/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
 import { findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
@@ -20,15 +21,17 @@ export class Reaper {
   readonly #pool: Pool;
   readonly #instance: Instance;
   readonly #meter: Meter;
+  readonly #pricing: Pricing;
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
 
-  constructor(pool: Pool, instance: Instance, meter: Meter, log: Logger) {
-    this.#pool = pool;
-    this.#instance = instance;
-    this.#meter = meter;
-    this.#log = log;
+  constructor(options: { pool: Pool; instance: Instance; meter: Meter; pricing: Pricing; log: Logger }) {
+    this.#pool = options.pool;
+    this.#instance = options.instance;
+    this.#meter = options.meter;
+    this.#pricing = options.pricing;
+    this.#log = options.log;
   }
 
   start(): void {
@@ -52,7 +55,7 @@ export class Reaper {
     if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
     for (;;) {
       const orphans = await findOrphans(this.#pool, this.#instance.id, this.#meter.openRuns, batch);
-      const ended = await this.#end(orphans.map(interruptedEnd));
+      const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
       if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
       // None ended of a full batch: others were faster, or these can't be; the next round looks again.
       if (orphans.length < batch || ended === 0) return;

@@ -1,16 +1,20 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Operation } from '../domain/completion-request.ts';
-import type { AttemptStart, RunIdentity } from '../domain/run.ts';
-import type { Usage } from '../domain/usage.ts';
+import type { PriceSource } from '../domain/price.ts';
+import type { AttemptEnd, AttemptStart, RunIdentity } from '../domain/run.ts';
+
+export interface OpenAttempt extends AttemptStart {
+  startedAt: Date;
+}
 
 /** A run that nobody works on any more, with those of its attempts that have no end. */
 export interface Orphan {
   run: RunIdentity;
   /** Since its start, by the database clock. */
   ageMs: number;
-  openAttempts: AttemptStart[];
-  /** What the attempts that did end came to. */
-  endedUsage: Usage;
+  openAttempts: OpenAttempt[];
+  /** What the attempts that did end came to, in their order. */
+  endedAttempts: Pick<AttemptEnd, 'usage' | 'cost'>[];
 }
 
 interface OrphanRow {
@@ -36,11 +40,18 @@ interface OrphanRow {
     model: string;
     upstream_model: string;
     input_tokens_guess: number;
+    started_at: string;
   }[];
-  input_tokens: number;
-  cached_input_tokens: number;
-  output_tokens: number;
-  reasoning_tokens: number;
+  ended_attempts: {
+    input_tokens: number;
+    cached_input_tokens: number;
+    cache_write_tokens: number;
+    output_tokens: number;
+    reasoning_tokens: number;
+    usage_estimated: boolean;
+    cost_pico: string | null;
+    price_source: PriceSource | null;
+  }[];
 }
 
 /** A run may have lain for a month when nothing was there to find it, and its duration is an integer. */
@@ -62,12 +73,16 @@ export async function findOrphans(
             least(extract(epoch from now() - r.started_at) * 1000, ${maxInteger})::integer as age_ms,
             coalesce(json_agg(json_build_object(
               'id', a.id, 'number', a.number, 'provider', a.provider, 'model', a.model,
-              'upstream_model', a.upstream_model, 'input_tokens_guess', a.input_tokens_guess) order by a.number)
+              'upstream_model', a.upstream_model, 'input_tokens_guess', a.input_tokens_guess,
+              'started_at', a.started_at) order by a.number)
               filter (where a.status = 'started'), '[]') as open_attempts,
-            coalesce(sum(a.input_tokens), 0)::float8 as input_tokens,
-            coalesce(sum(a.cached_input_tokens), 0)::float8 as cached_input_tokens,
-            coalesce(sum(a.output_tokens), 0)::float8 as output_tokens,
-            coalesce(sum(a.reasoning_tokens), 0)::float8 as reasoning_tokens
+            coalesce(json_agg(json_build_object(
+              'input_tokens', coalesce(a.input_tokens, 0), 'cached_input_tokens', coalesce(a.cached_input_tokens, 0),
+              'cache_write_tokens', coalesce(a.cache_write_tokens, 0), 'output_tokens', coalesce(a.output_tokens, 0),
+              'reasoning_tokens', coalesce(a.reasoning_tokens, 0),
+              'usage_estimated', coalesce(a.usage_estimated, false), 'cost_pico', a.cost_pico::text,
+              'price_source', a.price_source) order by a.number)
+              filter (where a.status <> 'started'), '[]') as ended_attempts
      from chat.runs r left join chat.attempts a on a.run_id = r.id
      where r.status = 'started'
        and (not exists (select from chat.instances i where i.id = r.instance_id and i.dead_at is null)
@@ -106,13 +121,21 @@ function toOrphan(row: OrphanRow): Orphan {
       model: attempt.model,
       upstreamModel: attempt.upstream_model,
       inputTokensGuess: attempt.input_tokens_guess,
+      startedAt: new Date(attempt.started_at),
     })),
-    endedUsage: {
-      inputTokens: row.input_tokens,
-      cachedInputTokens: row.cached_input_tokens,
-      outputTokens: row.output_tokens,
-      reasoningTokens: row.reasoning_tokens,
-      estimated: false,
-    },
+    endedAttempts: row.ended_attempts.map((attempt) => ({
+      usage: {
+        inputTokens: attempt.input_tokens,
+        cachedInputTokens: attempt.cached_input_tokens,
+        cacheWriteTokens: attempt.cache_write_tokens,
+        outputTokens: attempt.output_tokens,
+        reasoningTokens: attempt.reasoning_tokens,
+        estimated: attempt.usage_estimated,
+      },
+      cost:
+        attempt.cost_pico === null
+          ? null
+          : { costPico: BigInt(attempt.cost_pico), source: attempt.price_source },
+    })),
   };
 }

@@ -163,6 +163,8 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
     model: end.model,
     response_model: end.responseModel,
     ...usageColumns(end.usage),
+    ...costColumns(end.cost),
+    priced: end.cost.priced,
     error_type: end.errorType,
     error_message: end.errorMessage,
     output_preview: end.outputPreview,
@@ -173,19 +175,21 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
     text: `
       with input as (
         select id, status, duration_ms, time_to_first_token_ms, provider, model, response_model, input_tokens,
-               cached_input_tokens, output_tokens, reasoning_tokens, usage_estimated, error_type, error_message,
-               output_preview
+               cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, usage_estimated, cost_pico,
+               price_source, priced, error_type, error_message, output_preview
         from json_to_recordset($1::json) as i (
           id uuid, status text, duration_ms integer, time_to_first_token_ms integer, provider text, model text,
-          response_model text, input_tokens bigint, cached_input_tokens bigint, output_tokens bigint,
-          reasoning_tokens bigint, usage_estimated boolean, error_type text, error_message text, output_preview text)
+          response_model text, input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint,
+          output_tokens bigint, reasoning_tokens bigint, usage_estimated boolean, cost_pico bigint, price_source text,
+          priced boolean, error_type text, error_message text, output_preview text)
       ), ended as (
         update chat.runs r set
           status = i.status, ended_at = ${timeAfterWriting}, duration_ms = i.duration_ms,
           time_to_first_token_ms = i.time_to_first_token_ms, provider = i.provider, model = i.model,
           response_model = i.response_model, input_tokens = i.input_tokens,
-          cached_input_tokens = i.cached_input_tokens, output_tokens = i.output_tokens,
-          reasoning_tokens = i.reasoning_tokens, usage_estimated = i.usage_estimated, error_type = i.error_type,
+          cached_input_tokens = i.cached_input_tokens, cache_write_tokens = i.cache_write_tokens,
+          output_tokens = i.output_tokens, reasoning_tokens = i.reasoning_tokens, usage_estimated = i.usage_estimated,
+          cost_pico = i.cost_pico, price_source = i.price_source, priced = i.priced, error_type = i.error_type,
           error_message = i.error_message, output_preview = i.output_preview
         from input i
         where r.id = i.id and r.id = any($3::uuid[]) and r.ended_at is null
@@ -211,13 +215,15 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
 const timeAfterWriting = 'case when pg_current_xact_id() is not null then clock_timestamp() end';
 
 const attemptRecord = `id uuid, run_id uuid, status text, offset_ms integer, duration_ms integer,
-  time_to_first_token_ms integer, http_status integer, error_code text, response_model text, input_tokens bigint, cached_input_tokens bigint,
-  output_tokens bigint, reasoning_tokens bigint, usage_estimated boolean`;
+  time_to_first_token_ms integer, http_status integer, error_code text, response_model text, input_tokens bigint,
+  cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+  usage_estimated boolean, cost_pico bigint, price_source text`;
 
 const attemptAssignments = `status = e.status, offset_ms = e.offset_ms, duration_ms = e.duration_ms,
   time_to_first_token_ms = e.time_to_first_token_ms, http_status = e.http_status, error_code = e.error_code,
   response_model = e.response_model, input_tokens = e.input_tokens, cached_input_tokens = e.cached_input_tokens,
-  output_tokens = e.output_tokens, reasoning_tokens = e.reasoning_tokens, usage_estimated = e.usage_estimated`;
+  cache_write_tokens = e.cache_write_tokens, output_tokens = e.output_tokens, reasoning_tokens = e.reasoning_tokens,
+  usage_estimated = e.usage_estimated, cost_pico = e.cost_pico, price_source = e.price_source`;
 
 function runColumns(run: RunIdentity): Record<string, unknown> {
   return {
@@ -250,6 +256,7 @@ function attemptColumns(runId: string, attempt: AttemptEnd): Record<string, unkn
     error_code: attempt.errorCode,
     response_model: attempt.responseModel,
     ...usageColumns(attempt.usage),
+    ...costColumns(attempt.cost),
   };
 }
 
@@ -257,10 +264,16 @@ function usageColumns(usage: AttemptEnd['usage']): Record<string, unknown> {
   return {
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
     usage_estimated: usage.estimated,
   };
+}
+
+/** Amounts as text: they may be more than JSON's numbers hold exactly. */
+function costColumns(cost: AttemptEnd['cost'] | RunEnd['cost']): Record<string, unknown> {
+  return { cost_pico: cost?.costPico?.toString() ?? null, price_source: cost?.source ?? null };
 }
 
 /** JSON text that PostgreSQL takes: whatever a prompt holds, no row of it may fail the group it travels in. */
