@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '@gatehouse/local/ports';
 import { loadSettings, repositoryRoot } from '@gatehouse/local/settings';
+import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 
 const run = promisify(execFile);
@@ -32,6 +33,12 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
   { what: 'creates an agent', prints: /^\{.*"key":"poet",.*"parameters":\{"temperature":0\.9\}/ },
   { what: 'talks to the agent', prints: /^\{.*"object":"chat\.completion",.*The sea\./ },
   { what: 'shows an error', prints: /^\{"error":\{.*"code":"model_not_found",.*"request_id":"/ },
+  {
+    what: 'shows usage and costs',
+    prints:
+      /^\{.*"groups":\[\{"key":\{"day":"[-\d]+","model":"gpt-4\.1-mini"\}.*\{.*"currency":"USD",.*"key":\{"user":"ada"\}/s,
+  },
+  { what: 'follows the runs', prints: /^\{"traces":\[\{.*"name":"chat agent:poet",.*"cost_usd":"0\.0000/ },
 ];
 
 describe('the README', () => {
@@ -71,7 +78,12 @@ describe('the README', () => {
   it.each(expectations.map((expectation, index) => ({ ...expectation, index })))(
     '$what with the command it shows',
     async ({ index, prints }) => {
-      expect(await paste(`${variables}\n${commands[index] ?? 'false'}`)).toMatch(prints);
+      const command = commands[index] ?? 'false';
+      const check = async () => {
+        expect(await paste(`${variables}\n${command}`)).toMatch(prints);
+      };
+      // Runs are counted a moment after they ended.
+      await (command.includes(' -d ') ? check() : eventually(check));
     },
   );
 
