@@ -43,9 +43,9 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, models, embeddings and agents only', () => {
+  it('takes the acting user on chat, agents, traces, usage and costs, and nowhere else', () => {
     for (const { actingUser, path } of routes) {
-      expect(actingUser).toBe(/^\/v1\/(chat|embeddings|models|agents)(\/|$)/.test(path));
+      expect(actingUser).toBe(/^\/v1\/(chat|embeddings|models|agents|traces|usage|costs)(\/|$)/.test(path));
     }
   });
 
