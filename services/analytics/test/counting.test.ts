@@ -154,7 +154,13 @@ describe('counting', () => {
         user: fc.constantFrom(null, 'ann'),
         agentId: fc.constantFrom(null, agents[1] ?? null),
       }),
-      groupBy: fc.constantFrom([], ['user'], ['model', 'user'], ['agent']),
+      groupBy: fc.constantFrom<('user' | 'model' | 'agent')[]>(
+        [],
+        ['user'],
+        ['model', 'user'],
+        ['agent'],
+        ['agent', 'model'],
+      ),
     });
     await fc.assert(
       fc.asyncProperty(request, async ({ edges, filter, groupBy }) => {
@@ -163,7 +169,7 @@ describe('counting', () => {
         const summary = await summarize(tenant, {
           period,
           filter: { ...noFilter, ...filter },
-          groupBy: groupBy,
+          groupBy,
         });
         const counted = ends.filter(
           (end) =>
@@ -187,9 +193,17 @@ describe('counting', () => {
           avgDurationMs:
             timed.length === 0 ? null : Math.round(timed.reduce((a, b) => a + b, 0) / timed.length),
         });
-        if (groupBy.length === 0) return;
-        const sum = summary.groups.reduce((total, group) => total + group.requests, 0);
-        expect(sum).toBe(counted.length);
+        const keyOf = (end: RunEnded): string => {
+          const key = { user: end.user_id, agent: end.agent_id, model: end.model ?? end.request_model };
+          return JSON.stringify(groupBy.map((dimension) => key[dimension]));
+        };
+        const groups = groupBy.length === 0 ? new Map<string, RunEnded[]>() : Map.groupBy(counted, keyOf);
+        expect(summary.groups).toHaveLength(groups.size);
+        for (const { key, requests, uniqueUsers } of summary.groups) {
+          const members = groups.get(JSON.stringify(groupBy.map((dimension) => key[dimension]))) ?? [];
+          expect(requests).toBe(members.length);
+          expect(uniqueUsers).toBe(new Set(members.flatMap(({ user_id: user }) => user ?? [])).size);
+        }
       }),
       { numRuns: 60 },
     );

@@ -81,22 +81,31 @@ const counted = `
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, coalesce(traces.cost_pico, 0) as cost_pico,
   traces.priced, traces.usage_estimated`;
 
-/** Adds up what `stored` returned. */
-const addUp = `
-  insert into analytics.usage (tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id,
-                               ${sums.join(', ')})
-  select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, agent_id, model, provider, channel,
-         user_id, api_key_id, count(*), count(*) filter (where status in ('error', 'interrupted')),
+const totalDimensions = ['tenant_id', 'bucket', 'model', 'agent_id', 'provider', 'channel'];
+
+/** Adds what `ended` is to a table of roll-ups with one row for each value of its dimensions. */
+const addUp = (table: string, dimensions: readonly string[]): string => `
+  insert into analytics.${table} (${dimensions.join(', ')}, ${sums.join(', ')})
+  select ${dimensions.join(', ')}, count(*), count(*) filter (where status in ('error', 'interrupted')),
          count(*) filter (where status = 'cancelled'), sum(input_tokens), sum(cached_input_tokens),
          sum(output_tokens), sum(reasoning_tokens), sum(tool_calls), count(duration_ms),
          coalesce(sum(duration_ms), 0), sum(cost_pico), count(*) filter (where not priced),
          count(*) filter (where usage_estimated), coalesce(sum(cost_pico) filter (where usage_estimated), 0)
-  from stored where ended_at is not null
-  group by tenant_id, date_bin('15 minutes', ended_at, 'epoch'), agent_id, model, provider, channel, user_id,
-           api_key_id
-  order by tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id
-  on conflict (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id) do update set
-    ${sums.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`;
+  from ended
+  group by ${dimensions.join(', ')}
+  order by ${dimensions.join(', ')}
+  on conflict (${dimensions.join(', ')}) do update set
+    ${sums.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
+
+/** Adds up what `stored` returned. */
+const counting = `
+  ended as (
+    select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider, channel,
+           user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
+           tool_calls, cost_pico, priced, usage_estimated
+    from stored where ended_at is not null
+  ), added as (${addUp('usage', [...totalDimensions, 'user_id', 'api_key_id'])}),
+  added_totals as (${addUp('usage_totals', totalDimensions)})`;
 
 /**
  * Takes in starts and ends of runs and adds up the ends, in one statement, which is one transaction. Safe to repeat and
@@ -117,7 +126,7 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
         on conflict (id) do update set ${change('excluded')}
         where traces.ended_at is null and excluded.ended_at is not null
         returning ${counted}
-      ), added as (${addUp}), marked as (
+      ), ${counting}, marked as (
         insert into analytics.watermarks (source, partition, partitions, watermark)
         select source, partition, partitions, watermark
         from json_to_recordset($2::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
@@ -146,7 +155,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
        where traces.id = input.id and traces.id = any($2::uuid[]) and traces.ended_at is null
          and input.ended_at is not null
        returning ${counted}
-     ), added as (${addUp})
+     ), ${counting}
      select id from input where not exists (
        select from analytics.traces where traces.id = input.id and traces.id = any($2::uuid[]))`,
     [JSON.stringify(runs.map(withoutTexts)), runs.map((run) => run.run_id)],

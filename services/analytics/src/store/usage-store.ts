@@ -48,36 +48,65 @@ const labels: Record<Dimension, (key: string) => string> = {
   api_key: (key) => `${key}::text`,
 };
 
-const sums = `sum(requests) as requests, sum(errors) as errors, sum(cancelled) as cancelled,
-  sum(input_tokens) as input_tokens, sum(cached_input_tokens) as cached_input_tokens,
-  sum(output_tokens) as output_tokens, sum(reasoning_tokens) as reasoning_tokens, sum(tool_calls) as tool_calls,
-  sum(timed_requests) as timed_requests, sum(duration_ms) as duration_ms, sum(cost_pico) as cost_pico,
-  sum(unpriced_requests) as unpriced_requests, sum(estimated_requests) as estimated_requests,
-  sum(estimated_cost_pico) as estimated_cost_pico`;
+const measures = [
+  'requests',
+  'errors',
+  'cancelled',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'tool_calls',
+  'timed_requests',
+  'duration_ms',
+  'cost_pico',
+  'unpriced_requests',
+  'estimated_requests',
+  'estimated_cost_pico',
+] as const;
 
-const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5) and ($7::text is null or provider = $7)
-  and ($8::text is null or channel = $8) and ($9::text is null or user_id = $9)
-  and ($10::uuid is null or api_key_id = $10)`;
+const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
-const rolledUp = `
-  select bucket as at, agent_id, model, provider, channel, user_id, api_key_id, requests, errors, cancelled,
-         input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls, timed_requests, duration_ms,
-         cost_pico, unpriced_requests, estimated_requests, estimated_cost_pico
-  from analytics.usage
-  where bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;
+const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
+  and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)`;
 
-const runsBetween = (from: string, to: string): string => `
-  select ended_at, agent_id, coalesce(model, request_model), coalesce(provider, ''), channel, user_id, api_key_id, 1,
-         (status in ('error', 'interrupted'))::integer, (status = 'cancelled')::integer, input_tokens,
-         cached_input_tokens, output_tokens, reasoning_tokens, tool_calls, (duration_ms is not null)::integer,
-         coalesce(duration_ms, 0), coalesce(cost_pico, 0), (not priced)::integer, usage_estimated::integer,
-         case when usage_estimated then coalesce(cost_pico, 0) else 0 end
+/** Roll-ups hold these only where users and keys are told apart. */
+const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
+
+const inBuckets = `bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;
+
+const runsBetween = (columns: string, from: string, to: string): string => `
+  select ${columns}
   from analytics.traces
-  where ended_at >= ${from} and ended_at < ${to} and ${filters}
+  where ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
-/** Roll-ups for whole quarters of an hour, `$11` to `$12`; runs themselves for what the period has before and after. */
-const units = [rolledUp, runsBetween('$1', 'least($11, $2)'), runsBetween('$12', '$2')].join(' union all ');
+/** What the period has before and after its whole quarters of an hour, which are `$11` to `$12`. */
+const runsAtTheEnds = (columns: string): string =>
+  `${runsBetween(columns, '$1', 'least($11, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
+
+const dimensions = ['agent_id', 'model', 'provider', 'channel', 'user_id', 'api_key_id'];
+
+const runDimensions = `ended_at as at, agent_id, coalesce(model, request_model) as model,
+  coalesce(provider, '') as provider, channel, user_id, api_key_id`;
+
+/** Everything that is added up: roll-ups and the runs at the ends of the period. */
+const units = (table: string): string => `
+  select bucket as at, ${table === 'usage' ? dimensions.join(', ') : `${dimensions.slice(0, 4).join(', ')}, null::text, null::uuid`},
+         ${measures.join(', ')}
+  from analytics.${table}
+  where ${inBuckets} ${table === 'usage' ? `and ${personFilters}` : ''}
+  union all ${runsAtTheEnds(`${runDimensions}, 1, (status in ('error', 'interrupted'))::integer,
+    (status = 'cancelled')::integer, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
+    (duration_ms is not null)::integer, coalesce(duration_ms, 0), coalesce(cost_pico, 0), (not priced)::integer,
+    usage_estimated::integer, case when usage_estimated then coalesce(cost_pico, 0) else 0 end`)}`;
+
+/** Whose runs they are; told from the index of the roll-ups alone. */
+const people = `
+  select bucket as at, ${dimensions.join(', ')}
+  from analytics.usage
+  where ${inBuckets} and ${personFilters} and user_id is not null
+  union all ${runsAtTheEnds(runDimensions)}`;
 
 type NumberText = string | null;
 
@@ -116,7 +145,7 @@ export class UsageStore {
     const { period, filter, timezone, groupBy } = request;
     const inner = innerBuckets(period);
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<SumRow>(statement(groupBy), [
+      const { rows } = await db.query<SumRow>(statement(groupBy, filter), [
         period.from,
         period.to,
         timezone,
@@ -144,35 +173,41 @@ export class UsageStore {
   }
 }
 
-/**
- * The row without labels is the total, the others are the groups. Adding up by user first makes users countable afterwards
- * without sorting all rows.
- */
-function statement(groupBy: readonly Dimension[]): string {
+/** The row without labels is the total, the others are the groups. */
+function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}, `).join('');
   const list = names.map((name) => `${name}, `).join('');
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
+  const personal =
+    filter.user !== null ||
+    filter.apiKeyId !== null ||
+    groupBy.some((dimension) => dimension === 'user' || dimension === 'api_key');
+  // Groups and their people are one list: joined, keys that are null would never meet.
   const groups = `
     union all
-    (select array[${shown}]::text[] as labels, ${sums}, count(user_id) as unique_users, null as unpriced_models,
-            null as as_of
-     from per_user group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1})`;
+    (select array[${shown}]::text[], ${sums}, sum(people), null, null
+     from (
+       select ${list}${measures.join(', ')}, 0 as people from per_model
+       union all
+       select ${list}${measures.map(() => '0').join(', ')}, count(person) from per_user group by ${names.join(', ')}
+     ) as both_kinds
+     group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1})`;
   return `
-    with per_user as materialized (
-      select ${list}user_id, ${sums} from (
-        select ${keyColumns}user_id, requests, errors, cancelled, input_tokens, cached_input_tokens, output_tokens,
-               reasoning_tokens, tool_calls, timed_requests, duration_ms, cost_pico, unpriced_requests,
-               estimated_requests, estimated_cost_pico
-        from (${units}) as units
-      ) as keyed
-      group by ${list}user_id
+    with per_model as materialized (
+      select ${list}unit_model, ${sums}
+      from (select ${keyColumns}model as unit_model, ${measures.join(', ')}
+            from (${units(personal ? 'usage' : 'usage_totals')}) as units) as keyed
+      group by ${list}unit_model
+    ), per_user as materialized (
+      select ${list}person
+      from (select ${keyColumns}user_id as person from (${people}) as units) as keyed
+      group by ${list}person
     )
-    (select null::text[] as labels, ${sums}, count(distinct user_id) as unique_users,
-            (select array_agg(distinct model order by model) from (${units}) as units where unpriced_requests > 0)
-              as unpriced_models,
+    (select null::text[] as labels, ${sums}, (select count(distinct person) from per_user) as unique_users,
+            array_agg(distinct unit_model order by unit_model) filter (where unpriced_requests > 0) as unpriced_models,
             (${asOf}) as as_of
-     from per_user)
+     from per_model)
     ${groupBy.length === 0 ? '' : groups}`;
 }
 
