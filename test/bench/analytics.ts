@@ -209,7 +209,7 @@ function makeEvent(index: number): Buffer {
       time: now,
       subject: id,
       partitionkey: tenant,
-      data: JSON.stringify(data),
+      data,
     }),
   );
 }

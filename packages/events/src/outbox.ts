@@ -9,14 +9,14 @@ export interface OutboxEntry {
   key: string;
   /** When the row was written, by the database's clock. */
   occurredAt: Date;
-  /** CloudEvents JSON. */
-  json: string;
+  /** CloudEvents JSON; null when there is nothing to tell any more. */
+  json: string | null;
 }
 
 /** A service's table of events that were committed together with what they tell of. */
 export interface Outbox {
   /** The oldest entries of these partitions, in the order in which they were written. */
   read(client: Queryable, partitions: readonly number[], limit: number): Promise<OutboxEntry[]>;
-  /** Deletes entries that have been published. */
+  /** Deletes entries that have been published or need not be. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
 }

@@ -119,14 +119,13 @@ class RelaySession {
     );
     // With more in the outbox than was read, some of it may be older than what is settled.
     if (!full && settledAt !== null) this.#addWatermarks(batches, settledAt, clock.at.getTime());
-    if (batches.size === 0) return false;
-    await this.#options.sink.publish([...batches.values()]);
+    if (batches.size > 0) await this.#options.sink.publish([...batches.values()]);
     if (entries.length > 0)
       await outbox.remove(
         this.#client,
         entries.map(({ id }) => id),
       );
-    this.#metrics.published.inc(entries.length);
+    this.#metrics.published.inc(entries.filter(({ json }) => json !== null).length);
     return full;
   }
 
@@ -153,7 +152,8 @@ type MutableBatch = PartitionBatch & { events: { key: string; json: string }[] }
 
 function byPartition(entries: readonly OutboxEntry[]): Map<number, MutableBatch> {
   const batches = new Map<number, MutableBatch>();
-  for (const { partition, key, json } of entries) batchOf(batches, partition).events.push({ key, json });
+  for (const { partition, key, json } of entries)
+    if (json !== null) batchOf(batches, partition).events.push({ key, json });
   return batches;
 }
 

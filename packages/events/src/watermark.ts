@@ -23,6 +23,6 @@ export function writeWatermark(source: string, data: Watermark): string {
     time: data.watermark,
     subject: `partition ${data.partition}`,
     partitionkey: String(data.partition),
-    data: JSON.stringify(data),
+    data,
   });
 }

@@ -63,7 +63,7 @@ export function received(run: RunStarted | RunEnded, origin = 'test'): Received 
     time: run.started_at,
     subject: run.run_id,
     partitionkey: run.tenant_id,
-    data: JSON.stringify(run),
+    data: run,
   });
   return { origin, payload: Buffer.from(text) };
 }
