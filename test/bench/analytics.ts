@@ -110,7 +110,21 @@ async function measureSummary(adminUrl: string, usage: UsageStore): Promise<void
      from analytics.usage where tenant_id = $1 group by tenant_id, bucket, agent_id, model, provider, channel`,
     [tenant],
   );
-  await client.query('vacuum analyze analytics.usage, analytics.usage_totals');
+  await client.query(
+    `insert into analytics.users select $1, user_id, row_number() over () - 1
+     from (select distinct user_id from analytics.usage where tenant_id = $1) as known`,
+    [tenant],
+  );
+  await client.query(
+    `insert into analytics.usage_users (tenant_id, bucket, agent_id, model, provider, channel, chunk, users)
+     select tenant_id, bucket, agent_id, model, provider, channel, number / 1024, bit_or(analytics.user_bit(number))
+     from analytics.usage join analytics.users using (tenant_id, user_id) where tenant_id = $1
+     group by tenant_id, bucket, agent_id, model, provider, channel, number / 1024`,
+    [tenant],
+  );
+  await client.query(
+    'vacuum analyze analytics.usage, analytics.usage_totals, analytics.usage_users, analytics.users',
+  );
   const rows = await client.query<{ count: string }>(
     'select count(*) from analytics.usage where tenant_id = $1',
     [tenant],

@@ -11,6 +11,7 @@ import { Client } from 'pg';
 import type { Group } from '../src/domain/summary.ts';
 import { Ingest } from '../src/ingest/ingest.ts';
 import { Partitions } from '../src/ingest/partitions.ts';
+import type { Received } from '../src/ingest/read-events.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
@@ -207,6 +208,34 @@ describe('counting', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('counts each of many users once, also when two replicas meet them at the same time', async () => {
+    const tenant = newId();
+    const day = 86_400_000;
+    const from = Math.floor(Date.now() / day) * day - 2 * day;
+    const runsOn = (time: number, users: number): Received[] =>
+      Array.from({ length: users }, (_, index) =>
+        received(
+          makeEnd({
+            tenant_id: tenant,
+            user_id: `user ${index}`,
+            ended_at: new Date(time).toISOString(),
+            model: index % 2 === 0 ? 'small' : 'large',
+          }),
+        ),
+      );
+    await Promise.all([ingest.take(runsOn(from, 1_500)), ingest.take(runsOn(from + 1, 1_500))]);
+    await ingest.take(runsOn(from + day, 1_100));
+    const period = { from: new Date(from), to: new Date(from + 2 * day) };
+    const { totals, groups } = await summarize(tenant, { period, groupBy: ['day', 'model'] });
+    expect(totals).toMatchObject({ requests: 4_100, uniqueUsers: 1_500 });
+    expect(groups.map(({ uniqueUsers }) => uniqueUsers)).toEqual([750, 750, 550, 550]);
+    const rest = { from: new Date(from + 1), to: new Date(from + day + 1) };
+    expect((await summarize(tenant, { period: rest, groupBy: [] })).totals).toMatchObject({
+      requests: 2_600,
+      uniqueUsers: 1_500,
+    });
   });
 
   it('names days and months as the zone has them, also where a day has 23 or 25 hours', async () => {

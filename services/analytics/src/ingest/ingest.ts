@@ -4,7 +4,7 @@ import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
-import { endLateRuns, insertDeadLetter, insertIntake } from '../store/ingest-system-store.ts';
+import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type Received, type RunEvent } from './read-events.ts';
 
 /** Takes in events from wherever they come: exactly once, whatever comes again. */
@@ -43,6 +43,10 @@ export class Ingest {
   async #store(runs: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
     if (runs.length === 0 && watermarks.length === 0) return;
     try {
+      await numberUsers(
+        this.#pool,
+        runs.map(({ run }) => run),
+      );
       const late = await insertIntake(this.#pool, { runs: runs.map(({ run }) => run), watermarks });
       if (late.length === 0) return;
       await this.#storeLate(runs.filter(({ run }) => late.includes(run.run_id)));

@@ -105,7 +105,55 @@ const counting = `
            tool_calls, cost_pico, priced, usage_estimated
     from stored where ended_at is not null
   ), added as (${addUp('usage', [...totalDimensions, 'user_id', 'api_key_id'])}),
-  added_totals as (${addUp('usage_totals', totalDimensions)})`;
+  added_totals as (${addUp('usage_totals', totalDimensions)}),
+  added_users as (
+    insert into analytics.usage_users (${totalDimensions.join(', ')}, chunk, users)
+    select ${totalDimensions.join(', ')}, number / 1024, bit_or(analytics.user_bit(number))
+    from (
+      select ${totalDimensions.join(', ')},
+             -- Asked for one by one: no cached plan may come to read all users there are.
+             (select number from analytics.users
+              where users.tenant_id = ended.tenant_id and users.user_id = ended.user_id) as number
+      from ended where user_id is not null
+    ) as numbered
+    where number is not null
+    group by ${totalDimensions.join(', ')}, number / 1024
+    order by ${totalDimensions.join(', ')}, number / 1024
+    on conflict (${totalDimensions.join(', ')}, chunk) do update set users = usage_users.users | excluded.users
+    where usage_users.users & excluded.users <> excluded.users
+  )`;
+
+/**
+ * Gives numbers to users who have none yet. Of a user who is numbered by two replicas at once the first number stays.
+ * Must have been called before runs of these users are taken in.
+ */
+export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
+  const users = new Map(
+    runs.flatMap((run) =>
+      run.user_id === null ? [] : [[`${run.tenant_id} ${run.user_id}`, run.user_id] as const],
+    ),
+  );
+  if (users.size === 0) return;
+  await pool.query({
+    name: 'number_users',
+    text: `
+      with unknown as (
+        select tenant_id, user_id from unnest($1::uuid[], $2::text[]) as wanted (tenant_id, user_id)
+        where (select number from analytics.users
+               where users.tenant_id = wanted.tenant_id and users.user_id = wanted.user_id) is null
+      ), counted as (
+        insert into analytics.user_counters as counter (tenant_id, taken)
+        select tenant_id, count(*) from unknown group by tenant_id order by tenant_id
+        on conflict (tenant_id) do update set taken = counter.taken + excluded.taken
+        returning tenant_id, taken
+      )
+      insert into analytics.users (tenant_id, user_id, number)
+      select tenant_id, user_id, taken - row_number() over (partition by tenant_id order by user_id)
+      from unknown join counted using (tenant_id) order by tenant_id, user_id
+      on conflict do nothing`,
+    values: [[...users.keys()].map((key) => key.slice(0, 36)), [...users.values()]],
+  });
+}
 
 /**
  * Takes in starts and ends of runs and adds up the ends, in one statement, which is one transaction. Safe to repeat and

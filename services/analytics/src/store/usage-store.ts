@@ -22,11 +22,33 @@ export interface SummaryRequest {
 
 const maxGroups = 10_000;
 
-/** What a group is called by. `$3` is the time zone; `at` the start of the quarter of an hour, or the run's end. */
+type Span = 'hour' | 'day' | 'month';
+
+/**
+ * Every moment at which an hour, a day or a month of the period began in the zone, `$3`, in order. Steps that are
+ * shorter than any of them miss none, whatever clocks do there.
+ */
+const starts: Record<Span, string> = {
+  hour: startsOf(`date_trunc('hour', t, 'UTC')`, '30 minutes'),
+  day: startsOf(`date_trunc('day', t, $3)`, '12 hours'),
+  month: startsOf(`date_trunc('month', t, $3)`, '14 days'),
+};
+
+function startsOf(start: string, step: string): string {
+  return `select array(
+    select distinct ${start} from (select generate_series($1, $2, interval '${step}') union all select $2) as steps (t)
+    order by 1) as starts`;
+}
+
+/** The span's number: to look for a moment among their starts is far cheaper than to ask for each row what day it was. */
+const numberOf = (span: Span): string => `width_bucket(at, (select starts from ${span}_starts))`;
+const startOf = (span: Span, key: string): string => `((select starts from ${span}_starts))[${key}]`;
+
+/** What a group is told by; `at` is the start of the quarter of an hour, or the run's end. */
 const keys: Record<Dimension, string> = {
-  hour: `date_trunc('hour', at)`,
-  day: `date_trunc('day', at, $3)`,
-  month: `date_trunc('month', at, $3)`,
+  hour: numberOf('hour'),
+  day: numberOf('day'),
+  month: numberOf('month'),
   agent: 'agent_id',
   model: 'model',
   provider: 'provider',
@@ -35,11 +57,11 @@ const keys: Record<Dimension, string> = {
   api_key: 'api_key_id',
 };
 
-/** Keys as they are shown, which is dear: once a group, never once a row. */
+/** Keys as they are shown. */
 const labels: Record<Dimension, (key: string) => string> = {
-  hour: (key) => `to_char(${key} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  day: (key) => `to_char(${key} at time zone $3, 'YYYY-MM-DD')`,
-  month: (key) => `to_char(${key} at time zone $3, 'YYYY-MM')`,
+  hour: (key) => `to_char(${startOf('hour', key)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  day: (key) => `to_char(${startOf('day', key)} at time zone $3, 'YYYY-MM-DD')`,
+  month: (key) => `to_char(${startOf('month', key)} at time zone $3, 'YYYY-MM')`,
   agent: (key) => `${key}::text`,
   model: (key) => key,
   provider: (key) => key,
@@ -101,12 +123,22 @@ const units = (table: string): string => `
     (duration_ms is not null)::integer, coalesce(duration_ms, 0), coalesce(cost_pico, 0), (not priced)::integer,
     usage_estimated::integer, case when usage_estimated then coalesce(cost_pico, 0) else 0 end`)}`;
 
-/** Whose runs they are; told from the index of the roll-ups alone. */
-const people = `
+/** Whose runs they are, one by one. */
+const persons = `
   select bucket as at, ${dimensions.join(', ')}
   from analytics.usage
   where ${inBuckets} and ${personFilters} and user_id is not null
   union all ${runsAtTheEnds(runDimensions)}`;
+
+/** Whose runs they are, as sets: of each chunk of the tenant's users, which. */
+const sets = `
+  select bucket as at, ${dimensions.slice(0, 4).join(', ')}, chunk, users
+  from analytics.usage_users
+  where ${inBuckets}
+  union all
+  select at, ${dimensions.slice(0, 4).join(', ')}, number / 1024, analytics.user_bit(number)
+  from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
+  where users.tenant_id = $4`;
 
 type NumberText = string | null;
 
@@ -145,6 +177,8 @@ export class UsageStore {
     const { period, filter, timezone, groupBy } = request;
     const inner = innerBuckets(period);
     return withTenant(this.#pool, tenantId, async (db) => {
+      // The planner expects far more groups than there are, and would sort all rows on the disk.
+      await db.query(`set local work_mem = '64MB'`);
       const { rows } = await db.query<SumRow>(statement(groupBy, filter), [
         period.from,
         period.to,
@@ -175,14 +209,13 @@ export class UsageStore {
 
 /** The row without labels is the total, the others are the groups. */
 function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
-  const names = groupBy.map((_, index) => `k${index + 1}`);
-  const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}, `).join('');
-  const list = names.map((name) => `${name}, `).join('');
-  const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
   const personal =
     filter.user !== null ||
     filter.apiKeyId !== null ||
     groupBy.some((dimension) => dimension === 'user' || dimension === 'api_key');
+  const names = groupBy.map((_, index) => `k${index + 1}`);
+  const list = names.map((name) => `${name}, `).join('');
+  const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
   // Groups and their people are one list: joined, keys that are null would never meet.
   const groups = `
     union all
@@ -190,25 +223,34 @@ function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
      from (
        select ${list}${measures.join(', ')}, 0 as people from per_model
        union all
-       select ${list}${measures.map(() => '0').join(', ')}, count(person) from per_user group by ${names.join(', ')}
+       select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
+       from people group by ${names.join(', ')}
      ) as both_kinds
      group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1})`;
+  const inAll = personal
+    ? 'select count(distinct user_id) from people'
+    : 'select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks';
+  const spans = [...new Set(groupBy.filter((dimension) => dimension in starts))] as Span[];
   return `
-    with per_model as materialized (
-      select ${list}unit_model, ${sums}
-      from (select ${keyColumns}model as unit_model, ${measures.join(', ')}
-            from (${units(personal ? 'usage' : 'usage_totals')}) as units) as keyed
-      group by ${list}unit_model
-    ), per_user as materialized (
-      select ${list}person
-      from (select ${keyColumns}user_id as person from (${people}) as units) as keyed
-      group by ${list}person
+    with ${spans.map((span) => `${span}_starts as materialized (${starts[span]}), `).join('')}
+    per_model as materialized (
+      ${grouped(groupBy, 'model', sums, units(personal ? 'usage' : 'usage_totals'))}
+    ), people as materialized (
+      ${personal ? grouped(groupBy, 'user_id', null, persons) : grouped(groupBy, 'chunk', 'bit_or(users) as users', sets)}
     )
-    (select null::text[] as labels, ${sums}, (select count(distinct person) from per_user) as unique_users,
-            array_agg(distinct unit_model order by unit_model) filter (where unpriced_requests > 0) as unpriced_models,
+    (select null::text[] as labels, ${sums}, (${inAll}) as unique_users,
+            array_agg(distinct model order by model) filter (where unpriced_requests > 0) as unpriced_models,
             (${asOf}) as as_of
      from per_model)
     ${groupBy.length === 0 ? '' : groups}`;
+}
+
+/** Rows by the keys of the groups and one column more. */
+function grouped(groupBy: readonly Dimension[], column: string, folds: string | null, rows: string): string {
+  const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
+  const columns = [...keyColumns, column, ...(folds === null ? [] : [folds])].join(', ');
+  const places = [...keyColumns, column].map((_, index) => index + 1).join(', ');
+  return `select ${columns} from (${rows}) as rows group by ${places}`;
 }
 
 /** The least of the watermarks, once there is one for every partition of every source. */
