@@ -101,7 +101,7 @@ export class AnalyticsHarness {
     await this.makePartitions(Math.max(...daysAgo));
     const ids: string[] = [];
     for (const days of daysAgo) {
-      const run = endOf(startOf({ tenant_id: tenantId }, days));
+      const run = endOf(startOf({ tenant_id: tenantId, user_id: 'ada' }, days));
       const { run_id: id } = run;
       const young = newId();
       await this.ingest({ ...run, run_id: young });
