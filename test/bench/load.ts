@@ -156,7 +156,7 @@ async function post(
   return response;
 }
 
-function percentiles(values: number[]): Latencies {
+export function percentiles(values: number[]): Latencies {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;

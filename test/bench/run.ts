@@ -6,6 +6,7 @@ import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { stringify } from 'yaml';
 import { abortDelays, closedLoop, openLoop, pacedStreams, type StreamsResult, type Target } from './load.ts';
+import { visibleAfter } from './visible.ts';
 import { cpuMs, pin, residentMiB } from './processes.ts';
 
 /**
@@ -161,6 +162,7 @@ async function measure({ targets, processes, simulatorUrl }: Setup): Promise<voi
   for (const target of all)
     streams.push(await pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }));
   const many = await pacedStreams(targets.gateway, { streams: 256, chunks: 50, chunkDelayMs: 100 });
+  const visible = await visibleAfter(targets.gateway, 300, seconds * 2);
   const worstAbort = await abortDelays(targets.gateway, simulatorUrl, 10);
 
   const column = (values: number[][], index: number): number =>
@@ -200,6 +202,8 @@ async function measure({ targets, processes, simulatorUrl }: Setup): Promise<voi
     }),
     ['broken of 128 streams', ...streams.map((each) => String(each.broken)), ''],
     ['broken of 256 streams', '', '', String(many.broken), ''],
+    ['p50 from end to visible in follow at 300/s, ms', '', '', figure(visible.p50, 0), ''],
+    ['p99 from end to visible in follow at 300/s, ms', '', '', figure(visible.p99, 0), ''],
     ['abort seen by the provider, worst of 10, ms', '', '', figure(worstAbort, 0), ''],
   ];
   print(rows);
