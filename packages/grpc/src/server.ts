@@ -121,13 +121,15 @@ export class GrpcServer {
     ): Promise<void> => {
       const startedAt = monotonicMs();
       const trace = continueTrace(text(call.metadata, traceparentKey));
+      const fields = { rpc: method, request_id: text(call.metadata, requestIdKey), trace_id: trace.traceId };
       let code: status | undefined;
       try {
         const context = await this.#contextOf(call.metadata, rpc.callers, trace);
         refuseIfLate(call.getDeadline());
         callback(null, await rpc.handle(call.request, context));
+        this.#options.log.debug({ ...fields, duration_ms: Math.round(monotonicMs() - startedAt) }, 'call');
       } catch (error) {
-        logFailure(this.#options.log, { rpc: method }, error);
+        logFailure(this.#options.log, fields, error);
         const answer = toStatus(error);
         code = answer.code;
         callback(answer);

@@ -37,6 +37,11 @@ export class Ingest {
     for (const { received, reason } of rejected) await this.#bury(received, reason);
     await this.#store(runs, watermarks);
     this.#runs.inc(runs.length);
+    for (const { run } of runs)
+      this.#log.debug(
+        { request_id: run.request_id, trace_id: run.trace_id, run_id: run.run_id, tenant_id: run.tenant_id },
+        'ended_at' in run ? 'end of a run taken in' : 'start of a run taken in',
+      );
   }
 
   /** All in one transaction, or each alone when the database refuses one of them; the watermarks never before the runs. */
