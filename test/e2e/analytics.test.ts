@@ -80,6 +80,10 @@ describe('traces, usage and costs', () => {
     expect(await get(path, tenant.userKey)).toMatchObject({ body: { input_preview: null } });
     const own = await get(path, tenant.userKey, { 'x-service-user-id': 'ann' });
     expect(own).toMatchObject({ body: { input_preview: 'Hello' } });
+    // To ask for a user's runs is not to act for that user.
+    const filtered = await get('/v1/traces/follow?user_id=ann', tenant.userKey);
+    const shown = tracePage.parse(filtered.body).traces.map(({ input_preview: preview }) => preview);
+    expect(new Set(shown)).toEqual(new Set([null]));
     expect((await get(path, tenant.userKey, { 'x-service-user-id': 'bob' })).status).toBe(404);
   });
 
@@ -118,7 +122,7 @@ describe('traces, usage and costs', () => {
     ['/v1/usage/summary?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z', 'invalid_value', 'from'],
     ['/v1/usage/summary?from=2024-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', 'invalid_value', 'from'],
     ['/v1/usage/summary?from=yesterday', 'invalid_value', 'from'],
-    ['/v1/usage/summary?group_by=planet', 'invalid_value', 'group_by[0]'],
+    ['/v1/usage/summary?group_by=planet', 'invalid_value', 'group_by'],
     ['/v1/usage/summary?group_by=day,model,user,channel', 'invalid_value', 'group_by'],
     ['/v1/usage/summary?group_by=day,day', 'invalid_value', 'group_by'],
     ['/v1/costs/summary?timezone=Mars/Olympus', 'invalid_value', 'timezone'],

@@ -4,8 +4,14 @@ import { z } from 'zod';
 
 export const uuid = z.uuid();
 
-/** RFC 3339 with an offset; normalised to UTC with milliseconds. */
-export const timestamp = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
+/** RFC 3339 with an offset, of the years 1970 to 9998; normalised to UTC with milliseconds. */
+export const timestamp = z.iso
+  .datetime({ offset: true, abort: true })
+  .refine(
+    (text) => /^(19[7-9]|[2-9]\d\d)\d-/.test(text) && !text.startsWith('9999'),
+    'must be of a year from 1970 to 9998',
+  )
+  .transform((text) => new Date(text).toISOString());
 
 /** What the service itself sends: already UTC with milliseconds. */
 export const utcTime = z.iso.datetime({ precision: 3 });

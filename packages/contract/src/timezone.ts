@@ -1,7 +1,15 @@
-/** Whether a name is one of an IANA time zone, in any case: `Europe/Berlin`. */
+/** Whole areas of the IANA database are in folders; of its other names most mean one thing here, another in PostgreSQL. */
+const inFolder = /^(?!systemv\/)[a-z][\w+-]*\/[\w+/-]+$/i;
+const others = new Set(['utc', 'gmt', 'zulu']);
+
+/**
+ * Whether a name is one of an IANA time zone, in any case: `Europe/Berlin`, `UTC`. Offsets (`+05:30`) and abbreviations
+ * (`IST`) are none: JavaScript and PostgreSQL take them for different times.
+ */
 export function isTimezone(name: string): boolean {
+  if (name.length > 64 || !(inFolder.test(name) || others.has(name.toLowerCase()))) return false;
   try {
-    return name.length <= 64 && new Intl.DateTimeFormat('en', { timeZone: name }).format(0) !== '';
+    return new Intl.DateTimeFormat('en', { timeZone: name }).format(0) !== '';
   } catch {
     return false;
   }

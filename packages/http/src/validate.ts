@@ -25,7 +25,8 @@ interface Problem {
 }
 
 function describe(issue: z.core.$ZodIssue, where: Where, value: unknown): Problem {
-  const path = pathText(issue.path);
+  // A parameter of the query is one text, whatever it lists.
+  const path = pathText(where === 'query' ? issue.path.slice(0, 1) : issue.path);
   if (issue.code === 'unrecognized_keys') {
     const key = pathText([...issue.path, issue.keys[0] ?? '']);
     return {

@@ -39,6 +39,14 @@ export function wrapDatabaseError(error: unknown): never {
   throw error;
 }
 
+/** Data exceptions, violated constraints, what is too large for the server: these values will never be taken. */
+const refusals = /^(22|23|54)/;
+
+/** Whether the database refused the values themselves, so that trying again is of no use. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof DatabaseError && refusals.test(error.code ?? '');
+}
+
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.code === '23505' && error.constraint === constraint;
 }

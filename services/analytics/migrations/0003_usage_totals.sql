@@ -24,6 +24,9 @@ create table analytics.usage_totals (
   constraint usage_totals_key unique nulls not distinct (tenant_id, bucket, model, agent_id, provider, channel)
 ) with (fillfactor = 70);
 
+-- Nothing may be counted between the copy and the end of this; replicas of the release before are stopped first.
+lock table analytics.usage in share row exclusive mode;
+
 insert into analytics.usage_totals
 select tenant_id, bucket, agent_id, model, provider, channel, sum(requests), sum(errors), sum(cancelled),
        sum(input_tokens), sum(cached_input_tokens), sum(output_tokens), sum(reasoning_tokens), sum(tool_calls),

@@ -39,6 +39,7 @@ create function analytics.user_bit(number integer) returns bit(1024) language sq
   select set_bit(repeat('0', 1024)::bit(1024), number % 1024, 1)
 $$;
 
+lock table analytics.usage in share row exclusive mode;
 insert into analytics.users (tenant_id, user_id, number)
 select tenant_id, user_id, row_number() over (partition by tenant_id order by user_id) - 1
 from (select distinct tenant_id, user_id from analytics.usage where user_id is not null) as known;

@@ -238,6 +238,30 @@ describe('counting', () => {
     });
   });
 
+  it('begins a day at the first of two midnights', async () => {
+    const tenant = newId();
+    // The Azores go back from 01:00 to 00:00 on 25 October 2026 at 01:00 UTC; Havana on 1 November at 05:00 UTC.
+    const at = (ended_at: string): RunEnded => makeEnd({ tenant_id: tenant, ended_at });
+    await ingest.take(
+      ['2026-10-25T00:30:00.000Z', '2026-11-01T04:30:00.000Z'].map((time) => received(at(time))),
+    );
+    const azores = await summarize(tenant, {
+      period: { from: new Date('2026-10-25T00:00:00Z'), to: new Date('2026-10-26T01:00:00Z') },
+      timezone: 'Atlantic/Azores',
+      groupBy: ['day'],
+    });
+    expect(azores.groups.map(({ key }) => key.day)).toEqual(['2026-10-25']);
+    const havana = await summarize(tenant, {
+      period: { from: new Date('2026-10-20T00:00:00Z'), to: new Date('2026-11-20T00:00:00Z') },
+      timezone: 'America/Havana',
+      groupBy: ['month', 'day'],
+    });
+    expect(havana.groups.map(({ key }) => `${key.month ?? ''} ${key.day ?? ''}`)).toEqual([
+      '2026-10 2026-10-24',
+      '2026-11 2026-11-01',
+    ]);
+  });
+
   it('names days and months as the zone has them, also where a day has 23 or 25 hours', async () => {
     const tenant = newId();
     const at = (ended_at: string): RunEnded => makeEnd({ tenant_id: tenant, ended_at });

@@ -6,8 +6,8 @@ export interface Viewer {
   tenantId: string;
   /** Only this user's; null for the whole tenant's. */
   user: string | null;
-  /** Sees the previews of everybody's prompts and answers; others see those of the user they act for. */
-  seesPreviews: boolean;
+  /** Whose prompts and answers are shown: of everybody to admins, else of the user for whom the call is. */
+  previewsOf: { everybody: boolean; user: string | null };
 }
 
 /**
@@ -19,5 +19,6 @@ export function viewerOf(principal: TenantPrincipal, filteredUser: string | unde
     throw new AppError('user_mismatch', 'The call is for another user than the one asked about.', {
       param: 'user_id',
     });
-  return { tenantId, user: actingUser ?? filteredUser ?? null, seesPreviews: role === 'admin' };
+  const previewsOf = { everybody: role === 'admin', user: actingUser };
+  return { tenantId, user: actingUser ?? filteredUser ?? null, previewsOf };
 }

@@ -6,7 +6,8 @@ import type { TraceRow } from '../store/trace-store.ts';
 
 /** A run as the contract shows it to this viewer; `withSpans` with its provider calls. */
 export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
-  const previews = viewer.seesPreviews || (viewer.user !== null && viewer.user === row.user_id);
+  const { everybody, user } = viewer.previewsOf;
+  const previews = everybody || (user !== null && user === row.user_id);
   return {
     id: row.id,
     trace_id: row.trace_id,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
@@ -56,7 +56,8 @@ export class Ingest {
       if (late.length === 0) return;
       await this.#storeLate(runs.filter(({ run }) => late.includes(run.run_id)));
     } catch (error) {
-      if (isDatabaseOutage(error) || runs.length === 0) throw error;
+      // Anything else may pass when it is tried again, and nothing that may be counted yet is given up.
+      if (!isRefusal(error) || runs.length === 0) throw error;
       const [only, ...others] = runs;
       if (only !== undefined && others.length === 0) await this.#bury(only.received, refusal(error));
       else for (const run of runs) await this.#store([run], []);

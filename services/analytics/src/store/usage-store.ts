@@ -30,9 +30,17 @@ type Span = 'hour' | 'day' | 'month';
  */
 const starts: Record<Span, string> = {
   hour: startsOf(`date_trunc('hour', t, 'UTC')`, '30 minutes'),
-  day: startsOf(`date_trunc('day', t, $3)`, '12 hours'),
-  month: startsOf(`date_trunc('month', t, $3)`, '14 days'),
+  day: startsOf(firstMidnight('day'), '12 hours'),
+  month: startsOf(firstMidnight('month'), '14 days'),
 };
+
+/** Where clocks go back over midnight there are two of them, and `date_trunc` means the second. */
+function firstMidnight(span: 'day' | 'month'): string {
+  const start = `date_trunc('${span}', t, $3)`;
+  const before = `${start} - interval '1 hour'`;
+  return `case when (${before}) at time zone $3 >= date_trunc('${span}', ${start} at time zone $3)
+               then ${before} else ${start} end`;
+}
 
 function startsOf(start: string, step: string): string {
   return `select array(
@@ -64,7 +72,7 @@ const labels: Record<Dimension, (key: string) => string> = {
   month: (key) => `to_char(${startOf('month', key)} at time zone $3, 'YYYY-MM')`,
   agent: (key) => `${key}::text`,
   model: (key) => key,
-  provider: (key) => key,
+  provider: (key) => `nullif(${key}, '')`,
   channel: (key) => key,
   user: (key) => key,
   api_key: (key) => `${key}::text`,

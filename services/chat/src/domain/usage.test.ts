@@ -86,6 +86,16 @@ describe('usage in parts, none of which holds another', () => {
       [100, 0, 0, 50, 20],
     ],
     [
+      'a provider that tells of reasoning in the total alone',
+      { prompt_tokens: 10, completion_tokens: 20, total_tokens: 530 },
+      [10, 0, 0, 20, 500],
+    ],
+    [
+      'a provider whose total is too small',
+      { prompt_tokens: 10, completion_tokens: 20, total_tokens: 5 },
+      [10, 0, 0, 20, 0],
+    ],
+    [
       'OpenAI, contradicting itself',
       {
         prompt_tokens: 10,

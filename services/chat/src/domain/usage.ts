@@ -44,20 +44,20 @@ export function readUsage(value: unknown): Usage | null {
 
 /**
  * `prompt_tokens` includes cached ones and `completion_tokens` includes reasoning, except where `total_tokens` shows
- * that reasoning comes on top of both, as xAI counts.
+ * more than both: reasoning on top, as xAI tells of, or as Google's OpenAI-compatible address does not.
  */
 export function readOpenAiUsage(fields: Fields): Usage | null {
   const input = count(fields['prompt_tokens']);
   if (input === null) return null;
   const answered = count(fields['completion_tokens']) ?? 0;
   const reasoning = detail(fields['completion_tokens_details'], 'reasoning_tokens');
-  const onTop = fields['total_tokens'] === input + answered + reasoning;
+  const onTop = Math.max(0, (count(fields['total_tokens']) ?? 0) - input - answered);
   return toUsage({
     input,
     cached: detail(fields['prompt_tokens_details'], 'cached_tokens'),
     cacheWrite: detail(fields['prompt_tokens_details'], 'cache_write_tokens'),
-    output: onTop ? answered + reasoning : answered,
-    reasoning,
+    output: answered + onTop,
+    reasoning: onTop === reasoning ? reasoning : reasoning + onTop,
   });
 }
 

@@ -184,7 +184,7 @@ export class ActiveRun {
   ): Promise<RunEnd | null> {
     if (this.#finished) return null;
     this.#finished = true;
-    const last = this.#attempts.at(-1);
+    const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
     const preview = this.#previewChars > 0 ? (details.answerText ?? '').slice(0, this.#previewChars) : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {

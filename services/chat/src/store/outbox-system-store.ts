@@ -140,6 +140,7 @@ function toEndedEvent(row: EndedRow, spans: readonly SpanRow[]): string {
     error_type: row.error_type,
     error_message: row.error_message,
     output_preview: row.output_preview,
+    // Calls of tools by the gateway itself, which calls none yet; what a model asks the client to call is none.
     tool_calls: 0,
     priced: row.priced,
     ...toUsage(row),
