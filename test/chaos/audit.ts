@@ -34,7 +34,9 @@ const runsQuery = `
 const sumsQuery = `
   select coalesce(runs.tenant_id, sums.tenant_id) as tenant_id, runs.requests as runs, sums.requests as counted
   from (select tenant_id, count(*)::int as requests, sum(input_tokens + output_tokens) as tokens
-        from chat.runs where ended_at is not null group by tenant_id) as runs
+        from chat.runs where exists (
+          select from chat.attempts a where a.run_id = runs.id and a.status not in ('started', 'not_sent'))
+          and ended_at is not null group by tenant_id) as runs
   full join (select tenant_id, sum(requests)::int as requests, sum(input_tokens + output_tokens) as tokens
              from analytics.usage group by tenant_id) as sums using (tenant_id)
   where (runs.requests, runs.tokens) is distinct from (sums.requests, sums.tokens)`;

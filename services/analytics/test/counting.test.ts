@@ -13,7 +13,7 @@ import { Ingest } from '../src/ingest/ingest.ts';
 import { Partitions } from '../src/ingest/partitions.ts';
 import type { Received } from '../src/ingest/read-events.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
-import { makeEnd, makeStart, received } from './event-fixture.ts';
+import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 
 const log = createLogger('test', 'silent');
 const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
@@ -236,6 +236,21 @@ describe('counting', () => {
       requests: 2_600,
       uniqueUsers: 1_500,
     });
+  });
+
+  it('counts no run for which no provider was called', async () => {
+    const tenant = newId();
+    const notSent = makeCall({ status: 'not_sent', input_tokens: 0, output_tokens: 0 });
+    const minute = Math.floor(Date.now() / 60_000) * 60_000 - 7_200_000;
+    const ends = [[notSent], [notSent, makeCall()]].map((spans) =>
+      makeEnd({ tenant_id: tenant, user_id: newId(), ended_at: new Date(minute).toISOString(), spans }),
+    );
+    await ingest.take(ends.map((end) => received(end)));
+    for (const period of [
+      { from: new Date(minute - 3_600_000), to: new Date(minute + 3_600_000) },
+      { from: new Date(minute), to: new Date(minute + 1) },
+    ])
+      expect((await summarize(tenant, { period })).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
   });
 
   it('begins a day at the first of two midnights', async () => {

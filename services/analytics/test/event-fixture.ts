@@ -1,5 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
-import { runEnded, runStarted, type RunEnded, type RunStarted } from '@gatehouse/events/run-event';
+import { runEnded, runStarted, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
 import { writeEvent } from '@gatehouse/events/cloud-event';
 import type { Received } from '../src/ingest/read-events.ts';
 
@@ -48,7 +48,34 @@ export function makeEnd(fields: Partial<RunEnded> = {}): RunEnded {
     reasoning_tokens: 0,
     cost_pico: '1000',
     usage_estimated: false,
-    spans: [],
+    spans: [makeCall()],
+    ...fields,
+  };
+}
+
+/** A provider call of a run. */
+export function makeCall(fields: Partial<Span> = {}): Span {
+  return {
+    id: newId(),
+    kind: 'llm',
+    number: 1,
+    provider: 'simulator',
+    model: 'small',
+    upstream_model: 'small',
+    response_model: 'small-1',
+    status: 'ok',
+    offset_ms: 1,
+    duration_ms: 119,
+    time_to_first_token_ms: 39,
+    http_status: 200,
+    error_code: null,
+    input_tokens: 10,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 5,
+    reasoning_tokens: 0,
+    cost_pico: '1000',
+    usage_estimated: false,
     ...fields,
   };
 }

@@ -12,7 +12,7 @@ export interface Intake {
 const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans`;
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called`;
 
 /** What the end of a run says that its start did not. */
 const endColumns = [
@@ -36,6 +36,7 @@ const endColumns = [
   'error_message',
   'output_preview',
   'spans',
+  'called',
 ];
 
 const sums = [
@@ -66,7 +67,7 @@ const input = `
     time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
     cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
     tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
-    error_message text, output_preview text, spans json)`;
+    error_message text, output_preview text, spans json, called boolean)`;
 
 /** How a run's row ends: once. */
 const change = (end: string): string => `
@@ -79,7 +80,7 @@ const counted = `
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
   traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, coalesce(traces.cost_pico, 0) as cost_pico,
-  traces.priced, traces.usage_estimated`;
+  traces.priced, traces.usage_estimated, traces.called`;
 
 const totalDimensions = ['tenant_id', 'bucket', 'model', 'agent_id', 'provider', 'channel'];
 
@@ -103,7 +104,7 @@ const counting = `
     select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider, channel,
            user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
            tool_calls, cost_pico, priced, usage_estimated
-    from stored where ended_at is not null
+    from stored where called
   ), added as (${addUp('usage', [...totalDimensions, 'user_id', 'api_key_id'])}),
   added_totals as (${addUp('usage_totals', totalDimensions)}),
   added_users as (
@@ -155,6 +156,15 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
   });
 }
 
+/** Runs as JSON, with whether a provider was called once they have ended. */
+function toJson(runs: Intake['runs']): string {
+  return JSON.stringify(
+    runs.map((run) =>
+      'spans' in run ? { ...run, called: run.spans.some(({ status }) => status !== 'not_sent') } : run,
+    ),
+  );
+}
+
 /**
  * Takes in starts and ends of runs and adds up the ends, in one statement, which is one transaction. Safe to repeat and
  * in any order: a start never follows an end, and only the first end of a run is stored and counted. Rows are written
@@ -184,7 +194,7 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
           partitions = excluded.partitions, watermark = greatest(watermarks.watermark, excluded.watermark)
       )
       select id from input where late`,
-    values: [JSON.stringify(intake.runs), JSON.stringify(intake.watermarks)],
+    values: [toJson(intake.runs), JSON.stringify(intake.watermarks)],
   });
   return rows.map(({ id }) => id);
 }
@@ -206,7 +216,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
      ), ${counting}
      select id from input where not exists (
        select from analytics.traces where traces.id = input.id and traces.id = any($2::uuid[]))`,
-    [JSON.stringify(runs.map(withoutTexts)), runs.map((run) => run.run_id)],
+    [toJson(runs.map(withoutTexts)), runs.map((run) => run.run_id)],
   );
   return rows.map(({ id }) => id);
 }

@@ -108,7 +108,7 @@ const inBuckets = `bucket >= $11 and bucket < $12 and ${filters} and ($6::text i
 const runsBetween = (columns: string, from: string, to: string): string => `
   select ${columns}
   from analytics.traces
-  where ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
+  where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
 /** What the period has before and after its whole quarters of an hour, which are `$11` to `$12`. */
