@@ -33,6 +33,7 @@ interface RunRow {
   input_tokens: number;
   output_tokens: number;
   cost_pico: string | null;
+  called: boolean;
 }
 
 describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`, () => {
@@ -135,7 +136,8 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
 
         const rows = await chaos.rows<RunRow>(
           `select id, tenant_id, session_id, status, usage_estimated, input_tokens::float8 as input_tokens,
-                  output_tokens::float8 as output_tokens, cost_pico::text
+                  output_tokens::float8 as output_tokens, cost_pico::text,
+                  exists (select from chat.attempts a where a.run_id = traces.id and a.status <> 'not_sent') as called
            from analytics.traces where session_id is not null`,
         );
         const calls = Map.groupBy(chaos.simulator.ledger().requests, ({ id }) => id ?? '');
@@ -143,7 +145,10 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
 
         for (const [index, { id, key }] of tenants.entries()) {
           const own = rows.filter((row) => row.tenant_id === id);
-          await checkSummaries(key, own);
+          await checkSummaries(
+            key,
+            own.filter(({ called }) => called),
+          );
           const follower = followers[index];
           const missed = (): RunRow[] =>
             own.filter((row) => follower?.latest.get(row.id)?.status !== row.status);
@@ -154,7 +159,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     400_000,
   );
 
-  /** The summaries of a tenant are the sums of its runs. */
+  /** The summaries of a tenant are the sums of its runs, of those for which a provider was called. */
   async function checkSummaries(key: string, own: readonly RunRow[]): Promise<void> {
     const get = async (path: string): Promise<unknown> => {
       const response = await fetch(`${chaos.credentials.url}${path}`, {
