@@ -1,8 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
-import { writeEvent } from '@gatehouse/events/cloud-event';
-import { runEnded } from '@gatehouse/events/run-event';
+import { writeRunEvent, type RunEnded, type Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -168,7 +167,7 @@ function makeEvent(index: number): Buffer {
     cost_pico: '680000000',
     usage_estimated: false,
   };
-  const call = {
+  const call: Span = {
     id: newId(),
     kind: 'llm',
     number: 1,
@@ -184,7 +183,7 @@ function makeEvent(index: number): Buffer {
     error_code: null,
     ...tokens,
   };
-  const data = {
+  const run: RunEnded = {
     run_id: id,
     tenant_id: tenant,
     operation: 'chat',
@@ -215,15 +214,5 @@ function makeEvent(index: number): Buffer {
     ...tokens,
     spans: [call],
   };
-  return Buffer.from(
-    writeEvent({
-      id: `${id}.ended`,
-      source: 'bench',
-      type: runEnded,
-      time: now,
-      subject: id,
-      partitionkey: tenant,
-      data,
-    }),
-  );
+  return Buffer.from(writeRunEvent('bench', run));
 }

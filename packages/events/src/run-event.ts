@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { writeEvent } from './cloud-event.ts';
 
 /** What happened to a run, as chat tells it and analytics counts it (`gatehouse.usage.v1`). */
 
@@ -85,3 +86,17 @@ export const runEndedData = z.object({
   spans: z.array(span),
 });
 export type RunEnded = z.output<typeof runEndedData>;
+
+/** Of a start and of an end there is one event each, however often it is told. */
+export function writeRunEvent(source: string, run: RunStarted | RunEnded): string {
+  const ended = 'ended_at' in run;
+  return writeEvent({
+    id: `${run.run_id}.${ended ? 'ended' : 'started'}`,
+    source,
+    type: ended ? runEnded : runStarted,
+    time: ended ? run.ended_at : run.started_at,
+    subject: run.run_id,
+    partitionkey: run.tenant_id,
+    data: run,
+  });
+}

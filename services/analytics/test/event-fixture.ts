@@ -1,6 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
-import { runEnded, runStarted, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
-import { writeEvent } from '@gatehouse/events/cloud-event';
+import { writeRunEvent, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
 import type { Received } from '../src/ingest/read-events.ts';
 
 /** The start of a run as chat tells it. */
@@ -82,15 +81,5 @@ export function makeCall(fields: Partial<Span> = {}): Span {
 
 /** The event that tells of it, as it is received. */
 export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
-  const ended = 'ended_at' in run;
-  const text = writeEvent({
-    id: `${run.run_id}.${ended ? 'ended' : 'started'}`,
-    source: 'gatehouse/chat',
-    type: ended ? runEnded : runStarted,
-    time: run.started_at,
-    subject: run.run_id,
-    partitionkey: run.tenant_id,
-    data: run,
-  });
-  return { origin, payload: Buffer.from(text) };
+  return { origin, payload: Buffer.from(writeRunEvent('gatehouse/chat', run)) };
 }

@@ -1,6 +1,11 @@
-import { writeEvent } from '@gatehouse/events/cloud-event';
 import type { Outbox } from '@gatehouse/events/outbox';
-import { runEnded, runStarted, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
+import {
+  runEnded,
+  writeRunEvent,
+  type RunEnded,
+  type RunStarted,
+  type Span,
+} from '@gatehouse/events/run-event';
 import type { Queryable } from '@gatehouse/pg/pool';
 
 /** Source of the events of this service. */
@@ -103,8 +108,8 @@ async function readSpans(client: Queryable, runIds: readonly string[]): Promise<
 /** Null where there is nothing to tell: of a start after the end. */
 function toJson(type: string, run: RunRow | undefined, spans: readonly SpanRow[]): string | null {
   if (run === undefined) return null;
-  if (type === runEnded) return run.ended_at === null ? null : toEndedEvent(run, spans);
-  return run.ended_at === null ? toEvent(runStarted, toStarted(run)) : null;
+  if ((type === runEnded) !== (run.ended_at !== null)) return null;
+  return writeRunEvent(eventSource, run.ended_at === null ? toStarted(run) : toEnded(run, spans));
 }
 
 function toStarted(row: AsRead<RunStarted>): RunStarted {
@@ -127,8 +132,8 @@ function toStarted(row: AsRead<RunStarted>): RunStarted {
   };
 }
 
-function toEndedEvent(row: EndedRow, spans: readonly SpanRow[]): string {
-  const ended: RunEnded = {
+function toEnded(row: EndedRow, spans: readonly SpanRow[]): RunEnded {
+  return {
     ...toStarted(row),
     status: row.status,
     ended_at: row.ended_at.toISOString(),
@@ -146,7 +151,6 @@ function toEndedEvent(row: EndedRow, spans: readonly SpanRow[]): string {
     ...toUsage(row),
     spans: spans.map((span) => toSpan(span, row.operation)),
   };
-  return toEvent(runEnded, ended);
 }
 
 function toSpan(row: SpanRow, operation: RunEnded['operation']): Span {
@@ -181,17 +185,4 @@ function toUsage(row: AsRead<Usage>): Usage {
     cost_pico: row.cost_pico,
     usage_estimated: row.usage_estimated,
   };
-}
-
-function toEvent(type: string, data: RunStarted | RunEnded): string {
-  const ended = 'ended_at' in data;
-  return writeEvent({
-    id: `${data.run_id}.${ended ? 'ended' : 'started'}`,
-    source: eventSource,
-    type,
-    time: ended ? data.ended_at : data.started_at,
-    subject: data.run_id,
-    partitionkey: data.tenant_id,
-    data,
-  });
 }
