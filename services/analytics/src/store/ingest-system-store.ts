@@ -2,6 +2,7 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Watermark } from '@gatehouse/events/watermark';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
 
 /** What one transaction takes in. Of one run there is one row at most: its end, if that is among them. */
 export interface Intake {
@@ -39,23 +40,6 @@ const endColumns = [
   'called',
 ];
 
-const sums = [
-  'requests',
-  'errors',
-  'cancelled',
-  'input_tokens',
-  'cached_input_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'tool_calls',
-  'timed_requests',
-  'duration_ms',
-  'cost_pico',
-  'unpriced_requests',
-  'estimated_requests',
-  'estimated_cost_pico',
-];
-
 /** Runs of `$1`, which is JSON. */
 const input = `
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
@@ -79,24 +63,21 @@ const counted = `
   traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
   traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
-  traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, coalesce(traces.cost_pico, 0) as cost_pico,
+  traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
   traces.priced, traces.usage_estimated, traces.called`;
 
-const totalDimensions = ['tenant_id', 'bucket', 'model', 'agent_id', 'provider', 'channel'];
+const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
+const usageKey = [totalsKey, ...personalDimensions].join(', ');
 
-/** Adds what `ended` is to a table of roll-ups with one row for each value of its dimensions. */
-const addUp = (table: string, dimensions: readonly string[]): string => `
-  insert into analytics.${table} (${dimensions.join(', ')}, ${sums.join(', ')})
-  select ${dimensions.join(', ')}, count(*), count(*) filter (where status in ('error', 'interrupted')),
-         count(*) filter (where status = 'cancelled'), sum(input_tokens), sum(cached_input_tokens),
-         sum(output_tokens), sum(reasoning_tokens), sum(tool_calls), count(duration_ms),
-         coalesce(sum(duration_ms), 0), sum(cost_pico), count(*) filter (where not priced),
-         count(*) filter (where usage_estimated), coalesce(sum(cost_pico) filter (where usage_estimated), 0)
+/** Adds what `ended` is to a table of roll-ups with one row for each value of its key. */
+const addUp = (table: string, key: string): string => `
+  insert into analytics.${table} (${key}, ${measures.join(', ')})
+  select ${key}, ${measuresOfRun.map((share) => `sum(${share})`).join(', ')}
   from ended
-  group by ${dimensions.join(', ')}
-  order by ${dimensions.join(', ')}
-  on conflict (${dimensions.join(', ')}) do update set
-    ${sums.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
+  group by ${key}
+  order by ${key}
+  on conflict (${key}) do update set
+    ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
 
 /** Adds up what `stored` returned. */
 const counting = `
@@ -105,22 +86,22 @@ const counting = `
            user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
            tool_calls, cost_pico, priced, usage_estimated
     from stored where called
-  ), added as (${addUp('usage', [...totalDimensions, 'user_id', 'api_key_id'])}),
-  added_totals as (${addUp('usage_totals', totalDimensions)}),
+  ), added as (${addUp('usage', usageKey)}),
+  added_totals as (${addUp('usage_totals', totalsKey)}),
   added_users as (
-    insert into analytics.usage_users (${totalDimensions.join(', ')}, chunk, users)
-    select ${totalDimensions.join(', ')}, number / 1024, bit_or(analytics.user_bit(number))
+    insert into analytics.usage_users (${totalsKey}, chunk, users)
+    select ${totalsKey}, number / 1024, bit_or(analytics.user_bit(number))
     from (
-      select ${totalDimensions.join(', ')},
+      select ${totalsKey},
              -- Asked for one by one: no cached plan may come to read all users there are.
              (select number from analytics.users
               where users.tenant_id = ended.tenant_id and users.user_id = ended.user_id) as number
       from ended where user_id is not null
     ) as numbered
     where number is not null
-    group by ${totalDimensions.join(', ')}, number / 1024
-    order by ${totalDimensions.join(', ')}, number / 1024
-    on conflict (${totalDimensions.join(', ')}, chunk) do update set users = usage_users.users | excluded.users
+    group by ${totalsKey}, number / 1024
+    order by ${totalsKey}, number / 1024
+    on conflict (${totalsKey}, chunk) do update set users = usage_users.users | excluded.users
     where usage_users.users & excluded.users <> excluded.users
   )`;
 

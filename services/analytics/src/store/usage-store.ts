@@ -2,6 +2,7 @@ import type { Dimension } from '@gatehouse/contract/analytics';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Period } from '../domain/period.ts';
 import type { Group, Summary, Totals } from '../domain/summary.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-columns.ts';
 
 export interface UsageFilter {
   agentId: string | null;
@@ -78,23 +79,6 @@ const labels: Record<Dimension, (key: string) => string> = {
   api_key: (key) => `${key}::text`,
 };
 
-const measures = [
-  'requests',
-  'errors',
-  'cancelled',
-  'input_tokens',
-  'cached_input_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'tool_calls',
-  'timed_requests',
-  'duration_ms',
-  'cost_pico',
-  'unpriced_requests',
-  'estimated_requests',
-  'estimated_cost_pico',
-] as const;
-
 const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
@@ -115,61 +99,45 @@ const runsBetween = (columns: string, from: string, to: string): string => `
 const runsAtTheEnds = (columns: string): string =>
   `${runsBetween(columns, '$1', 'least($11, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
 
-const dimensions = ['agent_id', 'model', 'provider', 'channel', 'user_id', 'api_key_id'];
+const dimensionColumns = dimensions.join(', ');
+const personalColumns = personalDimensions.join(', ');
 
-const runDimensions = `ended_at as at, agent_id, coalesce(model, request_model) as model,
-  coalesce(provider, '') as provider, channel, user_id, api_key_id`;
+/** In the order of the dimensions. */
+const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
+  coalesce(provider, '') as provider, channel, ${personalColumns}`;
 
 /** Everything that is added up: roll-ups and the runs at the ends of the period. */
-const units = (table: string): string => `
-  select bucket as at, ${table === 'usage' ? dimensions.join(', ') : `${dimensions.slice(0, 4).join(', ')}, null::text, null::uuid`},
-         ${measures.join(', ')}
+const units = (table: 'usage' | 'usage_totals'): string => `
+  select bucket as at, ${dimensionColumns}, ${table === 'usage' ? personalColumns : 'null::text, null::uuid'}, ${measures.join(', ')}
   from analytics.${table}
   where ${inBuckets} ${table === 'usage' ? `and ${personFilters}` : ''}
-  union all ${runsAtTheEnds(`${runDimensions}, 1, (status in ('error', 'interrupted'))::integer,
-    (status = 'cancelled')::integer, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
-    (duration_ms is not null)::integer, coalesce(duration_ms, 0), coalesce(cost_pico, 0), (not priced)::integer,
-    usage_estimated::integer, case when usage_estimated then coalesce(cost_pico, 0) else 0 end`)}`;
+  union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 
 /** Whose runs they are, one by one. */
 const persons = `
-  select bucket as at, ${dimensions.join(', ')}
+  select bucket as at, ${dimensionColumns}, ${personalColumns}
   from analytics.usage
   where ${inBuckets} and ${personFilters} and user_id is not null
   union all ${runsAtTheEnds(runDimensions)}`;
 
 /** Whose runs they are, as sets: of each chunk of the tenant's users, which. */
 const sets = `
-  select bucket as at, ${dimensions.slice(0, 4).join(', ')}, chunk, users
+  select bucket as at, ${dimensionColumns}, chunk, users
   from analytics.usage_users
   where ${inBuckets}
   union all
-  select at, ${dimensions.slice(0, 4).join(', ')}, number / 1024, analytics.user_bit(number)
+  select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
   from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
   where users.tenant_id = $4`;
 
 type NumberText = string | null;
 
-interface SumRow {
+type SumRow = Record<Measure, NumberText> & {
   labels: (string | null)[] | null;
-  requests: NumberText;
-  errors: NumberText;
-  cancelled: NumberText;
-  input_tokens: NumberText;
-  cached_input_tokens: NumberText;
-  output_tokens: NumberText;
-  reasoning_tokens: NumberText;
-  tool_calls: NumberText;
-  timed_requests: NumberText;
-  duration_ms: NumberText;
-  cost_pico: NumberText;
-  unpriced_requests: NumberText;
-  estimated_requests: NumberText;
-  estimated_cost_pico: NumberText;
   unique_users: NumberText;
   unpriced_models: string[] | null;
   as_of: Date | null;
-}
+};
 
 /** Sums over the runs of one tenant at a time. */
 export class UsageStore {

@@ -1,0 +1,30 @@
+/** What a run is told apart by in every table of roll-ups, besides its tenant and its quarter of an hour. */
+export const dimensions = ['model', 'agent_id', 'provider', 'channel'] as const;
+
+/** What only `usage` tells apart too. */
+export const personalDimensions = ['user_id', 'api_key_id'] as const;
+
+/** What is added up, in the order in which tables are written and read: what one run that has ended adds to each. */
+const shares = {
+  requests: '1',
+  errors: "(status in ('error', 'interrupted'))::integer",
+  cancelled: "(status = 'cancelled')::integer",
+  input_tokens: 'input_tokens',
+  cached_input_tokens: 'cached_input_tokens',
+  output_tokens: 'output_tokens',
+  reasoning_tokens: 'reasoning_tokens',
+  tool_calls: 'tool_calls',
+  timed_requests: '(duration_ms is not null)::integer',
+  duration_ms: 'coalesce(duration_ms, 0)',
+  cost_pico: 'coalesce(cost_pico, 0)',
+  unpriced_requests: '(not priced)::integer',
+  estimated_requests: 'usage_estimated::integer',
+  estimated_cost_pico: 'case when usage_estimated then coalesce(cost_pico, 0) else 0 end',
+};
+
+export type Measure = keyof typeof shares;
+/** Its keys and no others: it is a literal. */
+export const measures = Object.keys(shares) as Measure[];
+
+/** What a row of `traces` adds to the measures, in their order. */
+export const measuresOfRun = Object.values(shares);
