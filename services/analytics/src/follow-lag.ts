@@ -1,8 +1,8 @@
+import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { TransactionAge } from './domain/transaction-age.ts';
-import { readHorizon } from './store/horizon-store.ts';
 
 const everyMs = 5_000;
 
@@ -39,7 +39,8 @@ export class FollowLag {
 
   async #measure(): Promise<void> {
     try {
-      this.#gauge.set(this.#age.see(await readHorizon(this.#pool), monotonicMs()) / 1_000);
+      const { oldestRunning: oldest, nextTransaction: next } = await readClock(this.#pool);
+      this.#gauge.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
     } catch {
       // The database is away, which readiness and others' logs tell.
       this.#gauge.set(NaN);

@@ -28,6 +28,7 @@ export async function lockPartitions(
   return rows.map(({ partition }) => partition);
 }
 
+/** Any role may ask; no table is read. */
 export async function readClock(client: Queryable): Promise<ClockReading> {
   const { rows } = await client.query<{ at: Date; next: string; oldest: string }>({
     name: 'read_clock',
