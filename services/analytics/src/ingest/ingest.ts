@@ -37,6 +37,8 @@ export class Ingest {
     for (const { received, reason } of rejected) await this.#bury(received, reason);
     await this.#store(runs, watermarks);
     this.#runs.inc(runs.length);
+    // Twice a run: not even the fields are made for nothing.
+    if (!this.#log.isLevelEnabled('debug')) return;
     for (const { run } of runs)
       this.#log.debug(
         { request_id: run.request_id, trace_id: run.trace_id, run_id: run.run_id, tenant_id: run.tenant_id },
@@ -45,22 +47,20 @@ export class Ingest {
   }
 
   /** All in one transaction, or each alone when the database refuses one of them; the watermarks never before the runs. */
-  async #store(runs: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
-    if (runs.length === 0 && watermarks.length === 0) return;
+  async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+    if (events.length === 0 && watermarks.length === 0) return;
+    const runs = events.map(({ run }) => run);
     try {
-      await numberUsers(
-        this.#pool,
-        runs.map(({ run }) => run),
-      );
-      const late = await insertIntake(this.#pool, { runs: runs.map(({ run }) => run), watermarks });
+      await numberUsers(this.#pool, runs);
+      const late = await insertIntake(this.#pool, { runs, watermarks });
       if (late.length === 0) return;
-      await this.#storeLate(runs.filter(({ run }) => late.includes(run.run_id)));
+      await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
     } catch (error) {
       // Anything else may pass when it is tried again, and nothing that may be counted yet is given up.
-      if (!isRefusal(error) || runs.length === 0) throw error;
-      const [only, ...others] = runs;
+      if (!isRefusal(error) || events.length === 0) throw error;
+      const [only, ...others] = events;
       if (only !== undefined && others.length === 0) await this.#bury(only.received, refusal(error));
-      else for (const run of runs) await this.#store([run], []);
+      else for (const event of events) await this.#store([event], []);
     }
     await this.#store([], watermarks);
   }

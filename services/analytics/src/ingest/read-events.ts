@@ -19,7 +19,7 @@ export interface Received {
 export type RunEvent = { received: Received; run: RunStarted | RunEnded };
 
 export interface ReadEvents {
-  /** In order of their run's id; one a run: its end, if that is among them. */
+  /** One a run: its end, if that is among them. */
   runs: RunEvent[];
   /** The latest one of each partition. */
   watermarks: (Watermark & { source: string })[];

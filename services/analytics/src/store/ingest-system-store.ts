@@ -110,12 +110,10 @@ const counting = `
  * Must have been called before runs of these users are taken in.
  */
 export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
-  const users = new Map(
-    runs.flatMap((run) =>
-      run.user_id === null ? [] : [[`${run.tenant_id} ${run.user_id}`, run.user_id] as const],
-    ),
-  );
-  if (users.size === 0) return;
+  const ofUsers = runs.filter((run) => run.user_id !== null);
+  // One run of each user.
+  const users = [...new Map(ofUsers.map((run) => [`${run.tenant_id} ${run.user_id ?? ''}`, run])).values()];
+  if (users.length === 0) return;
   await pool.query({
     name: 'number_users',
     text: `
@@ -133,7 +131,7 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
       select tenant_id, user_id, taken - row_number() over (partition by tenant_id order by user_id)
       from unknown join counted using (tenant_id) order by tenant_id, user_id
       on conflict do nothing`,
-    values: [[...users.keys()].map((key) => key.slice(0, 36)), [...users.values()]],
+    values: [users.map((run) => run.tenant_id), users.map((run) => run.user_id)],
   });
 }
 
