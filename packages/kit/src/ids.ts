@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { v7 } from 'uuid';
+import { NIL, v7 } from 'uuid';
 import { pooledRandom } from './random.ts';
 
 /** A UUIDv7 (RFC 9562): ordered by creation time, so that it serves as primary key and cursor. */
 export function newId(): string {
   return v7({ random: pooledRandom(16) });
 }
+
+/** Before every id: where a walk through them begins. */
+export const beforeFirst: string = NIL;
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

@@ -1,4 +1,4 @@
-import { sleep } from '@gatehouse/kit/clock';
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { ensurePartition } from '../store/ingest-system-store.ts';
@@ -12,8 +12,7 @@ const months = [-1, 0, 1, 2];
 export class Partitions {
   readonly #pool: Pool;
   readonly #log: Logger;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop = new BackgroundLoop(() => this.#round());
 
   constructor(pool: Pool, log: Logger) {
     this.#pool = pool;
@@ -22,12 +21,11 @@ export class Partitions {
 
   async start(): Promise<void> {
     await this.#ensure();
-    this.#running = this.#keepEnsuring();
+    this.#loop.start(everyMs);
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#loop.stop();
   }
 
   async #ensure(): Promise<void> {
@@ -38,19 +36,13 @@ export class Partitions {
     }
   }
 
-  async #keepEnsuring(): Promise<void> {
-    const { signal } = this.#stopping;
-    let waitMs = everyMs;
-    for (;;) {
-      await sleep(waitMs, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      waitMs = await this.#ensure().then(
-        () => everyMs,
-        (error: unknown) => {
-          this.#log.warn({ err: error }, 'partitions could not be made; it is tried again');
-          return retryMs;
-        },
-      );
-    }
+  async #round(): Promise<number> {
+    return this.#ensure().then(
+      () => everyMs,
+      (error: unknown) => {
+        this.#log.warn({ err: error }, 'partitions could not be made; it is tried again');
+        return retryMs;
+      },
+    );
   }
 }

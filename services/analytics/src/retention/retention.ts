@@ -1,11 +1,12 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
+import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deadLetterDays, traceAges } from '../domain/retention.ts';
 import type { TenantRetention } from '../peers/tenant-retention.ts';
 import {
-  beforeFirst,
   blankTraces,
   deleteDeadLetters,
   deleteTraces,
@@ -48,8 +49,7 @@ export class Retention {
   readonly #times: RetentionTimes;
   readonly #batchSize: number;
   readonly #rows: Counter<'action'>;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop = new BackgroundLoop(() => this.#round());
   #lastTenant = beforeFirst;
 
   constructor(options: RetentionOptions) {
@@ -65,12 +65,11 @@ export class Retention {
   }
 
   start(): void {
-    this.#running = this.#keepSweeping();
+    this.#loop.start(jittered(this.#times.firstMs));
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#loop.stop();
   }
 
   /** All tenants once. False when some of it has to be tried again soon. */
@@ -102,7 +101,7 @@ export class Retention {
       try {
         await this.#sweepTenant(tenantId, days);
       } catch (error) {
-        if (this.#stopping.signal.aborted) throw error;
+        if (this.#loop.signal.aborted) throw error;
         log.warn({ err: error, tenant_id: tenantId }, 'old traces of a tenant could not be deleted');
         complete = false;
       }
@@ -136,22 +135,15 @@ export class Retention {
 
   /** Throws when the service stops. */
   async #pause(): Promise<void> {
-    await sleep(pauseMs, this.#stopping.signal);
+    await sleep(pauseMs, this.#loop.signal);
   }
 
-  async #keepSweeping(): Promise<void> {
-    const { log } = this.#options;
-    const { signal } = this.#stopping;
-    let waitMs = this.#times.firstMs;
-    for (;;) {
-      // Replicas that were started together need not sweep together.
-      await sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => undefined);
-      if (signal.aborted) return;
-      const complete = await this.sweep().catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
-        return false;
-      });
-      waitMs = complete ? this.#times.everyMs : this.#times.retryMs;
-    }
+  async #round(): Promise<number> {
+    const complete = await this.sweep().catch((error: unknown) => {
+      if (!this.#loop.signal.aborted)
+        this.#options.log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
+      return false;
+    });
+    return jittered(complete ? this.#times.everyMs : this.#times.retryMs);
   }
 }

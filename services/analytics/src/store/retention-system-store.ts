@@ -1,8 +1,5 @@
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 
-/** Before every id: where a walk begins. */
-export const beforeFirst = '00000000-0000-0000-0000-000000000000';
-
 /** The tenant after this one that has traces; null after the last. */
 export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
   const { rows } = await pool.query<{ tenant_id: string }>(

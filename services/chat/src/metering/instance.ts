@@ -1,4 +1,4 @@
-import { sleep } from '@gatehouse/kit/clock';
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -21,9 +21,9 @@ export const gapMs = 7_500;
 export class Instance {
   readonly #pool: Pool;
   readonly #log: Logger;
-  readonly #stopping = new AbortController();
+  /** One at a time: a heartbeat that hangs must not take more than one connection of the pool. */
+  readonly #loop = new BackgroundLoop(async () => ((await this.#beat()) ? heartbeatMs : retryMs));
   #id = newId();
-  #beating: Promise<void> = Promise.resolve();
   /** Times of the database: of the last heartbeat, and of the first one after the last gap. */
   #lastBeat = -Infinity;
   #steadySince = Infinity;
@@ -49,12 +49,11 @@ export class Instance {
 
   async start(): Promise<void> {
     this.#note(await insertInstance(this.#pool, this.#id));
-    this.#beating = this.#keepBeating();
+    this.#loop.start(heartbeatMs);
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#beating;
+    await this.#loop.stop();
     await deleteInstance(this.#pool, this.#id).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'could not sign off; the instance will be declared dead');
     });
@@ -77,17 +76,6 @@ export class Instance {
       'declared dead by another instance; registered anew',
     );
     this.#id = id;
-  }
-
-  /** One at a time: a heartbeat that hangs must not take more than one connection of the pool. */
-  async #keepBeating(): Promise<void> {
-    const { signal } = this.#stopping;
-    let pauseMs = heartbeatMs;
-    for (;;) {
-      await sleep(pauseMs, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      pauseMs = (await this.#beat()) ? heartbeatMs : retryMs;
-    }
   }
 
   async #beat(): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { sleep } from '@gatehouse/kit/clock';
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -23,8 +23,7 @@ export class Reaper {
   readonly #meter: Meter;
   readonly #pricing: Pricing;
   readonly #log: Logger;
-  readonly #stopping = new AbortController();
-  #sweeping: Promise<void> = Promise.resolve();
+  readonly #loop = new BackgroundLoop(() => this.#round());
 
   constructor(options: { pool: Pool; instance: Instance; meter: Meter; pricing: Pricing; log: Logger }) {
     this.#pool = options.pool;
@@ -35,12 +34,11 @@ export class Reaper {
   }
 
   start(): void {
-    this.#sweeping = this.#keepSweeping();
+    this.#loop.start(sweepMs);
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#sweeping;
+    await this.#loop.stop();
   }
 
   /** One round; does nothing until our own heartbeats have been steady for a full dead period. */
@@ -62,13 +60,9 @@ export class Reaper {
     }
   }
 
-  async #keepSweeping(): Promise<void> {
-    const { signal } = this.#stopping;
-    for (;;) {
-      await sleep(sweepMs, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      await this.sweep().catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
-    }
+  async #round(): Promise<number> {
+    await this.sweep().catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
+    return sweepMs;
   }
 
   /** How many of them this call has ended. One that the database refuses keeps none of the others. */

@@ -1,7 +1,9 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
+import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { beforeFirst, deleteToldRuns } from '../store/retention-system-store.ts';
+import { deleteToldRuns } from '../store/retention-system-store.ts';
 
 /** Time for a person to look at a run where it was made. */
 const keepDays = 3;
@@ -25,8 +27,7 @@ export class Retention {
   readonly #log: Logger;
   readonly #times: RetentionTimes;
   readonly #batchSize: number;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop = new BackgroundLoop(() => this.#round());
 
   constructor(options: {
     pool: Pool;
@@ -42,12 +43,11 @@ export class Retention {
   }
 
   start(): void {
-    this.#running = this.#keepSweeping();
+    this.#loop.start(jittered(this.#times.firstMs));
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#loop.stop();
   }
 
   /** All runs once. Returns how many were deleted. */
@@ -61,28 +61,21 @@ export class Retention {
       });
       deleted += batch.runs;
       after = batch.last;
-      if (after !== null) await sleep(pauseMs, this.#stopping.signal);
+      if (after !== null) await sleep(pauseMs, this.#loop.signal);
     }
     return deleted;
   }
 
-  async #keepSweeping(): Promise<void> {
-    const { signal } = this.#stopping;
-    let waitMs = this.#times.firstMs;
-    for (;;) {
-      // Replicas that were started together need not sweep together.
-      await sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => undefined);
-      if (signal.aborted) return;
-      waitMs = this.#times.everyMs;
-      await this.sweep().then(
-        (runs) => this.#log.debug({ runs }, 'deleted runs that were told of days ago'),
-        (error: unknown) => this.#report(error),
-      );
-    }
+  async #round(): Promise<number> {
+    await this.sweep().then(
+      (runs) => this.#log.debug({ runs }, 'deleted runs that were told of days ago'),
+      (error: unknown) => this.#report(error),
+    );
+    return jittered(this.#times.everyMs);
   }
 
   #report(error: unknown): void {
-    if (this.#stopping.signal.aborted) return;
+    if (this.#loop.signal.aborted) return;
     this.#log.warn({ err: error }, 'old runs could not be deleted; it is tried again');
   }
 }

@@ -1,8 +1,5 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 
-/** Before every run: where a walk begins. */
-export const beforeFirst = '00000000-0000-0000-0000-000000000000';
-
 export interface DeletedRuns {
   runs: number;
   /** The last run looked at; null when that was all, or another replica is at it. */
