@@ -8,7 +8,7 @@ import { kafkaAnswers } from './kafka-answers.ts';
 import { kafkaProgram, type KafkaProgram } from './kafka-jars.ts';
 import { keepKafkaPid, stopKafkaLeftover } from './kafka-leftover.ts';
 import { freePort, loopback } from './ports.ts';
-import { describeExit, type RunningProcess } from './running-process.ts';
+import { describeExit, stopInTurn, type RunningProcess } from './running-process.ts';
 import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
@@ -81,7 +81,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
     brokers: `${loopback}:${port}`,
     pid,
     ended,
-    stop: () => stop(child, ended),
+    stop: () => stopInTurn(child, ended, { signals: ['SIGTERM', 'SIGKILL'], timeoutMs: stopTimeoutMs }),
     kill: () => child.kill('SIGKILL'),
   };
 }
@@ -202,16 +202,6 @@ async function answers(child: ChildProcess, port: number): Promise<void> {
     if (await kafkaAnswers(loopback, port, answerTimeoutMs)) return;
     if (Date.now() > deadline) throw new Error(`Kafka did not answer in ${startTimeoutMs / 1_000} s.`);
     await sleep(30);
-  }
-}
-
-async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
-  for (const name of ['SIGTERM', 'SIGKILL'] as const) {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill(name);
-    const late = new AbortController();
-    await Promise.race([ended, sleep(stopTimeoutMs, undefined, late).catch(() => undefined)]);
-    late.abort();
   }
 }
 

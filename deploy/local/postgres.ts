@@ -9,7 +9,7 @@ import { assertReachable, postgresUser, type OsUser } from './os-user.ts';
 import { loopback } from './ports.ts';
 import { postgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { stopLeftovers } from './postgres-leftovers.ts';
-import { describeExit, type RunningProcess } from './running-process.ts';
+import { describeExit, stopInTurn, type RunningProcess } from './running-process.ts';
 import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
@@ -74,7 +74,9 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     pid,
     ended,
     adminUrl,
-    stop: () => stop(child, ended),
+    // The fast shutdown, then the immediate one.
+    stop: () =>
+      stopInTurn(child, ended, { signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'], timeoutMs: stopTimeoutMs }),
     // The immediate shutdown: at the next start it recovers, and nothing is lost.
     kill: () => child.kill('SIGQUIT'),
   };
@@ -178,17 +180,6 @@ async function connectionError(url: string): Promise<Error | undefined> {
     return error as Error;
   } finally {
     await client.end().catch(() => undefined);
-  }
-}
-
-async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
-  // SIGINT is the fast shutdown, SIGQUIT the immediate one.
-  for (const name of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill(name);
-    const late = new AbortController();
-    await Promise.race([ended, sleep(stopTimeoutMs, undefined, late).catch(() => undefined)]);
-    late.abort();
   }
 }
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogStream } from './log-stream.ts';
 import { StartError } from './start-error.ts';
@@ -52,7 +52,7 @@ export function startNode(options: NodeProcessOptions): RunningProcess {
       child.kill('SIGTERM');
       // One that was paused could not stop.
       child.kill('SIGCONT');
-      await Promise.race([ended, timeout(options.stopTimeoutMs, ended)]);
+      await timeout(options.stopTimeoutMs, ended);
       child.kill('SIGKILL');
       await ended;
     },
@@ -61,6 +61,19 @@ export function startNode(options: NodeProcessOptions): RunningProcess {
 
 export function describeExit(code: number | null, signal: NodeJS.Signals | null): string {
   return signal === null ? `exited with code ${code ?? 0}` : `exited with signal ${signal}`;
+}
+
+/** Sends one signal after the other, waiting this long after each, until the process has ended. */
+export async function stopInTurn(
+  child: ChildProcess,
+  ended: Promise<string>,
+  { signals, timeoutMs }: { signals: readonly NodeJS.Signals[]; timeoutMs: number },
+): Promise<void> {
+  for (const signal of signals) {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await timeout(timeoutMs, ended);
+  }
 }
 
 async function timeout(ms: number, unless: Promise<unknown>): Promise<void> {
