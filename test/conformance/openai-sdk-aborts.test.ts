@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { APIConnectionError, APIUserAbortError } from 'openai';
 import type OpenAI from 'openai';
@@ -92,7 +92,10 @@ describe('a client that leaves', () => {
   it.each([false, true])('while its agent is looked up calls no provider (stream: %s)', async (stream) => {
     const id = newId();
     const held = gateway.rows('agent', holdAgents);
-    await until(async () => (await gateway.rows('agent', agentLocks, [true])).length === 1);
+    await eventually(
+      async () => expect(await gateway.rows('agent', agentLocks, [true])).toHaveLength(1),
+      5_000,
+    );
     const leave = new AbortController();
     const answer = errorOf(
       client.chat.completions.create(
@@ -100,7 +103,10 @@ describe('a client that leaves', () => {
         { signal: leave.signal, headers: { 'x-request-id': id } },
       ),
     );
-    await until(async () => (await gateway.rows('agent', agentLocks, [false])).length > 0);
+    await eventually(
+      async () => expect(await gateway.rows('agent', agentLocks, [false])).not.toEqual([]),
+      5_000,
+    );
     leave.abort();
     expect(await answer).toBeInstanceOf(APIUserAbortError);
     await held;
@@ -117,11 +123,3 @@ const holdAgents =
   'do $$ begin lock table agent.agents in access exclusive mode; perform pg_sleep(0.7); end $$';
 const agentLocks = `select 1 from pg_locks
   where relation = 'agent.agents'::regclass and granted = $1 and (not granted or mode = 'AccessExclusiveLock')`;
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5_000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('it did not happen in time');
-    await sleep(10);
-  }
-}

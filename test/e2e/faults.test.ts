@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
 
 let gateway: TestGateway;
@@ -18,12 +19,11 @@ async function complete(fields: Record<string, unknown> = {}, key = tenant.userK
   return gateway.call('/v1/chat/completions', { key, body: { model: 'small', messages, ...fields } });
 }
 
-async function eventually(what: string, check: () => Promise<boolean>, timeoutMs = 10_000): Promise<void> {
-  const giveUpAt = performance.now() + timeoutMs;
-  while (!(await check())) {
-    if (performance.now() > giveUpAt) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await sleep(50);
-  }
+const patienceMs = 10_000;
+
+/** Tries until the answer has this status. */
+async function answersWith(status: number, request: () => Promise<Answer>): Promise<void> {
+  await eventually(async () => expect((await request()).status).toBe(status), patienceMs);
 }
 
 describe('a provider', () => {
@@ -84,14 +84,14 @@ describe('a client that leaves', () => {
       (request) => request.id === id && request.client_closed_at !== null,
     );
     expect((seen.client_closed_at ?? 0) - leftAt).toBeLessThan(1_000);
-    await eventually('the run is cancelled', async () => {
+    await eventually(async () => {
       const [run] = await gateway.rows(
         'chat',
         'select status, usage_estimated from chat.runs where session_id = $1',
         [id],
       );
-      return run?.['status'] === 'cancelled' && run['usage_estimated'] === true;
-    });
+      expect(run).toEqual({ status: 'cancelled', usage_estimated: true });
+    }, patienceMs);
   });
 });
 
@@ -107,7 +107,7 @@ describe('a service that is away', () => {
     expect(refused.body).toMatchObject({ error: { type: 'unavailable_error' } });
     expect((await gateway.call('/health')).status).toBe(200);
     await gateway.startMember('tenant-1');
-    await eventually('unknown keys are 401 again', async () => (await complete({}, unknown)).status === 401);
+    await answersWith(401, () => complete({}, unknown));
   });
 
   it('agent: an agent that was used goes on answering, others get 503', async () => {
@@ -120,10 +120,7 @@ describe('a service that is away', () => {
     expect((await complete({ model: 'agent:other' })).status).toBe(503);
     expect((await gateway.call('/v1/agents', { key: tenant.userKey })).status).toBe(503);
     await gateway.startMember('agent-1');
-    await eventually(
-      'agents are back',
-      async () => (await gateway.call('/v1/agents', { key: tenant.userKey })).status === 200,
-    );
+    await answersWith(200, () => gateway.call('/v1/agents', { key: tenant.userKey }));
   });
 
   it('one chat of two: no request fails; both: 503 in the error shape, and it comes back by itself', async () => {
@@ -140,7 +137,7 @@ describe('a service that is away', () => {
     });
     await gateway.startMember('chat-1');
     await gateway.startMember('chat-2');
-    await eventually('chat is back', async () => (await complete()).status === 200);
+    await answersWith(200, () => complete());
   });
 
   it('chat, while it drains, lets streams finish', async () => {
@@ -151,7 +148,7 @@ describe('a service that is away', () => {
     expect((await streaming).body).toContain('data: [DONE]');
     await gateway.startMember('chat-1');
     await gateway.startMember('chat-2');
-    await eventually('chat is back', async () => (await complete()).status === 200);
+    await answersWith(200, () => complete());
   });
 });
 
@@ -165,7 +162,7 @@ describe('a database that is away for a while', () => {
         chat: () => complete(),
       };
       const unknown = `gwk_${newId().replaceAll('-', '').slice(0, 16)}_${'r'.repeat(43)}`;
-      await eventually('all is well', async () => (await need[service]()).status === 200);
+      await answersWith(200, () => need[service]());
       await gateway.databaseOf(service).cut();
       const seen = new Set<number>();
       for (let round = 0; round < 10; round += 1) {
@@ -175,7 +172,7 @@ describe('a database that is away for a while', () => {
       }
       expect([...seen]).toEqual([503]);
       await gateway.databaseOf(service).open();
-      await eventually('it has recovered', async () => (await need[service]()).status === 200);
+      await answersWith(200, () => need[service]());
     },
   );
 });
@@ -189,9 +186,9 @@ describe('/health', () => {
     await gateway.stopMember('edge-1');
     await gateway.stopMember('tenant-1');
     await gateway.startMember('edge-1');
-    await eventually('it says so', async () => (await gateway.call('/health')).status === 503);
+    await answersWith(503, () => gateway.call('/health'));
     expect((await gateway.call('/health')).body).toMatchObject({ status: 'unavailable', protocol: 3 });
     await gateway.startMember('tenant-1');
-    await eventually('it is well again', async () => (await gateway.call('/health')).status === 200);
+    await answersWith(200, () => gateway.call('/health'));
   });
 });

@@ -2,46 +2,30 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
-import { createRegistry } from '@gatehouse/kit/metrics';
-import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import type { Group } from '../src/domain/summary.ts';
-import { Ingest } from '../src/ingest/ingest.ts';
-import { Partitions } from '../src/ingest/partitions.ts';
+import type { Ingest } from '../src/ingest/ingest.ts';
 import type { Received } from '../src/ingest/read-events.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
 import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
+import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 
-const log = createLogger('test', 'silent');
 const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
 
 describe('counting', () => {
-  let database: TestDatabase;
-  let writing: Pool;
-  let reading: Pool;
+  let fixture: IngestFixture;
   let ingest: Ingest;
   let usage: UsageStore;
   beforeAll(async () => {
-    database = await createTestDatabase('analytics');
-    writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
-    reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
-    ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
-    usage = new UsageStore(reading);
-    const partitions = new Partitions(writing, log);
-    await partitions.start();
-    await partitions.stop();
+    fixture = await startIngest();
+    ({ ingest } = fixture);
+    usage = new UsageStore(fixture.reading);
   });
-  afterAll(async () => {
-    await writing.end();
-    await reading.end();
-    await database.drop();
-  });
+  afterAll(() => fixture.stop());
 
   const rows = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
-    const client = new Client({ connectionString: database.adminUrl });
+    const client = new Client({ connectionString: fixture.database.adminUrl });
     await client.connect();
     const result = await client.query<Record<string, unknown>>(sql, values);
     await client.end();

@@ -24,6 +24,17 @@ export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
   };
 }
 
+/** Of a run with one call, and of that call. */
+const usage = {
+  input_tokens: 10,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 5,
+  reasoning_tokens: 0,
+  cost_pico: '1000',
+  usage_estimated: false,
+};
+
 /** The end of a run, with one call. */
 export function makeEnd(fields: Partial<RunEnded> = {}): RunEnded {
   return {
@@ -40,13 +51,7 @@ export function makeEnd(fields: Partial<RunEnded> = {}): RunEnded {
     output_preview: null,
     tool_calls: 0,
     priced: true,
-    input_tokens: 10,
-    cached_input_tokens: 0,
-    cache_write_tokens: 0,
-    output_tokens: 5,
-    reasoning_tokens: 0,
-    cost_pico: '1000',
-    usage_estimated: false,
+    ...usage,
     spans: [makeCall()],
     ...fields,
   };
@@ -68,13 +73,7 @@ export function makeCall(fields: Partial<Span> = {}): Span {
     time_to_first_token_ms: 39,
     http_status: 200,
     error_code: null,
-    input_tokens: 10,
-    cached_input_tokens: 0,
-    cache_write_tokens: 0,
-    output_tokens: 5,
-    reasoning_tokens: 0,
-    cost_pico: '1000',
-    usage_estimated: false,
+    ...usage,
     ...fields,
   };
 }

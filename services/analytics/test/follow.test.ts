@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
-import { createRegistry } from '@gatehouse/kit/metrics';
-import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { Position } from '../src/domain/trace-cursor.ts';
-import { Ingest } from '../src/ingest/ingest.ts';
-import { Partitions } from '../src/ingest/partitions.ts';
+import type { Ingest } from '../src/ingest/ingest.ts';
 import { TraceStore } from '../src/store/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
+import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 
-const log = createLogger('test', 'silent');
 const noFilter = {
   agentId: null,
   sessionId: null,
@@ -24,26 +19,15 @@ const noFilter = {
 };
 
 describe('following traces', () => {
-  let database: TestDatabase;
-  let writing: Pool;
-  let reading: Pool;
+  let fixture: IngestFixture;
   let ingest: Ingest;
   let traces: TraceStore;
   beforeAll(async () => {
-    database = await createTestDatabase('analytics');
-    writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
-    reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
-    ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
-    traces = new TraceStore(reading);
-    const partitions = new Partitions(writing, log);
-    await partitions.start();
-    await partitions.stop();
+    fixture = await startIngest();
+    ({ ingest } = fixture);
+    traces = new TraceStore(fixture.reading);
   });
-  afterAll(async () => {
-    await writing.end();
-    await reading.end();
-    await database.drop();
-  });
+  afterAll(() => fixture.stop());
 
   /** All changes after a position, page by page, as `id status`, and where it ends. */
   async function readAll(
@@ -66,9 +50,9 @@ describe('following traces', () => {
    * of any database of the server do.
    */
   async function settled(): Promise<void> {
-    const { rows } = await writing.query<{ id: string }>('select pg_current_xact_id()::text as id');
+    const { rows } = await fixture.writing.query<{ id: string }>('select pg_current_xact_id()::text as id');
     await eventually(async () => {
-      const over = await writing.query<{ over: boolean }>(
+      const over = await fixture.writing.query<{ over: boolean }>(
         'select pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 as over',
         [rows[0]?.id],
       );
@@ -109,7 +93,7 @@ describe('following traces', () => {
   it('waits with what came after a transaction that is still under way, and then shows both', async () => {
     const tenant = newId();
     const [slow, quick] = [makeEnd({ tenant_id: tenant }), makeEnd({ tenant_id: tenant })];
-    const client = new Client({ connectionString: database.adminUrl });
+    const client = new Client({ connectionString: fixture.database.adminUrl });
     await client.connect();
     try {
       await ingest.take([received(slow)]);

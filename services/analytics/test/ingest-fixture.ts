@@ -1,0 +1,38 @@
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { Ingest } from '../src/ingest/ingest.ts';
+import { Partitions } from '../src/ingest/partitions.ts';
+
+/** What takes events in, and the database that it writes to, without the service around them. */
+export interface IngestFixture {
+  database: TestDatabase;
+  /** Acts as `analytics_system`. */
+  writing: Pool;
+  /** Acts as `analytics_app`. */
+  reading: Pool;
+  ingest: Ingest;
+  stop(): Promise<void>;
+}
+
+export async function startIngest(): Promise<IngestFixture> {
+  const log = createLogger('test', 'silent');
+  const database = await createTestDatabase('analytics');
+  const writing = createPool({ url: database.url, role: 'analytics_system', max: 4, log });
+  const reading = createPool({ url: database.url, role: 'analytics_app', max: 4, log });
+  const partitions = new Partitions(writing, log);
+  await partitions.start();
+  await partitions.stop();
+  return {
+    database,
+    writing,
+    reading,
+    ingest: new Ingest({ pool: writing, log, registry: createRegistry('test') }),
+    async stop() {
+      await writing.end();
+      await reading.end();
+      await database.drop();
+    },
+  };
+}
