@@ -219,7 +219,7 @@ export function startOf(fields: Partial<RunStarted> & { tenant_id: string }, day
   });
 }
 
-/** The end of a run, a second after its start: an error, so that it has all the texts. */
+/** The end of a run, a second after its start: an error without a price, so that there are rows and texts of all kinds. */
 export function endOf(start: RunStarted): RunEnded {
   return makeEnd({
     ...start,
@@ -229,5 +229,6 @@ export function endOf(start: RunStarted): RunEnded {
     error_message: 'the complaint',
     output_preview: 'the answer',
     cost_pico: '1000000',
+    priced: false,
   });
 }

@@ -173,6 +173,9 @@ describe('counting', () => {
           inputTokens: counted.length * 10,
           costPico: cost,
           unpricedRequests: counted.filter(({ priced }) => !priced).length,
+          unpricedModels: [
+            ...new Set(counted.flatMap((end) => (end.priced ? [] : (end.model ?? end.request_model)))),
+          ].sort(),
           estimatedRequests: counted.filter((end) => end.usage_estimated).length,
           uniqueUsers: new Set(counted.flatMap(({ user_id: user }) => user ?? [])).size,
           avgDurationMs:
@@ -235,6 +238,52 @@ describe('counting', () => {
       { from: new Date(minute), to: new Date(minute + 1) },
     ])
       expect((await summarize(tenant, { period })).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
+  });
+
+  it('names the models of the calls that have no price, whichever of them answered', async () => {
+    const tenant = newId();
+    const minute = Math.floor(Date.now() / 60_000) * 60_000 - 7_200_000;
+    const free = { cost_pico: null, input_tokens: 0, output_tokens: 0 };
+    const unpriced = [
+      // A fallback: the answer is priced, what came before it is not; and what was never sent needs no price.
+      [
+        makeCall({ model: 'cut', cost_pico: null, status: 'error' }),
+        makeCall({ number: 2, model: 'cut', cost_pico: null, status: 'error' }),
+        makeCall({ number: 3, model: 'other', cost_pico: null, status: 'error' }),
+        makeCall({ number: 4, model: 'unsent', ...free, status: 'not_sent' }),
+        makeCall({ number: 5 }),
+      ],
+      // Of whose calls nothing is said that would have no price.
+      [makeCall({ ...free, status: 'interrupted' })],
+    ].map((spans, index) =>
+      makeEnd({
+        tenant_id: tenant,
+        user_id: ['ann', 'bob'][index] ?? null,
+        model: ['small', null][index] ?? null,
+        request_model: 'asked',
+        ended_at: new Date(minute).toISOString(),
+        priced: false,
+        spans,
+      }),
+    );
+    const priced = makeEnd({ tenant_id: tenant, ended_at: new Date(minute).toISOString() });
+    const events = [priced, ...unpriced].map((end) => received(end));
+    await Promise.all([ingest.take(events), ingest.take(events.toReversed())]);
+    for (const period of [
+      { from: new Date(minute - 3_600_000), to: new Date(minute + 3_600_000) },
+      { from: new Date(minute), to: new Date(minute + 1) },
+    ]) {
+      const { totals } = await summarize(tenant, { period });
+      expect(totals).toMatchObject({
+        requests: 3,
+        unpricedRequests: 2,
+        unpricedModels: ['asked', 'cut', 'other'],
+      });
+      const anns = await summarize(tenant, { period, filter: { ...noFilter, user: 'ann', model: 'small' } });
+      expect(anns.totals).toMatchObject({ unpricedRequests: 1, unpricedModels: ['cut', 'other'] });
+      const others = await summarize(newId(), { period });
+      expect(others.totals.unpricedModels).toEqual([]);
+    }
   });
 
   it('begins a day at the first of two midnights', async () => {

@@ -20,7 +20,7 @@ it('a tenant sees its runs and sums and no others, and nothing where none is set
   const [own] = await analytics.makeOldRuns(mine, 1);
   await analytics.makeOldRuns(theirs, 1);
   const app = analytics.pool('analytics_app');
-  for (const table of ['traces', 'usage', 'usage_totals', 'usage_users', 'users']) {
+  for (const table of ['traces', 'usage', 'usage_totals', 'usage_users', 'users', 'unpriced_models']) {
     const rows = await withTenant(app, mine, async (client) =>
       client.query(`select tenant_id from analytics.${table}`),
     );

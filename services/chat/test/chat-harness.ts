@@ -166,6 +166,8 @@ export class ChatHarness {
         { id: 'wrongkey', provider: 'wrongkey' },
         { id: 'refusing', provider: 'refusing' },
         { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
+        { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
+        { id: 'quick-with-priced-fallback', provider: 'quick', fallbacks: ['priced'] },
       ],
     });
   }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readEvent } from '@gatehouse/events/cloud-event';
 import { runEnded, runEndedData, runStarted, runStartedData } from '@gatehouse/events/run-event';
 import { watermarkData, watermarkType } from '@gatehouse/events/watermark';
+import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { ChatHarness } from './chat-harness.ts';
 
@@ -52,6 +53,26 @@ describe('events about runs', () => {
       const [end] = parsed(runEnded).map((event) => runEndedData.parse(event.data));
       const [start] = parsed(runStarted).map((event) => runStartedData.parse(event.data));
       expect(end).toMatchObject({ run_id: start?.run_id, status: 'cancelled' });
+    });
+  });
+
+  it('tell which calls have tokens and no price, also where another model answered', async () => {
+    harness.takesEvents = true;
+    const body = {
+      model: 'quick-with-priced-fallback',
+      messages: [{ role: 'user', content: 'Hello' }],
+      x_simulator: { id: newId(), attempts: [{ cut: 'mid_stream' }] },
+    };
+    expect((await harness.post('/v1/chat/completions', body)).status).toBe(200);
+    await eventually(() => {
+      const ends = parsed(runEnded).map((event) => runEndedData.parse(event.data));
+      const end = ends.find(({ request_model: model }) => model === body.model);
+      expect(end).toMatchObject({ status: 'ok', model: 'priced', priced: false });
+      const [cut, answered] = end?.spans ?? [];
+      expect(cut).toMatchObject({ model: body.model, status: 'error', cost_pico: null });
+      expect(cut?.input_tokens).toBeGreaterThan(0);
+      expect(answered).toMatchObject({ model: 'priced', status: 'ok', cost_pico: end?.cost_pico });
+      expect(Number(end?.cost_pico)).toBeGreaterThan(0);
     });
   });
 

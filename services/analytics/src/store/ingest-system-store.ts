@@ -2,6 +2,7 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Watermark } from '@gatehouse/events/watermark';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
+import { unpricedModelsOf } from '../domain/unpriced-models.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
 
 /** What one transaction takes in. Of one run there is one row at most: its end, if that is among them. */
@@ -13,7 +14,7 @@ export interface Intake {
 const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called`;
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
 
 /** What the end of a run says that its start did not. */
 const endColumns = [
@@ -38,6 +39,7 @@ const endColumns = [
   'output_preview',
   'spans',
   'called',
+  'unpriced_models',
 ];
 
 /** Runs of `$1`, which is JSON. */
@@ -51,7 +53,7 @@ const input = `
     time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
     cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
     tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
-    error_message text, output_preview text, spans json, called boolean)`;
+    error_message text, output_preview text, spans json, called boolean, unpriced_models text[])`;
 
 /** How a run's row ends: once. */
 const change = (end: string): string => `
@@ -64,7 +66,7 @@ const counted = `
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
   traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
-  traces.priced, traces.usage_estimated, traces.called`;
+  traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models`;
 
 const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
 const usageKey = [totalsKey, ...personalDimensions].join(', ');
@@ -84,10 +86,16 @@ const counting = `
   ended as (
     select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider, channel,
            user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
-           tool_calls, cost_pico, priced, usage_estimated
+           tool_calls, cost_pico, priced, usage_estimated, unpriced_models
     from stored where called
   ), added as (${addUp('usage', usageKey)}),
   added_totals as (${addUp('usage_totals', totalsKey)}),
+  added_unpriced as (
+    insert into analytics.unpriced_models (${usageKey}, unpriced_model)
+    select distinct ${usageKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model
+    order by ${usageKey}, unpriced_model
+    on conflict do nothing
+  ),
   added_users as (
     insert into analytics.usage_users (${totalsKey}, chunk, users)
     select ${totalsKey}, number / 1024, bit_or(analytics.user_bit(number))
@@ -135,11 +143,17 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
   });
 }
 
-/** Runs as JSON, with whether a provider was called once they have ended. */
+/** Runs as JSON; of those that have ended, with what their calls say: whether there was one, and which have no price. */
 function toJson(runs: Intake['runs']): string {
   return JSON.stringify(
     runs.map((run) =>
-      'spans' in run ? { ...run, called: run.spans.some(({ status }) => status !== 'not_sent') } : run,
+      'spans' in run
+        ? {
+            ...run,
+            called: run.spans.some(({ status }) => status !== 'not_sent'),
+            unpriced_models: unpricedModelsOf(run),
+          }
+        : run,
     ),
   );
 }

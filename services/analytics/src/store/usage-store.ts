@@ -130,6 +130,14 @@ const sets = `
   from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
   where users.tenant_id = $4`;
 
+/** Models that runs without a price have called. */
+const unpricedModels = `
+  select unpriced_model
+  from analytics.unpriced_models
+  where ${inBuckets} and ${personFilters}
+  union all
+  select unnest(unpriced_models) from (${runsAtTheEnds('unpriced_models')}) as runs where unpriced_models is not null`;
+
 type NumberText = string | null;
 
 type SumRow = Record<Measure, NumberText> & {
@@ -215,7 +223,8 @@ function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
       ${personal ? grouped(groupBy, 'user_id', null, persons) : grouped(groupBy, 'chunk', 'bit_or(users) as users', sets)}
     )
     (select null::text[] as labels, ${sums}, (${inAll}) as unique_users,
-            array_agg(distinct model order by model) filter (where unpriced_requests > 0) as unpriced_models,
+            (select array_agg(distinct unpriced_model order by unpriced_model)
+             from (${unpricedModels}) as unpriced) as unpriced_models,
             (${asOf}) as as_of
      from per_model)
     ${groupBy.length === 0 ? '' : groups}`;
