@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
-import { OtlpReceiver, type ReceivedSpan } from '@gatehouse/test/otlp-receiver';
+import { OtlpReceiver, type ReceivedHistogram, type ReceivedSpan } from '@gatehouse/test/otlp-receiver';
 
 const prompt = 'a prompt that nobody else may read';
 const clientSpan = '00f067aa0ba902b7';
@@ -17,7 +17,7 @@ let agentId: string;
 beforeAll(async () => {
   receiver = await OtlpReceiver.start();
   gateway = await TestGateway.start({
-    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_METRIC_EXPORT_INTERVAL: '200' },
     edge: { log },
   });
   tenant = await gateway.makeTenant();
@@ -229,6 +229,67 @@ describe('metrics', () => {
       expect([name, labels, valueOf(text, name, labels)]).toEqual([name, labels, expect.any(Number)]);
     }
     for (const secret of [tenant.id, tenant.userKey, prompt]) expect(text).not.toContain(secret);
+  });
+
+  it('of provider calls are sent by OTLP as the conventions of generative AI have them', async () => {
+    const answers = [
+      await chat(newTraceId(), { model: 'vendor/large' }),
+      await chat(newTraceId(), { model: 'vendor/large', messages: [{ role: 'user', content: 'a b c d' }] }),
+    ];
+    const usages = answers.map(({ body }) => (body as Completion).usage);
+    const cut = { cut: 'mid_stream', cut_after_chunks: 2, chunks: 6 };
+    await chat(newTraceId(), { model: 'impatient', stream: true, x_simulator: cut });
+    /** The latest of each series of a model: the receiver is sent sums. */
+    const seriesOf = (model: string): ReceivedHistogram[] => [
+      ...new Map(
+        receiver.histograms
+          .filter(({ attributes }) => attributes['gen_ai.request.model'] === model)
+          .map((series) => [JSON.stringify([series.name, series.attributes]), series]),
+      ).values(),
+    ];
+    const call = {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'simulator',
+      'gen_ai.request.model': 'vendor/large',
+      'gen_ai.response.model': (answers[0]?.body as Completion).model,
+      'server.address': '127.0.0.1',
+      'server.port': Number(new URL(gateway.simulator.baseUrl).port),
+    };
+    const tokens = { service: 'chat', name: 'gen_ai.client.token.usage', unit: '{token}', count: 2 };
+    const sum = (part: keyof Completion['usage']) => usages.reduce((total, usage) => total + usage[part], 0);
+    await eventually(() => {
+      expect(seriesOf('vendor/large')).toEqual([
+        expect.objectContaining({
+          service: 'chat',
+          name: 'gen_ai.client.operation.duration',
+          unit: 's',
+          count: 2,
+          attributes: call,
+        }),
+        expect.objectContaining({
+          ...tokens,
+          sum: sum('prompt_tokens'),
+          attributes: { ...call, 'gen_ai.token.type': 'input' },
+        }),
+        expect.objectContaining({
+          ...tokens,
+          sum: sum('completion_tokens'),
+          attributes: { ...call, 'gen_ai.token.type': 'output' },
+        }),
+      ]);
+      // Its tokens are an estimate, and so are not told.
+      expect(seriesOf('impatient')).toMatchObject([
+        {
+          name: 'gen_ai.client.operation.duration',
+          count: 1,
+          attributes: { 'error.type': expect.any(String) },
+        },
+      ]);
+    });
+    const [duration, input] = seriesOf('vendor/large');
+    expect(duration?.sum).toBeLessThan(10);
+    expect([duration?.boundaries[0], duration?.boundaries.at(-1)]).toEqual([0.01, 81.92]);
+    expect([input?.boundaries[0], input?.boundaries.at(-1)]).toEqual([1, 67_108_864]);
   });
 
   it('of analytics tell how long a transaction holds back what follow shows', async () => {

@@ -18,11 +18,30 @@ export interface ReceivedSpan {
   resource: Record<string, unknown>;
 }
 
+/** One series of a histogram as it was received. */
+export interface ReceivedHistogram {
+  service: string;
+  name: string;
+  unit: string;
+  boundaries: number[];
+  count: number;
+  sum: number;
+  attributes: Record<string, unknown>;
+  resource: Record<string, unknown>;
+}
+
 /** OTLP in JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), as far as it is sent here. */
-interface Payload {
+interface Traces {
   resourceSpans: {
     resource: { attributes: Attribute[] };
     scopeSpans: { spans: WireSpan[] }[];
+  }[];
+}
+
+interface Metrics {
+  resourceMetrics: {
+    resource: { attributes: Attribute[] };
+    scopeMetrics: { metrics: WireHistogram[] }[];
   }[];
 }
 
@@ -43,12 +62,27 @@ interface WireSpan {
   status: { code?: number };
 }
 
+interface WireHistogram {
+  name: string;
+  unit: string;
+  histogram: {
+    dataPoints: {
+      attributes: Attribute[];
+      count: string | number;
+      sum: number;
+      explicitBounds: number[];
+    }[];
+  };
+}
+
 const kinds: Record<number, ReceivedSpan['kind']> = { 1: 'internal', 2: 'server', 3: 'client' };
 const failedStatus = 2;
 
-/** What traces are sent to: an OTLP/HTTP receiver that keeps all it gets, or refuses it when told to. */
+/** What traces and metrics are sent to: an OTLP/HTTP receiver that keeps all it gets, or refuses it when told to. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
+  /** Every series as often as it was sent. */
+  readonly histograms: ReceivedHistogram[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
   /** All that came, as it was written. */
   raw = '';
@@ -58,10 +92,13 @@ export class OtlpReceiver {
   private constructor() {
     this.#server = createServer((request, response) => {
       void text(request).then((body) => {
-        const right = request.method === 'POST' && request.url === '/v1/traces';
-        const status = right ? this.status : 404;
+        const take = request.method === 'POST' ? this.#takers[request.url ?? ''] : undefined;
+        const status = take === undefined ? 404 : this.status;
         this.headers.push(request.headers);
-        if (status === 200) this.#take(body);
+        if (status === 200) {
+          this.raw += body;
+          take?.(JSON.parse(body));
+        }
         response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
       });
     });
@@ -82,9 +119,33 @@ export class OtlpReceiver {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #take(body: string): void {
-    this.raw += body;
-    for (const { resource, scopeSpans } of (JSON.parse(body) as Payload).resourceSpans) {
+  readonly #takers: Record<string, (body: unknown) => void> = {
+    '/v1/traces': (body) => this.#takeTraces(body as Traces),
+    '/v1/metrics': (body) => this.#takeMetrics(body as Metrics),
+  };
+
+  #takeMetrics({ resourceMetrics }: Metrics): void {
+    for (const { resource, scopeMetrics } of resourceMetrics) {
+      const attributes = read(resource.attributes);
+      for (const { name, unit, histogram } of scopeMetrics.flatMap((scope) => scope.metrics)) {
+        for (const point of histogram.dataPoints) {
+          this.histograms.push({
+            service: String(attributes['service.name']),
+            name,
+            unit,
+            boundaries: point.explicitBounds,
+            count: Number(point.count),
+            sum: point.sum,
+            attributes: read(point.attributes),
+            resource: attributes,
+          });
+        }
+      }
+    }
+  }
+
+  #takeTraces({ resourceSpans }: Traces): void {
+    for (const { resource, scopeSpans } of resourceSpans) {
       const attributes = read(resource.attributes);
       for (const span of scopeSpans.flatMap((scope) => scope.spans)) {
         this.spans.push({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tracingSettings } from './create-tracer.ts';
+import { otlpSettings } from './otlp-settings.ts';
 
 /** Raised when settings are wrong; its message lists every problem, one a line. */
 export class ConfigError extends Error {}
@@ -46,7 +46,7 @@ export const commonSettings = {
   DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
   ASSERTION_PRIVATE_KEY: z.string(),
   ASSERTION_PUBLIC_KEYS: z.string(),
-  ...tracingSettings,
+  ...otlpSettings,
 };
 
 export const grpcSettings = { GRPC_PORT: port.default(9000) };

@@ -4,13 +4,14 @@ import { OtlpReceiver } from '@gatehouse/test/otlp-receiver';
 import { z } from 'zod';
 import { monotonicMs } from './clock.ts';
 import { parseConfig } from './config.ts';
-import { createTracer, tracingSettings } from './create-tracer.ts';
+import { createTracer } from './create-tracer.ts';
 import { createLogger } from './log.ts';
+import { otlpSettings } from './otlp-settings.ts';
 import { childSpan, continueTrace } from './trace-context.ts';
 import type { SpanRecord, Tracer } from './tracing.ts';
 
 const log = createLogger('test', 'silent');
-const config = (environment: Record<string, string>) => parseConfig(z.object(tracingSettings), environment);
+const config = (environment: Record<string, string>) => parseConfig(z.object(otlpSettings), environment);
 const span = (fields: Partial<SpanRecord> = {}): SpanRecord => ({
   context: continueTrace(undefined),
   name: 'work',
@@ -39,6 +40,10 @@ describe('a tracer', () => {
   it.each([
     ['without an endpoint', {}],
     ['with an empty one', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
+    [
+      'without an exporter',
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_TRACES_EXPORTER: 'none' },
+    ],
     ['switched off', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_SDK_DISABLED: 'true' }],
   ])('there is none %s', async (_name, environment) => {
     expect(await createTracer('chat', config(environment), log)).toBeUndefined();

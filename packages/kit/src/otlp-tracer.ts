@@ -2,20 +2,11 @@ import { SpanKind, SpanStatusCode, type HrTime } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import { monotonicMs, nowMs, sleep } from './clock.ts';
-import { newId } from './ids.ts';
+import { monotonicMs, nowMs, settledWithin } from './clock.ts';
 import type { Logger } from './log.ts';
+import type { OtlpTarget } from './otlp-settings.ts';
 import type { SpanRecord, Tracer } from './tracing.ts';
 import { version } from './version.ts';
-
-export interface OtlpTracerOptions {
-  url: string;
-  headers: Record<string, string>;
-  service: string;
-  /** Attributes of the process over and instead of ours. */
-  resource: Record<string, string>;
-  log: Logger;
-}
 
 const batchEveryMs = 2_000;
 /** Spans that wait while a batch is on its way; more than that are left out. About 1 kB each. */
@@ -45,18 +36,12 @@ export class OtlpTracer implements Tracer {
   /** Wall clock minus monotonic clock. */
   #clockOffset = performance.timeOrigin;
 
-  constructor(options: OtlpTracerOptions) {
-    this.#resource = resourceFromAttributes({
-      'service.name': options.service,
-      'service.namespace': 'gatehouse',
-      'service.version': version,
-      'service.instance.id': newId(),
-      ...options.resource,
-    });
+  constructor(target: OtlpTarget, log: Logger) {
+    this.#resource = resourceFromAttributes(target.resource);
     // Compression, certificates and time-outs it reads from the environment itself.
-    const exporter = new OTLPTraceExporter({ url: options.url, headers: options.headers });
+    const exporter = new OTLPTraceExporter({ url: target.url, headers: target.headers });
     this.#processor = new BatchSpanProcessor({
-      exporter: complaining(exporter, options.log),
+      exporter: complaining(exporter, log),
       maxQueueSize: maxQueued,
       scheduledDelayMillis: batchEveryMs,
     });
@@ -70,10 +55,7 @@ export class OtlpTracer implements Tracer {
   }
 
   async stop(): Promise<void> {
-    const late = new AbortController();
-    const stopped = this.#processor.shutdown().catch(() => undefined);
-    await Promise.race([stopped, sleep(longestStopMs, late.signal).catch(() => undefined)]);
-    late.abort(new Error('stopped'));
+    await settledWithin(this.#processor.shutdown(), longestStopMs);
   }
 
   #readable(span: SpanRecord): ReadableSpan {

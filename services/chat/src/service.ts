@@ -11,6 +11,7 @@ import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService } from '@gatehouse/kit/compose';
+import { createMeter } from '@gatehouse/kit/create-meter';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
@@ -59,6 +60,7 @@ export async function createChatService(
   const log = createLogger('chat', config.LOG_LEVEL);
   const registry = createRegistry('chat');
   const tracer = await createTracer('chat', config, log);
+  const otelMeter = await createMeter('chat', config, log);
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
   const pool = createPool({
@@ -100,7 +102,7 @@ export async function createChatService(
   const agents = new AgentClient(agentPeer);
   const { catalogue } = config;
   const providers = new ProviderRegistry(catalogue, config.providerKeys);
-  const telemetry = new RunTelemetry(registry, tracer);
+  const telemetry = new RunTelemetry(registry, tracer, otelMeter);
   const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
   const grpc = new GrpcServer({
     service: 'chat',
@@ -139,6 +141,7 @@ export async function createChatService(
     ready: () => answers(pool),
     parts: [
       { stop: () => tracer?.stop() },
+      { stop: () => otelMeter?.stop() },
       { stop: () => pool.end() },
       schemaCheck({ pool, service: 'chat', directory: migrations, log }),
       relay,

@@ -1,8 +1,10 @@
+import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
 import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
 import type { Usage } from '../domain/usage.ts';
+import { GenAiMetrics } from './gen-ai-metrics.ts';
 
 /** Where something that is over stands in its trace; times are by `monotonicMs`. */
 interface Timing {
@@ -31,13 +33,15 @@ const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Metrics and spans of runs and their provider calls. Prompts, answers, keys and users are in neither. */
 export class RunTelemetry {
   readonly #tracer: Tracer | undefined;
+  readonly #genAi: GenAiMetrics | undefined;
   readonly #duration: Histogram<'status' | 'operation'>;
   readonly #firstToken: Histogram<'provider'>;
   readonly #tokens: Counter<'provider' | 'kind'>;
   readonly #requests: Counter<'provider' | 'outcome'>;
 
-  constructor(registry: Registry, tracer: Tracer | undefined) {
+  constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
+    this.#genAi = meter === undefined ? undefined : new GenAiMetrics(meter);
     const registers = [registry];
     this.#duration = new Histogram({
       name: 'gatehouse_run_duration_seconds',
@@ -79,7 +83,7 @@ export class RunTelemetry {
     for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
     if (run.streamed && attempt.timeToFirstTokenMs !== null)
       this.#firstToken.observe({ provider }, attempt.timeToFirstTokenMs / 1_000);
-    const failed = attempt.status === 'error';
+    this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, callAttributes(ended));
     this.#tracer?.record({
       context: ended.trace,
       name: `${run.operation} ${attempt.upstreamModel}`,
@@ -87,7 +91,7 @@ export class RunTelemetry {
       startedAt: ended.startedAt,
       endedAt: ended.endedAt,
       attributes: attemptAttributes(ended),
-      failed,
+      failed: attempt.status === 'error',
     });
   }
 
@@ -129,17 +133,28 @@ function kindsOf(usage: Usage): [kind: string, count: number][] {
   ];
 }
 
-/** Span of a call as https://github.com/open-telemetry/semantic-conventions-genai has it (gen_ai.client.inference). */
-function attemptAttributes({ run, attempt, baseUrl }: EndedAttempt): SpanAttributes {
-  const { usage, timeToFirstTokenMs } = attempt;
+/** What both the span and the metrics of a call tell of it. */
+function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttributes {
   const url = new URL(baseUrl);
-  const counted = usage.inputTokens + usage.outputTokens > 0;
   return {
     'gen_ai.operation.name': run.operation,
     'gen_ai.provider.name': attempt.provider,
     'gen_ai.request.model': attempt.upstreamModel,
-    'gen_ai.request.stream': run.streamed || undefined,
     'gen_ai.response.model': attempt.responseModel ?? undefined,
+    'server.address': url.hostname,
+    'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    'error.type': attempt.status === 'error' ? (attempt.errorCode ?? undefined) : undefined,
+  };
+}
+
+/** Span of a call as https://github.com/open-telemetry/semantic-conventions-genai has it (gen_ai.client.inference). */
+function attemptAttributes(ended: EndedAttempt): SpanAttributes {
+  const { run, attempt } = ended;
+  const { usage, timeToFirstTokenMs } = attempt;
+  const counted = usage.inputTokens + usage.outputTokens > 0;
+  return {
+    ...callAttributes(ended),
+    'gen_ai.request.stream': run.streamed || undefined,
     'gen_ai.response.time_to_first_chunk':
       run.streamed && timeToFirstTokenMs !== null ? timeToFirstTokenMs / 1_000 : undefined,
     'gen_ai.usage.input_tokens': counted ? usage.inputTokens : undefined,
@@ -149,10 +164,7 @@ function attemptAttributes({ run, attempt, baseUrl }: EndedAttempt): SpanAttribu
     'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens || undefined,
     'gen_ai.agent.id': run.agentId ?? undefined,
     'gen_ai.conversation.id': run.sessionId ?? undefined,
-    'server.address': url.hostname,
-    'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
     'http.response.status_code': attempt.httpStatus ?? undefined,
-    'error.type': attempt.status === 'error' ? (attempt.errorCode ?? undefined) : undefined,
     'gatehouse.run_id': run.id,
     'gatehouse.attempt': attempt.number,
     'gatehouse.status': attempt.status,
