@@ -4,6 +4,7 @@ import * as analytics from './analytics.ts';
 import * as chat from './chat.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
+import * as limits from './limits.ts';
 import type { Scope } from './scopes.ts';
 import * as tenants from './tenants.ts';
 
@@ -223,6 +224,15 @@ export const routes: readonly Route[] = [
     access: { kind: 'key' },
     response: ok(keys.whoami),
     summary: 'What the key is and may do',
+  }),
+  route({
+    id: 'limits.get',
+    method: 'GET',
+    path: '/v1/limits',
+    service: 'tenant',
+    access: { kind: 'key' },
+    response: ok(limits.limitList),
+    summary: 'The limits that hold for the key, and how much of them is used',
   }),
   route({
     id: 'api-keys.list',

@@ -10,6 +10,7 @@ import {
   type GetTenantSettingsResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { testIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Peer } from './client.ts';
 import { GrpcServer } from './server.ts';
 
@@ -17,12 +18,7 @@ describe('spans of calls', () => {
   const spans: SpanRecord[] = [];
   const tracer: Tracer = { record: (span) => void spans.push(span), stop: () => Promise.resolve() };
   const name = 'gatehouse.tenant.v1.TenantService/GetTenantSettings';
-  const settings: GetTenantSettingsResponse = {
-    allowedModels: { ids: ['a', 'ü'] },
-    previewsEnabled: true,
-    previewMaxChars: 7,
-    retentionDays: 90,
-  };
+  const settings = tenantSettings({ allowedModels: { ids: ['a', 'ü'] }, previewMaxChars: 7 });
   let answer: () => Promise<GetTenantSettingsResponse>;
   let seen: TraceContext | null = null;
   let server: GrpcServer;
@@ -32,16 +28,18 @@ describe('spans of calls', () => {
     const verifier = await Verifier.create(identity.publicKeys);
     const log = createLogger('test', 'silent');
     const place = { service: 'tenant', host: '127.0.0.1', port: 0, drainTimeoutMs: 200 };
-    server = new GrpcServer({ ...place, verifier, log, tracer }).add(TenantServiceService, {
-      authenticate: { callers: [], handle: () => Promise.resolve({ result: undefined }) },
-      getTenantSettings: {
-        callers: ['chat'],
-        handle: (_request, context) => {
-          seen = context.trace;
-          return answer();
+    server = new GrpcServer({ ...place, verifier, log, tracer }).add(
+      TenantServiceService,
+      tenantRpcs({
+        getTenantSettings: {
+          callers: ['chat'],
+          handle: (_request, context) => {
+            seen = context.trace;
+            return answer();
+          },
         },
-      },
-    });
+      }),
+    );
     await server.start();
     const addresses = [`127.0.0.1:${server.port}`];
     const signer = await identity.signer('chat');

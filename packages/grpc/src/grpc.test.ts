@@ -15,6 +15,7 @@ import {
   type GetTenantSettingsResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { Peer, target, type CallContext } from './client.ts';
@@ -22,12 +23,7 @@ import { hangIsOutage, isOutage } from './errors.ts';
 import { GrpcServer, type RpcContext } from './server.ts';
 
 const log = createLogger('test', 'silent');
-const settings: GetTenantSettingsResponse = {
-  allowedModels: { ids: ['a', 'ü'] },
-  previewsEnabled: true,
-  previewMaxChars: 7,
-  retentionDays: 90,
-};
+const settings = tenantSettings({ allowedModels: { ids: ['a', 'ü'] }, previewMaxChars: 7 });
 
 let identity: TestIdentity;
 let verifier: Verifier;
@@ -45,17 +41,20 @@ async function serve(port = 0, counted = { calls: 0 }): Promise<GrpcServer> {
     log,
     drainTimeoutMs: 200,
   });
-  made.add(TenantServiceService, {
-    authenticate: { callers: ['edge'], handle: () => Promise.resolve({ result: undefined }) },
-    getTenantSettings: {
-      callers: ['chat', 'agent'],
-      handle: (request, context) => {
-        seen.push({ request, context });
-        counted.calls += 1;
-        return answer();
+  made.add(
+    TenantServiceService,
+    tenantRpcs({
+      authenticate: { callers: ['edge'], handle: () => Promise.resolve({ result: undefined }) },
+      getTenantSettings: {
+        callers: ['chat', 'agent'],
+        handle: (request, context) => {
+          seen.push({ request, context });
+          counted.calls += 1;
+          return answer();
+        },
       },
-    },
-  });
+    }),
+  );
   await made.start();
   return made;
 }

@@ -23,6 +23,7 @@ const table = {
   tenant_suspended: [403, 7],
   user_mismatch: [403, 7],
   caller_not_allowed: [403, 7],
+  model_unpriced: [403, 7],
   model_not_found: [404, 5],
   not_found: [404, 5],
   provider_not_found: [404, 5],
@@ -31,11 +32,14 @@ const table = {
   agent_key_taken: [409, 6],
   key_revoked: [409, 9],
   last_owner_key: [409, 9],
+  lease_superseded: [409, 9],
   tenant_slug_taken: [409, 6],
   payload_too_large: [413, 11],
   unsupported_media_type: [415, 3],
   provider_unprocessable: [422, 3],
+  insufficient_quota: [429, 8],
   provider_rate_limited: [429, 8],
+  rate_limit_exceeded: [429, 8],
   client_closed_request: [499, 1],
   internal: [500, 13],
   bad_gateway: [502, 13],
@@ -97,7 +101,7 @@ export class AppError extends Error {
   }
 
   get type(): ErrorType {
-    return errorType(this.status);
+    return this.code === 'insufficient_quota' ? this.code : errorType(this.status);
   }
 }
 

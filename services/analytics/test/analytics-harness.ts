@@ -12,6 +12,7 @@ import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics'
 import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Client } from 'pg';
 import { loadConfig } from '../src/config.ts';
 import { TenantRetention } from '../src/peers/tenant-retention.ts';
@@ -148,8 +149,7 @@ export class AnalyticsHarness {
   async #startTenantService(): Promise<void> {
     const verifier = await Verifier.create(this.identity.publicKeys);
     const options = { service: 'tenant', host: '127.0.0.1', port: 0, verifier, log, drainTimeoutMs: 100 };
-    const server = new GrpcServer(options).add(TenantServiceService, {
-      authenticate: { callers: [], handle: () => Promise.reject(new Error('not for analytics')) },
+    const rpcs = tenantRpcs({
       getTenantSettings: {
         callers: ['analytics'],
         handle: ({ tenantId }) => {
@@ -158,15 +158,11 @@ export class AnalyticsHarness {
           const retentionDays = this.retentionDays.get(tenantId);
           if (retentionDays === undefined)
             return Promise.reject(new AppError('not_found', 'There is no such tenant.'));
-          return Promise.resolve({
-            allowedModels: undefined,
-            previewsEnabled: true,
-            previewMaxChars: 500,
-            retentionDays,
-          });
+          return Promise.resolve(tenantSettings({ retentionDays }));
         },
       },
     });
+    const server = new GrpcServer(options).add(TenantServiceService, rpcs);
     await server.start();
     this.#stops.push(() => server.stop());
     this.#tenantAddress = `127.0.0.1:${server.port}`;

@@ -12,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Client } from 'pg';
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { createChatService, type ChatOverrides, type ChatService } from '../src/service.ts';
@@ -26,7 +27,7 @@ export class ChatHarness {
   /** The services' way to the database, which a test may cut. */
   readonly proxy: DatabaseProxy;
   /** Settings by tenant id; the default allows everything and keeps previews. */
-  readonly settings = new Map<string, GetTenantSettingsResponse>();
+  readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
   readonly #admin: Client;
@@ -175,21 +176,14 @@ export class ChatHarness {
   async #startPeers(): Promise<void> {
     const verifier = await Verifier.create(this.identity.publicKeys);
     const options = { host: '127.0.0.1', port: 0, verifier, log, drainTimeoutMs: 100 };
-    const tenant = new GrpcServer({ ...options, service: 'tenant' }).add(TenantServiceService, {
-      authenticate: { callers: [], handle: () => Promise.reject(new Error('not for chat')) },
+    const tenantService = tenantRpcs({
       getTenantSettings: {
         callers: ['chat'],
-        handle: ({ tenantId }) =>
-          Promise.resolve(
-            this.settings.get(tenantId) ?? {
-              allowedModels: undefined,
-              previewsEnabled: true,
-              previewMaxChars: 500,
-              retentionDays: 90,
-            },
-          ),
+        handle: ({ tenantId }) => Promise.resolve(tenantSettings(this.settings.get(tenantId))),
       },
+      settle: { callers: ['chat'], handle: () => Promise.resolve({}) },
     });
+    const tenant = new GrpcServer({ ...options, service: 'tenant' }).add(TenantServiceService, tenantService);
     const agent = new GrpcServer({ ...options, service: 'agent' }).add(AgentServiceService, {
       resolveAgent: {
         callers: ['chat'],

@@ -13,13 +13,18 @@ import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { migrationsDirectory, type TenantConfig } from './config.ts';
 import { LastUse } from './domain/last-use.ts';
 import { apiKeyHandlers } from './http/api-keys.ts';
+import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
+import { lease } from './rpc/lease.ts';
+import { settle } from './rpc/settle.ts';
 import { ApiKeyStore } from './store/api-key-store.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+import { QuotaStore } from './store/quota-store.ts';
+import { QuotaSystemStore } from './store/quota-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
@@ -52,12 +57,14 @@ export async function createTenantService(
   const tenants = new TenantStore(appPool);
   const apiKeysOfAll = new ApiKeySystemStore(systemPool);
   const tenantsOfAll = new TenantSystemStore(systemPool);
+  const quotas = new QuotaSystemStore(systemPool);
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
 
   const app = createApp({
     service,
     handlers: {
       ...whoamiHandlers(),
+      ...limitHandlers(new QuotaStore(appPool)),
       ...apiKeyHandlers(apiKeys),
       ...ownerTenantHandlers(tenantsOfAll),
       ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
@@ -79,6 +86,8 @@ export async function createTenantService(
   }).add(TenantServiceService, {
     authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
     getTenantSettings: getTenantSettings(tenants),
+    lease: lease(quotas),
+    settle: settle(quotas, log),
   });
 
   const composed = composeService({

@@ -206,6 +206,8 @@ describe('GetTenantSettings', () => {
       previewsEnabled: true,
       previewMaxChars: 500,
       retentionDays: 90,
+      limited: [],
+      limitedKeys: [],
     });
     const other = await tenants.makeTenant({
       allowed_models: ['gpt-4o'],

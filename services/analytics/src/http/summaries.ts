@@ -1,6 +1,6 @@
 import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/analytics';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { usdOf } from '../domain/money.ts';
+import { usdOf } from '@gatehouse/kit/money';
 import { periodOf, previousOf, type Period } from '../domain/period.ts';
 import type { Summary, Totals } from '../domain/summary.ts';
 import { viewerOf } from '../domain/viewer.ts';

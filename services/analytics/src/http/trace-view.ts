@@ -1,6 +1,6 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/analytics';
 import type { Span } from '@gatehouse/events/run-event';
-import { usdOf } from '../domain/money.ts';
+import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../domain/viewer.ts';
 import type { TraceRow } from '../store/trace-store.ts';
 

@@ -1,8 +1,15 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type {
+  GetTenantSettingsRequest,
+  GetTenantSettingsResponse,
+  Resource as WireResource,
+} from '@gatehouse/proto/tenant/v1/tenant';
+import { limitOf, resources } from '../domain/quota.ts';
 import type { TenantStore } from '../store/tenant-store.ts';
+import { toWire } from './resources.ts';
 
 /** What other services need to know of a tenant. */
 export function getTenantSettings(
@@ -13,13 +20,20 @@ export function getTenantSettings(
     handle: async ({ tenantId }) => {
       const tenant = isUuid(tenantId) ? await tenants.find(tenantId) : null;
       if (tenant === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews, retentionDays } = tenant;
+      const { allowedModels, previews, retentionDays, limits, budget } = tenant;
+      const keys = await tenants.findLimitedKeys(tenantId);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
         previewsEnabled: previews.enabled,
         previewMaxChars: previews.max_chars,
         retentionDays,
+        limited: limitedOf(limits, budget),
+        limitedKeys: keys.map((key) => ({ id: key.id, limited: limitedOf(key.limits, key.budget) })),
       };
     },
   };
+}
+
+function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
+  return resources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
 }

@@ -32,6 +32,30 @@ export namespace Rejection {
   export type UNRECOGNIZED = typeof Rejection.UNRECOGNIZED;
 }
 
+export const Resource = {
+  UNSPECIFIED: 0,
+  /** REQUESTS - Requests of a minute. */
+  REQUESTS: 1,
+  /** TOKENS - Tokens of a minute. */
+  TOKENS: 2,
+  /** CONCURRENCY - Requests at a time. */
+  CONCURRENCY: 3,
+  /** BUDGET - Pico-USD (10^-12 USD) of a day or a month. */
+  BUDGET: 4,
+  UNRECOGNIZED: -1,
+} as const;
+
+export type Resource = typeof Resource[keyof typeof Resource];
+
+export namespace Resource {
+  export type UNSPECIFIED = typeof Resource.UNSPECIFIED;
+  export type REQUESTS = typeof Resource.REQUESTS;
+  export type TOKENS = typeof Resource.TOKENS;
+  export type CONCURRENCY = typeof Resource.CONCURRENCY;
+  export type BUDGET = typeof Resource.BUDGET;
+  export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
+}
+
 export interface AuthenticateRequest {
   /** The 16 characters between the first two underscores of the key's text. */
   keyId: string;
@@ -76,6 +100,86 @@ export interface GetTenantSettingsResponse {
   previewMaxChars: number;
   /** How long its traces are kept. At least 1: a 0 was sent by a release that did not know of it. */
   retentionDays: number;
+  /**
+   * What of the tenant is limited, and its keys that have limits of their own. A list, so that who knows a tenant knows
+   * its keys without another call.
+   */
+  limited: Resource[];
+  limitedKeys: LimitedKey[];
+}
+
+export interface LimitedKey {
+  /** The key's UUID. */
+  id: string;
+  limited: Resource[];
+}
+
+export interface LeaseRequest {
+  /** The replica, by an id that no other life of it shares. */
+  holderId: string;
+  /** Above that of the holder's call before. */
+  sequence: bigint;
+  tenantId: string;
+  asks: Ask[];
+}
+
+export interface Ask {
+  /** The tenant's id, or that of one of its keys. */
+  subjectId: string;
+  resource: Resource;
+  /** The window that the two figures below are of, as the last grant named it; 0 when there was none. */
+  windowStart: bigint;
+  /** Requests, tokens: leased and not spent, and hereby given back. */
+  returned: bigint;
+  /** Concurrency, budget: all that the holder still needs to keep, for requests under way and for runs not settled. */
+  holding: bigint;
+  /** What each waiting request needs. As many are granted as fit, in this order. */
+  needs: bigint[];
+}
+
+export interface LeaseResponse {
+  grants: Grant[];
+}
+
+export interface Grant {
+  /** Absent when there is no such limit any more. */
+  limit?:
+    | bigint
+    | undefined;
+  /** Milliseconds since the epoch; 0 for concurrency, which has no window. */
+  windowStart: bigint;
+  granted: bigint;
+  /** What is left for others, and for later. */
+  remaining: bigint;
+  /** Until the window ends; 0 for concurrency. */
+  resetsInMs: bigint;
+  /** How long what was granted may be spent, counted from sending the request. */
+  validForMs: bigint;
+}
+
+export interface SettleRequest {
+  holderId: string;
+  settlements: Settlement[];
+  /** Dead holders whose runs have all been settled: what they hold is free. */
+  releasedHolderIds: string[];
+}
+
+export interface Settlement {
+  runId: string;
+  tenantId: string;
+  /** Who reserved for the run. */
+  holderId: string;
+  charges: Charge[];
+  costPico: bigint;
+}
+
+/** One budget that a run was reserved in. */
+export interface Charge {
+  subjectId: string;
+  windowStart: bigint;
+}
+
+export interface SettleResponse {
 }
 
 export interface AllowedModels {
@@ -377,7 +481,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
 };
 
 function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
-  return { allowedModels: undefined, previewsEnabled: false, previewMaxChars: 0, retentionDays: 0 };
+  return {
+    allowedModels: undefined,
+    previewsEnabled: false,
+    previewMaxChars: 0,
+    retentionDays: 0,
+    limited: [],
+    limitedKeys: [],
+  };
 }
 
 export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = {
@@ -393,6 +504,16 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.retentionDays !== 0) {
       writer.uint32(32).int32(message.retentionDays);
+    }
+    if (message.limited.length !== 0) {
+      writer.uint32(42).fork();
+      for (const v of message.limited) {
+        writer.int32(v);
+      }
+      writer.join();
+    }
+    for (const v of message.limitedKeys) {
+      LimitedKey.encode(v!, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -442,6 +563,733 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             message.retentionDays = reader.int32();
             continue;
           }
+          case 5: {
+            if (tag === 40) {
+              message.limited.push(reader.int32() as any);
+
+              continue;
+            }
+
+            if (tag === 42) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.limited.push(reader.int32() as any);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.limitedKeys.push(LimitedKey.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLimitedKey(): LimitedKey {
+  return { id: "", limited: [] };
+}
+
+export const LimitedKey: MessageFns<LimitedKey> = {
+  encode(message: LimitedKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.limited.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.limited) {
+        writer.int32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LimitedKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLimitedKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.limited.push(reader.int32() as any);
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.limited.push(reader.int32() as any);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLeaseRequest(): LeaseRequest {
+  return { holderId: "", sequence: 0n, tenantId: "", asks: [] };
+}
+
+export const LeaseRequest: MessageFns<LeaseRequest> = {
+  encode(message: LeaseRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.holderId !== "") {
+      writer.uint32(10).string(message.holderId);
+    }
+    if (message.sequence !== 0n) {
+      if (BigInt.asIntN(64, message.sequence) !== message.sequence) {
+        throw new globalThis.Error("value provided for field message.sequence of type int64 too large");
+      }
+      writer.uint32(16).int64(message.sequence);
+    }
+    if (message.tenantId !== "") {
+      writer.uint32(26).string(message.tenantId);
+    }
+    for (const v of message.asks) {
+      Ask.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeaseRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeaseRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.holderId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.sequence = reader.int64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.asks.push(Ask.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAsk(): Ask {
+  return { subjectId: "", resource: 0, windowStart: 0n, returned: 0n, holding: 0n, needs: [] };
+}
+
+export const Ask: MessageFns<Ask> = {
+  encode(message: Ask, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subjectId !== "") {
+      writer.uint32(10).string(message.subjectId);
+    }
+    if (message.resource !== 0) {
+      writer.uint32(16).int32(message.resource);
+    }
+    if (message.windowStart !== 0n) {
+      if (BigInt.asIntN(64, message.windowStart) !== message.windowStart) {
+        throw new globalThis.Error("value provided for field message.windowStart of type int64 too large");
+      }
+      writer.uint32(24).int64(message.windowStart);
+    }
+    if (message.returned !== 0n) {
+      if (BigInt.asIntN(64, message.returned) !== message.returned) {
+        throw new globalThis.Error("value provided for field message.returned of type int64 too large");
+      }
+      writer.uint32(32).int64(message.returned);
+    }
+    if (message.holding !== 0n) {
+      if (BigInt.asIntN(64, message.holding) !== message.holding) {
+        throw new globalThis.Error("value provided for field message.holding of type int64 too large");
+      }
+      writer.uint32(40).int64(message.holding);
+    }
+    if (message.needs.length !== 0) {
+      writer.uint32(50).fork();
+      for (const v of message.needs) {
+        if (BigInt.asIntN(64, v) !== v) {
+          throw new globalThis.Error("a value provided in array field needs of type int64 is too large");
+        }
+        writer.int64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Ask {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAsk();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subjectId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.resource = reader.int32() as any;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.windowStart = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.returned = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.holding = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag === 48) {
+              message.needs.push(reader.int64() as bigint);
+
+              continue;
+            }
+
+            if (tag === 50) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.needs.push(reader.int64() as bigint);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLeaseResponse(): LeaseResponse {
+  return { grants: [] };
+}
+
+export const LeaseResponse: MessageFns<LeaseResponse> = {
+  encode(message: LeaseResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.grants) {
+      Grant.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeaseResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeaseResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.grants.push(Grant.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGrant(): Grant {
+  return { limit: undefined, windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n };
+}
+
+export const Grant: MessageFns<Grant> = {
+  encode(message: Grant, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== undefined) {
+      if (BigInt.asIntN(64, message.limit) !== message.limit) {
+        throw new globalThis.Error("value provided for field message.limit of type int64 too large");
+      }
+      writer.uint32(8).int64(message.limit);
+    }
+    if (message.windowStart !== 0n) {
+      if (BigInt.asIntN(64, message.windowStart) !== message.windowStart) {
+        throw new globalThis.Error("value provided for field message.windowStart of type int64 too large");
+      }
+      writer.uint32(16).int64(message.windowStart);
+    }
+    if (message.granted !== 0n) {
+      if (BigInt.asIntN(64, message.granted) !== message.granted) {
+        throw new globalThis.Error("value provided for field message.granted of type int64 too large");
+      }
+      writer.uint32(24).int64(message.granted);
+    }
+    if (message.remaining !== 0n) {
+      if (BigInt.asIntN(64, message.remaining) !== message.remaining) {
+        throw new globalThis.Error("value provided for field message.remaining of type int64 too large");
+      }
+      writer.uint32(32).int64(message.remaining);
+    }
+    if (message.resetsInMs !== 0n) {
+      if (BigInt.asIntN(64, message.resetsInMs) !== message.resetsInMs) {
+        throw new globalThis.Error("value provided for field message.resetsInMs of type int64 too large");
+      }
+      writer.uint32(40).int64(message.resetsInMs);
+    }
+    if (message.validForMs !== 0n) {
+      if (BigInt.asIntN(64, message.validForMs) !== message.validForMs) {
+        throw new globalThis.Error("value provided for field message.validForMs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.validForMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Grant {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGrant();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.windowStart = reader.int64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.granted = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.remaining = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.resetsInMs = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.validForMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSettleRequest(): SettleRequest {
+  return { holderId: "", settlements: [], releasedHolderIds: [] };
+}
+
+export const SettleRequest: MessageFns<SettleRequest> = {
+  encode(message: SettleRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.holderId !== "") {
+      writer.uint32(10).string(message.holderId);
+    }
+    for (const v of message.settlements) {
+      Settlement.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.releasedHolderIds) {
+      writer.uint32(26).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SettleRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettleRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.holderId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.settlements.push(Settlement.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.releasedHolderIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSettlement(): Settlement {
+  return { runId: "", tenantId: "", holderId: "", charges: [], costPico: 0n };
+}
+
+export const Settlement: MessageFns<Settlement> = {
+  encode(message: Settlement, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.runId !== "") {
+      writer.uint32(10).string(message.runId);
+    }
+    if (message.tenantId !== "") {
+      writer.uint32(18).string(message.tenantId);
+    }
+    if (message.holderId !== "") {
+      writer.uint32(26).string(message.holderId);
+    }
+    for (const v of message.charges) {
+      Charge.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.costPico !== 0n) {
+      if (BigInt.asIntN(64, message.costPico) !== message.costPico) {
+        throw new globalThis.Error("value provided for field message.costPico of type int64 too large");
+      }
+      writer.uint32(40).int64(message.costPico);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Settlement {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettlement();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.runId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.holderId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.charges.push(Charge.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.costPico = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCharge(): Charge {
+  return { subjectId: "", windowStart: 0n };
+}
+
+export const Charge: MessageFns<Charge> = {
+  encode(message: Charge, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subjectId !== "") {
+      writer.uint32(10).string(message.subjectId);
+    }
+    if (message.windowStart !== 0n) {
+      if (BigInt.asIntN(64, message.windowStart) !== message.windowStart) {
+        throw new globalThis.Error("value provided for field message.windowStart of type int64 too large");
+      }
+      writer.uint32(16).int64(message.windowStart);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Charge {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCharge();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subjectId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.windowStart = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSettleResponse(): SettleResponse {
+  return {};
+}
+
+export const SettleResponse: MessageFns<SettleResponse> = {
+  encode(_: SettleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SettleResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettleResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -530,6 +1378,33 @@ export const TenantServiceService = {
       Buffer.from(GetTenantSettingsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetTenantSettingsResponse => GetTenantSettingsResponse.decode(value),
   },
+  /**
+   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
+   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
+   * call that was given up must not undo what came after.
+   */
+  lease: {
+    path: "/gatehouse.tenant.v1.TenantService/Lease" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: LeaseRequest): Buffer => Buffer.from(LeaseRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): LeaseRequest => LeaseRequest.decode(value),
+    responseSerialize: (value: LeaseResponse): Buffer => Buffer.from(LeaseResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): LeaseResponse => LeaseResponse.decode(value),
+  },
+  /**
+   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
+   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   */
+  settle: {
+    path: "/gatehouse.tenant.v1.TenantService/Settle" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SettleRequest): Buffer => Buffer.from(SettleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SettleRequest => SettleRequest.decode(value),
+    responseSerialize: (value: SettleResponse): Buffer => Buffer.from(SettleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SettleResponse => SettleResponse.decode(value),
+  },
 } as const;
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
@@ -540,6 +1415,17 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
   /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
+  /**
+   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
+   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
+   * call that was given up must not undo what came after.
+   */
+  lease: handleUnaryCall<LeaseRequest, LeaseResponse>;
+  /**
+   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
+   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   */
+  settle: handleUnaryCall<SettleRequest, SettleResponse>;
 }
 
 export interface TenantServiceClient extends Client {
@@ -577,6 +1463,45 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
+   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
+   * call that was given up must not undo what came after.
+   */
+  lease(
+    request: LeaseRequest,
+    callback: (error: ServiceError | null, response: LeaseResponse) => void,
+  ): ClientUnaryCall;
+  lease(
+    request: LeaseRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: LeaseResponse) => void,
+  ): ClientUnaryCall;
+  lease(
+    request: LeaseRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: LeaseResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
+   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   */
+  settle(
+    request: SettleRequest,
+    callback: (error: ServiceError | null, response: SettleResponse) => void,
+  ): ClientUnaryCall;
+  settle(
+    request: SettleRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SettleResponse) => void,
+  ): ClientUnaryCall;
+  settle(
+    request: SettleRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SettleResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { usdOf } from './money.ts';
+import { picoOf, usdOf } from './money.ts';
 
 describe('amounts', () => {
   it.each([
@@ -17,7 +17,16 @@ describe('amounts', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n }), (pico) => {
         expect(BigInt(usdOf(pico).replace('.', ''))).toBe(pico);
+        expect(picoOf(usdOf(pico))).toBe(pico);
       }),
     );
+  });
+
+  it.each([
+    ['12', 12_000_000_000_000n],
+    ['12.5', 12_500_000_000_000n],
+    ['0.000000000001', 1n],
+  ])('are read from %s', (text, pico) => {
+    expect(picoOf(text)).toBe(pico);
   });
 });

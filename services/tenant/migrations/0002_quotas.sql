@@ -1,0 +1,84 @@
+-- Limits and budgets: what of each window is spent, and what replicas of chat hold of it.
+
+-- One row for each limit of a tenant or a key. Its window moves on in place.
+create table tenant.quotas (
+  tenant_id uuid not null constraint quotas_tenant_id_fkey references tenant.tenants (id),
+  -- The tenant or one of its keys.
+  subject_id uuid not null,
+  resource text not null
+    constraint quotas_resource_check check (resource in ('requests', 'tokens', 'concurrency', 'budget')),
+  -- Concurrency has no window: the epoch.
+  window_start timestamptz not null default to_timestamp(0),
+  -- Requests and tokens: spent or leased. Budget: settled, in pico-USD. Concurrency: nothing.
+  used numeric not null default 0 constraint quotas_used_check check (used >= 0),
+  -- The highest threshold of a budget, in percent, that was told of in this window.
+  told_percent smallint not null default 0,
+  constraint quotas_pkey primary key (subject_id, resource)
+) with (fillfactor = 50);
+create index quotas_tenant_id_idx on tenant.quotas (tenant_id);
+
+-- Replicas of chat that hold something, or did lately.
+create table tenant.quota_holders (
+  id uuid constraint quota_holders_pkey primary key,
+  seen_at timestamptz not null default now()
+) with (fillfactor = 50);
+
+-- What a holder keeps of concurrency (slots) or of a budget (pico-USD, reserved or not yet settled).
+create table tenant.quota_holds (
+  holder_id uuid not null
+    constraint quota_holds_holder_id_fkey references tenant.quota_holders (id) on delete cascade,
+  tenant_id uuid not null,
+  subject_id uuid not null,
+  resource text not null constraint quota_holds_resource_check check (resource in ('concurrency', 'budget')),
+  window_start timestamptz not null,
+  amount numeric not null constraint quota_holds_amount_check check (amount >= 0),
+  -- Of the holder's call that wrote this: a late copy of an earlier one changes nothing.
+  sequence bigint not null,
+  constraint quota_holds_pkey primary key (subject_id, resource, holder_id)
+) with (fillfactor = 50);
+create index quota_holds_holder_id_idx on tenant.quota_holds (holder_id);
+
+-- Runs whose cost is in `used`, so that a settlement that is sent again changes nothing.
+create table tenant.settled_runs (
+  run_id uuid constraint settled_runs_pkey primary key,
+  settled_at timestamptz not null default now()
+);
+create index settled_runs_settled_at_idx on tenant.settled_runs using brin (settled_at);
+
+-- Keys with limits of their own are few, and looked for by tenant.
+create index api_keys_limited_idx on tenant.api_keys (tenant_id) where limits is not null or budget is not null;
+
+alter table tenant.quotas enable row level security;
+alter table tenant.quotas force row level security;
+alter table tenant.quota_holders enable row level security;
+alter table tenant.quota_holders force row level security;
+alter table tenant.quota_holds enable row level security;
+alter table tenant.quota_holds force row level security;
+alter table tenant.settled_runs enable row level security;
+alter table tenant.settled_runs force row level security;
+
+create policy quotas_app_select on tenant.quotas for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
+create policy quotas_system_select on tenant.quotas for select to tenant_system using (true);
+create policy quotas_system_insert on tenant.quotas for insert to tenant_system with check (true);
+create policy quotas_system_update on tenant.quotas for update to tenant_system using (true) with check (true);
+create policy quota_holds_app_select on tenant.quota_holds for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
+-- Whether a holder lives concerns every tenant alike; the row says nothing else.
+create policy quota_holders_app_select on tenant.quota_holders for select to tenant_app using (true);
+create policy quota_holders_system_select on tenant.quota_holders for select to tenant_system using (true);
+create policy quota_holders_system_insert on tenant.quota_holders for insert to tenant_system with check (true);
+create policy quota_holders_system_update on tenant.quota_holders for update to tenant_system
+  using (true) with check (true);
+create policy quota_holders_system_delete on tenant.quota_holders for delete to tenant_system using (true);
+create policy quota_holds_system_select on tenant.quota_holds for select to tenant_system using (true);
+create policy quota_holds_system_insert on tenant.quota_holds for insert to tenant_system with check (true);
+create policy quota_holds_system_update on tenant.quota_holds for update to tenant_system using (true) with check (true);
+create policy settled_runs_system_select on tenant.settled_runs for select to tenant_system using (true);
+create policy settled_runs_system_insert on tenant.settled_runs for insert to tenant_system with check (true);
+create policy settled_runs_system_delete on tenant.settled_runs for delete to tenant_system using (true);
+
+grant select on tenant.quotas, tenant.quota_holds, tenant.quota_holders to tenant_app;
+grant select, insert, update on tenant.quotas, tenant.quota_holds to tenant_system;
+grant select, insert, update, delete on tenant.quota_holders to tenant_system;
+grant select, insert, delete on tenant.settled_runs to tenant_system;

@@ -1,0 +1,145 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import { picoOf } from '@gatehouse/kit/money';
+
+/**
+ * Limits and budgets (architecture decision 6). What is spent and held of them lies in the tenant's database; replicas
+ * of chat lease slices and spend them without asking, so that no number of replicas passes a limit.
+ */
+
+export const resources = ['requests', 'tokens', 'concurrency', 'budget'] as const;
+/** Requests and tokens of a minute, requests at a time, and pico-USD of a day or a month. */
+export type Resource = (typeof resources)[number];
+
+/** What 64 bits hold, which is what the wire has: nine million dollars. A larger budget counts as that. */
+const mostPico = 2n ** 63n - 1n;
+
+/** The limit of one resource; null where there is none. */
+export function limitOf(
+  { limits, budget }: { limits: Limits | null; budget: Budget | null },
+  resource: Resource,
+): bigint | null {
+  if (resource === 'budget') {
+    const pico = budget === null ? null : picoOf(budget.usd);
+    return pico !== null && pico > mostPico ? mostPico : pico;
+  }
+  const count = {
+    requests: limits?.requests_per_minute,
+    tokens: limits?.tokens_per_minute,
+    concurrency: limits?.max_concurrent,
+  };
+  const limit = count[resource];
+  return typeof limit === 'number' ? BigInt(limit) : null;
+}
+
+/** A span of time, in milliseconds since the epoch, by the database's clock. */
+export interface Window {
+  start: number;
+  /** Null where there is none, as for concurrency. */
+  end: number | null;
+}
+
+/** A limit as it stands. */
+export interface Quota {
+  limit: bigint;
+  /** The window of now. */
+  window: Window;
+  /** What is spent, and of which window. */
+  used: bigint;
+  usedIn: number;
+  /** What other living replicas hold in the window of `usedIn`. */
+  othersHold: bigint;
+}
+
+/** What a replica gives back, keeps and needs. */
+export interface Ask {
+  /** The window that `returned` and `holding` are of. */
+  windowStart: number;
+  /** Of requests and tokens: leased and not spent. */
+  returned: bigint;
+  /** Of concurrency and budgets: everything that it needs to keep. */
+  holding: bigint;
+  /** Of each waiting request. */
+  needs: readonly bigint[];
+}
+
+export interface Lease {
+  window: Window;
+  granted: bigint;
+  /** What is left. */
+  remaining: bigint;
+  /** What is spent now. */
+  used: bigint;
+  /** What the replica holds now; 0 for requests and tokens, which are spent as they are leased. */
+  hold: bigint;
+}
+
+/** A lease is good for this long at most, so that a lowered limit and a dead replica matter no longer. */
+export const leaseMs = 2_000;
+const minuteMs = 60_000;
+
+/** Limits up to this are leased one by one, as larger ones are when a slice would be of few requests. */
+const smallLimit = 600n;
+const fewRequests = 4n;
+/** All replicas together hold an eighth of what is left beyond what they need. */
+const sliceOf = 8n;
+
+/** Grants what fits of the needs, and a slice on top for those to come. */
+export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: number): Lease {
+  const window = currentWindow(quota);
+  const sameWindow = window.start === quota.usedIn;
+  const isHeld = resource === 'concurrency' || resource === 'budget';
+  const mine = ask.windowStart === window.start;
+  const back = mine && !isHeld ? ask.returned : 0n;
+  const used = sameWindow ? larger(0n, quota.used - back) : 0n;
+  const keep = mine && isHeld ? ask.holding : 0n;
+  const room = larger(0n, quota.limit - used - keep - (sameWindow ? quota.othersHold : 0n));
+  const fitting = whatFits(room, ask.needs);
+  const slice = sliceFor(quota.limit, room - fitting, ask.needs, replicas);
+  const granted = fitting + slice;
+  return {
+    window,
+    granted,
+    remaining: room - granted,
+    used: isHeld ? used : used + granted,
+    hold: isHeld ? keep + granted : 0n,
+  };
+}
+
+/** What is spent and held of the window of now. */
+export function spent(quota: Quota): bigint {
+  return currentWindow(quota).start === quota.usedIn ? quota.used + quota.othersHold : 0n;
+}
+
+/** How long a lease of this window is good. */
+export function validForMs(window: Window, now: number): number {
+  return window.end === null ? leaseMs : Math.max(0, Math.min(leaseMs, window.end - now));
+}
+
+/** What is told of a budget's use, once in each window. */
+export const thresholds = [50, 80, 100] as const;
+
+/** The highest threshold in percent that `used` has reached; 0 below the first. */
+export function thresholdOf(used: bigint, limit: bigint): number {
+  if (limit <= 0n) return 0;
+  return thresholds.findLast((percent) => used * 100n >= limit * BigInt(percent)) ?? 0;
+}
+
+/** Windows never go back: a transaction that waited for its turn may have read the clock before the last one. */
+function currentWindow({ window, usedIn }: Quota): Window {
+  if (window.end === null || window.start >= usedIn) return window;
+  return { start: usedIn, end: Math.max(window.end, usedIn + minuteMs) };
+}
+
+function whatFits(room: bigint, needs: readonly bigint[]): bigint {
+  return needs.reduce((sum, need) => (sum + need <= room ? sum + need : sum), 0n);
+}
+
+function sliceFor(limit: bigint, room: bigint, needs: readonly bigint[], replicas: number): bigint {
+  if (limit <= smallLimit || needs.length === 0) return 0n;
+  const share = room / (sliceOf * BigInt(Math.max(1, replicas)));
+  return share >= fewRequests * needs.reduce(larger) ? share : 0n;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

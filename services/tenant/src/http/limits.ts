@@ -1,0 +1,47 @@
+import type { LimitState } from '@gatehouse/contract/limits';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { isTenantPrincipal } from '@gatehouse/identity/principal';
+import { usdOf } from '@gatehouse/kit/money';
+import { spent } from '../domain/quota.ts';
+import type { QuotaStore } from '../store/quota-store.ts';
+import type { Limited } from '../store/quota-statements.ts';
+
+/** `GET /v1/limits`: how much of the limits that hold for the calling key is used. */
+export function limitHandlers(quotas: QuotaStore): Record<string, Handler> {
+  return {
+    'limits.get': async (call: Call) => {
+      const { principal } = call;
+      // An owner's key belongs to no tenant, and nothing limits it.
+      if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
+      const { limits } = await quotas.find(principal.tenantId, principal.keyId);
+      return { body: { limits: tightest(limits).map(showLimit) } };
+    },
+  };
+}
+
+/** Of a limit of the tenant and one of the key over the same window, the one that is reached first. */
+function tightest(limits: readonly Limited[]): Limited[] {
+  const byWindow = Map.groupBy(limits, ({ resource, period }) => `${resource} ${period ?? ''}`);
+  return [...byWindow.values()].flatMap((same) =>
+    same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as Limited),
+  );
+}
+
+function remaining({ quota }: Limited): bigint {
+  const left = quota.limit - spent(quota);
+  return left > 0n ? left : 0n;
+}
+
+function showLimit(limited: Limited): LimitState {
+  const { resource, quota, period } = limited;
+  const amount = resource === 'budget' ? usdOf : Number;
+  const { end } = quota.window;
+  return {
+    resource,
+    window: resource === 'concurrency' ? null : (period ?? 'minute'),
+    limit: amount(quota.limit),
+    used: amount(spent(quota)),
+    remaining: amount(remaining(limited)),
+    resets_at: end === null ? null : new Date(end).toISOString(),
+  };
+}

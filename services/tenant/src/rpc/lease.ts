@@ -1,0 +1,49 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Granted, QuotaSystemStore, ResourceAsk } from '../store/quota-system-store.ts';
+import { fromWire } from './resources.ts';
+
+/** Leases parts of a tenant's limits to a replica. */
+export function lease(quotas: QuotaSystemStore): Rpc<LeaseRequest, LeaseResponse> {
+  return {
+    callers: ['chat'],
+    handle: async ({ holderId, sequence, tenantId, asks }) => {
+      const read = asks.map(readAsk);
+      if (![holderId, tenantId, ...read.map((ask) => ask.subjectId)].every(isUuid))
+        throw new AppError('invalid_value', 'Holder, tenant and subjects are UUIDs.');
+      const granted = await quotas.lease({ id: holderId, sequence }, tenantId, read);
+      return { grants: granted.map(showGrant) };
+    },
+  };
+}
+
+function readAsk(ask: Ask): ResourceAsk {
+  const resource = fromWire(ask.resource);
+  const amounts = [ask.returned, ask.holding, ...ask.needs];
+  if (resource === null || amounts.some((amount) => amount < 0n))
+    throw new AppError('invalid_value', 'An ask names a known resource and amounts that are not negative.');
+  return {
+    subjectId: ask.subjectId,
+    resource,
+    windowStart: Number(ask.windowStart),
+    returned: ask.returned,
+    holding: ask.holding,
+    needs: ask.needs,
+  };
+}
+
+function showGrant(granted: Granted | null): Grant {
+  if (granted === null)
+    return { windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n };
+  const { lease: leased } = granted;
+  return {
+    limit: granted.limit,
+    windowStart: BigInt(leased.window.start),
+    granted: leased.granted,
+    remaining: leased.remaining,
+    resetsInMs: BigInt(Math.ceil(granted.resetsInMs)),
+    validForMs: BigInt(Math.floor(granted.validForMs)),
+  };
+}

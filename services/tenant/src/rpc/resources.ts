@@ -1,0 +1,19 @@
+import { Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Resource } from '../domain/quota.ts';
+
+const wire: Record<Resource, WireResource> = {
+  requests: WireResource.REQUESTS,
+  tokens: WireResource.TOKENS,
+  concurrency: WireResource.CONCURRENCY,
+  budget: WireResource.BUDGET,
+};
+
+export function toWire(resource: Resource): WireResource {
+  return wire[resource];
+}
+
+/** Null for one that a newer release knows. */
+export function fromWire(resource: WireResource): Resource | null {
+  const found = Object.entries(wire).find(([, value]) => value === resource);
+  return found === undefined ? null : (found[0] as Resource);
+}

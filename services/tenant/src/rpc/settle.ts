@@ -1,0 +1,43 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { QuotaSystemStore } from '../store/quota-system-store.ts';
+
+/** Charges what runs cost, and frees what dead replicas held. */
+export function settle(quotas: QuotaSystemStore, log: Logger): Rpc<SettleRequest, SettleResponse> {
+  return {
+    callers: ['chat'],
+    handle: async ({ holderId, settlements, releasedHolderIds }) => {
+      assertValid({ holderId, settlements, releasedHolderIds });
+      const reached = await quotas.settle(
+        holderId,
+        settlements.map(({ charges, ...settlement }) => ({
+          ...settlement,
+          charges: charges.map(({ subjectId, windowStart }) => ({
+            subjectId,
+            windowStart: Number(windowStart),
+          })),
+        })),
+      );
+      for (const { tenantId, subjectId, percent } of reached)
+        log.info({ tenant_id: tenantId, subject_id: subjectId, percent }, 'budget threshold reached');
+      if (releasedHolderIds.length > 0) await quotas.releaseHolders(releasedHolderIds);
+      return {};
+    },
+  };
+}
+
+function assertValid({ holderId, settlements, releasedHolderIds }: SettleRequest): void {
+  const ids = settlements.flatMap((settlement) => [
+    settlement.runId,
+    settlement.tenantId,
+    settlement.holderId,
+    ...settlement.charges.map((charge) => charge.subjectId),
+  ]);
+  if (![holderId, ...releasedHolderIds, ...ids].every(isUuid))
+    throw new AppError('invalid_value', 'Holders, runs, tenants and subjects are UUIDs.');
+  if (settlements.some((settlement) => settlement.costPico < 0n))
+    throw new AppError('invalid_value', 'A cost is not negative.');
+}

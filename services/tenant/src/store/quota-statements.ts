@@ -1,0 +1,188 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { limitOf, resources, type Quota, type Resource, type Window } from '../domain/quota.ts';
+
+/** What both stores read of limits in the same words: whose rows they reach is the connection's role and tenant. */
+
+/** A replica that has not been heard of for this long is dead, and its concurrency slots are free. */
+const deadAfter = `interval '20 seconds'`;
+
+/** A limit of a tenant or a key. */
+export interface Limited {
+  subjectId: string;
+  resource: Resource;
+  /** Of a budget. */
+  period: Budget['period'] | null;
+  quota: Quota;
+}
+
+/** As of one moment of the database's clock, in milliseconds since the epoch. */
+export interface LimitsNow {
+  now: number;
+  limits: Limited[];
+}
+
+interface SubjectRow {
+  id: string;
+  limits: Limits | null;
+  budget: Budget | null;
+  now: number;
+  minute_start: number;
+  minute_end: number;
+  period_start: number;
+  period_end: number;
+}
+
+export interface QuotaRow {
+  subjectId: string;
+  resource: Resource;
+  windowStart: number;
+  used: bigint;
+}
+
+export interface HeldRow {
+  subjectId: string;
+  resource: Resource;
+  windowStart: number;
+  amount: bigint;
+}
+
+/**
+ * The limits of a tenant and those of its keys `keyIds`, joined with what is spent and held. Nothing is spent yet of a
+ * limit without a row.
+ */
+export async function readLimits(
+  db: Queryable,
+  tenantId: string,
+  {
+    keyIds,
+    quotas,
+    held,
+  }: { keyIds: readonly string[]; quotas: readonly QuotaRow[]; held: readonly HeldRow[] },
+): Promise<LimitsNow> {
+  const subjects = await findSubjects(db, tenantId, keyIds);
+  const limits = subjects.flatMap((subject) =>
+    resources.flatMap((resource) => {
+      const limit = limitOf(subject, resource);
+      if (limit === null) return [];
+      const row = quotas.find((quota) => quota.subjectId === subject.id && quota.resource === resource);
+      const usedIn = row?.windowStart ?? 0;
+      const othersHold = held
+        .filter(
+          (hold) =>
+            hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === usedIn,
+        )
+        .reduce((sum, hold) => sum + hold.amount, 0n);
+      const quota = { limit, window: windowOf(subject, resource), used: row?.used ?? 0n, usedIn, othersHold };
+      const period = resource === 'budget' ? (subject.budget?.period ?? null) : null;
+      return [{ subjectId: subject.id, resource, period, quota }];
+    }),
+  );
+  return { now: subjects[0]?.now ?? 0, limits };
+}
+
+/** `lock` makes others wait who would change the same rows; then the caller must name them in a fixed order. */
+export async function findQuotas(
+  db: Queryable,
+  subjectIds: readonly string[],
+  lock: 'for update' | '' = '',
+): Promise<QuotaRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    used: string;
+  }>(
+    `select subject_id, resource, ${milliseconds('window_start')} as window_start, used::text
+     from tenant.quotas where subject_id = any($1::uuid[])
+     order by subject_id, resource ${lock}`,
+    [subjectIds],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    windowStart: row.window_start,
+    used: BigInt(row.used),
+  }));
+}
+
+/** What replicas other than `exceptHolder` hold, summed. Money of a dead one is still held: its runs will be settled. */
+export async function findHeld(
+  db: Queryable,
+  subjectIds: readonly string[],
+  exceptHolder: string | null,
+): Promise<HeldRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    amount: string;
+  }>(
+    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount
+     from tenant.quota_holds h join tenant.quota_holders o on o.id = h.holder_id
+     where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
+       and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
+     group by h.subject_id, h.resource, h.window_start`,
+    [subjectIds, exceptHolder],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    windowStart: row.window_start,
+    amount: BigInt(row.amount),
+  }));
+}
+
+/** Replicas that are alive. */
+export async function countHolders(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::integer as count from tenant.quota_holders where seen_at > clock_timestamp() - ${deadAfter}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+async function findSubjects(
+  db: Queryable,
+  tenantId: string,
+  keyIds: readonly string[],
+): Promise<SubjectRow[]> {
+  const { rows } = await db.query<SubjectRow>(
+    `with clock as materialized (select clock_timestamp() as at),
+     subjects as (
+       select id, limits, budget, timezone from tenant.tenants where id = $1
+       union all
+       select k.id, k.limits, k.budget, t.timezone from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
+       where k.tenant_id = $1 and k.id = any($2::uuid[])
+     ), periods as (
+       select id, limits, budget, timezone, at,
+              date_trunc(coalesce(budget ->> 'period', 'day'), at at time zone timezone) as period,
+              ('1 ' || coalesce(budget ->> 'period', 'day'))::interval as length
+       from subjects, clock
+     )
+     select id, limits, budget, ${milliseconds('at')} as now,
+            ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
+            ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
+            ${milliseconds('period at time zone timezone')} as period_start,
+            ${milliseconds('(period + length) at time zone timezone')} as period_end
+     from periods`,
+    [tenantId, keyIds],
+  );
+  return rows;
+}
+
+/** Since the epoch. */
+function milliseconds(time: string): string {
+  return `floor(extract(epoch from ${time}) * 1000)::float8`;
+}
+
+function windowOf(subject: SubjectRow, resource: Resource): Window {
+  switch (resource) {
+    case 'requests':
+    case 'tokens':
+      return { start: subject.minute_start, end: subject.minute_end };
+    case 'budget':
+      return { start: subject.period_start, end: subject.period_end };
+    case 'concurrency':
+      return { start: 0, end: null };
+  }
+}

@@ -1,0 +1,286 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { lease, thresholdOf, validForMs, type Ask, type Lease, type Resource } from '../domain/quota.ts';
+import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './quota-statements.ts';
+
+export interface ResourceAsk extends Ask {
+  subjectId: string;
+  resource: Resource;
+}
+
+/** Null in `lease`: there is no such limit any more. */
+export interface Granted extends Ask {
+  limit: bigint;
+  lease: Lease;
+  validForMs: number;
+  resetsInMs: number;
+}
+
+export interface Settlement {
+  runId: string;
+  tenantId: string;
+  holderId: string;
+  /** The budgets that the run was reserved in. */
+  charges: readonly { subjectId: string; windowStart: number }[];
+  costPico: bigint;
+}
+
+/** What a budget's use has just reached. */
+export interface ReachedThreshold {
+  tenantId: string;
+  subjectId: string;
+  percent: number;
+  used: bigint;
+  limit: bigint;
+}
+
+/** Limits of all tenants, as replicas of chat lease from them. */
+export class QuotaSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Leases to `holderId`; null where nothing is limited. Throws `lease_superseded` when a later call of the holder has
+   * been here already.
+   */
+  async lease(
+    holder: { id: string; sequence: bigint },
+    tenantId: string,
+    asks: readonly ResourceAsk[],
+  ): Promise<(Granted | null)[]> {
+    const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
+    return withTransaction(this.#pool, async (db) => {
+      await touchHolder(db, holder.id);
+      await insertMissing(db, tenantId, asks);
+      // Held by others is read after the lock is ours: a statement sees what was committed before it began.
+      const quotas = await findQuotas(db, subjectIds, 'for update');
+      const held = await findHeld(db, subjectIds, holder.id);
+      const replicas = await countHolders(db);
+      const { now, limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held });
+      const granted = asks.map((ask) => {
+        const found = limits.find(
+          (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
+        );
+        return found === undefined ? null : grant(found, { ask, replicas, now });
+      });
+      const leases = granted.flatMap((one, index) => {
+        const ask = asks[index];
+        return one === null || ask === undefined ? [] : [{ ask, lease: one.lease }];
+      });
+      await updateQuotas(db, leases);
+      await upsertHolds(db, { holder, tenantId, leases });
+      return granted;
+    });
+  }
+
+  /** Charges runs that have not been charged yet; returns what thresholds that reached. */
+  async settle(holderId: string, settlements: readonly Settlement[]): Promise<ReachedThreshold[]> {
+    return withTransaction(this.#pool, async (db) => {
+      await touchHolder(db, holderId);
+      if (settlements.length === 0) return [];
+      const fresh = await insertSettled(db, settlements);
+      const charges = settlements
+        .filter((settlement) => fresh.has(settlement.runId))
+        .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
+      const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
+      await findQuotas(db, subjectIds, 'for update');
+      await chargeQuotas(db, charges);
+      await chargeHolds(db, charges);
+      return this.#findReached(db, [...new Set(charges.map((charge) => charge.tenantId))], subjectIds);
+    });
+  }
+
+  /** Frees all that dead replicas held. */
+  async releaseHolders(holderIds: readonly string[]): Promise<void> {
+    await this.#pool.query('delete from tenant.quota_holders where id = any($1::uuid[])', [holderIds]);
+  }
+
+  /** Forgets settlements that nobody sends again, and replicas that nobody has released in all that time. */
+  async deleteOld(): Promise<void> {
+    await this.#pool.query(`delete from tenant.settled_runs where settled_at < now() - interval '7 days'`);
+    await this.#pool.query(`delete from tenant.quota_holders where seen_at < now() - interval '40 days'`);
+  }
+
+  async #findReached(
+    db: Queryable,
+    tenantIds: readonly string[],
+    subjectIds: readonly string[],
+  ): Promise<ReachedThreshold[]> {
+    const quotas = await findQuotas(db, subjectIds);
+    const reached: ReachedThreshold[] = [];
+    for (const tenantId of tenantIds) {
+      const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
+      for (const { subjectId, resource, quota } of limits) {
+        if (resource !== 'budget' || quota.usedIn !== quota.window.start) continue;
+        const percent = thresholdOf(quota.used, quota.limit);
+        if (percent === 0 || !(await raiseTold(db, subjectId, percent))) continue;
+        reached.push({ tenantId, subjectId, percent, used: quota.used, limit: quota.limit });
+      }
+    }
+    return reached;
+  }
+}
+
+function grant(
+  { resource, quota }: Limited,
+  { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
+): Granted {
+  const leased = lease(resource, quota, ask, replicas);
+  const { window } = leased;
+  return {
+    ...ask,
+    limit: quota.limit,
+    lease: leased,
+    validForMs: validForMs(window, now),
+    resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
+  };
+}
+
+/** Seldom writes: the row would be the busiest of all. */
+async function touchHolder(db: Queryable, id: string): Promise<void> {
+  await db.query(
+    `insert into tenant.quota_holders as h (id) values ($1)
+     on conflict (id) do update set seen_at = now() where h.seen_at < now() - interval '1 second'`,
+    [id],
+  );
+}
+
+async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
+  await db.query(
+    `insert into tenant.quotas (tenant_id, subject_id, resource)
+     select $1, a.subject_id, a.resource from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
+     where not exists (select from tenant.quotas q where q.subject_id = a.subject_id and q.resource = a.resource)
+       and (a.subject_id = $1 or exists (
+         select from tenant.api_keys k where k.id = a.subject_id and k.tenant_id = $1))
+     order by a.subject_id, a.resource
+     on conflict do nothing`,
+    [tenantId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
+  );
+}
+
+interface AskedLease {
+  ask: ResourceAsk;
+  lease: Lease;
+}
+
+async function updateQuotas(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
+  await db.query(
+    `update tenant.quotas q set
+       used = l.used, window_start = to_timestamp(l.window_start / 1000),
+       told_percent = case when q.window_start = to_timestamp(l.window_start / 1000) then q.told_percent else 0 end
+     from unnest($1::uuid[], $2::text[], $3::numeric[], $4::float8[]) as l (subject_id, resource, used, window_start)
+     where q.subject_id = l.subject_id and q.resource = l.resource`,
+    [
+      leases.map(({ ask }) => ask.subjectId),
+      leases.map(({ ask }) => ask.resource),
+      leases.map(({ lease: { used } }) => used.toString()),
+      leases.map(({ lease: { window } }) => window.start),
+    ],
+  );
+}
+
+/** What a holder holds is set, not added to, so that an answer that got lost is put right by the next call. */
+async function upsertHolds(
+  db: Queryable,
+  {
+    holder,
+    tenantId,
+    leases,
+  }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly AskedLease[] },
+): Promise<void> {
+  const holds = leases.filter(({ ask }) => ask.resource === 'concurrency' || ask.resource === 'budget');
+  if (holds.length === 0) return;
+  const { rowCount } = await db.query(
+    `insert into tenant.quota_holds as h
+       (holder_id, tenant_id, subject_id, resource, window_start, amount, sequence)
+     select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, $3
+     from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[]) as l (subject_id, resource, window_start, amount)
+     order by l.subject_id, l.resource
+     on conflict (subject_id, resource, holder_id) do update set
+       window_start = excluded.window_start, amount = excluded.amount, sequence = excluded.sequence
+     where h.sequence < excluded.sequence`,
+    [
+      holder.id,
+      tenantId,
+      holder.sequence.toString(),
+      holds.map(({ ask }) => ask.subjectId),
+      holds.map(({ ask }) => ask.resource),
+      holds.map(({ lease: { window } }) => window.start),
+      holds.map(({ lease: { hold } }) => hold.toString()),
+    ],
+  );
+  if (rowCount !== holds.length)
+    throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
+}
+
+/** The runs of them that had not been settled before. */
+async function insertSettled(
+  db: Queryable,
+  settlements: readonly Settlement[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ run_id: string }>(
+    `insert into tenant.settled_runs (run_id) select run_id from unnest($1::uuid[]) as s (run_id) order by run_id
+     on conflict do nothing returning run_id`,
+    [settlements.map(({ runId }) => runId)],
+  );
+  return new Set(rows.map((row) => row.run_id));
+}
+
+interface RunCharge {
+  holderId: string;
+  subjectId: string;
+  windowStart: number;
+  costPico: bigint;
+}
+
+/** To the window that the run was reserved in; what was reserved in one that has passed concerns nobody any more. */
+async function chargeQuotas(db: Queryable, charges: readonly RunCharge[]): Promise<void> {
+  await db.query(
+    `with charges as (
+       select subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
+       from unnest($1::uuid[], $2::float8[], $3::numeric[]) as c (subject_id, window_start, cost)
+       group by subject_id, window_start
+     )
+     update tenant.quotas q set used = q.used + c.cost from charges c
+     where q.subject_id = c.subject_id and q.resource = 'budget' and q.window_start = c.window_start`,
+    [
+      charges.map((charge) => charge.subjectId),
+      charges.map((charge) => charge.windowStart),
+      charges.map((charge) => charge.costPico.toString()),
+    ],
+  );
+}
+
+async function chargeHolds(db: Queryable, charges: readonly RunCharge[]): Promise<void> {
+  await db.query(
+    `with charges as (
+       select holder_id, subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
+       from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::numeric[])
+         as c (holder_id, subject_id, window_start, cost)
+       group by holder_id, subject_id, window_start
+     )
+     update tenant.quota_holds h set amount = greatest(0, h.amount - c.cost) from charges c
+     where h.subject_id = c.subject_id and h.resource = 'budget' and h.holder_id = c.holder_id
+       and h.window_start = c.window_start`,
+    [
+      charges.map((charge) => charge.holderId),
+      charges.map((charge) => charge.subjectId),
+      charges.map((charge) => charge.windowStart),
+      charges.map((charge) => charge.costPico.toString()),
+    ],
+  );
+}
+
+/** False when that has been told already in this window. */
+async function raiseTold(db: Queryable, subjectId: string, percent: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update tenant.quotas set told_percent = $2
+     where subject_id = $1 and resource = 'budget' and told_percent < $2`,
+    [subjectId, percent],
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,23 @@
+import type { RpcsOf } from '@gatehouse/grpc/server';
+import type { GetTenantSettingsResponse, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+
+type TenantRpcs = RpcsOf<typeof TenantServiceService>;
+
+/** A tenant service of which a test plays some calls; nobody may make the others. */
+export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
+  const unused = { callers: [], handle: () => Promise.reject(new Error('not part of this test')) };
+  return { authenticate: unused, getTenantSettings: unused, lease: unused, settle: unused, ...played };
+}
+
+/** Settings of a tenant that may do everything, but for `fields`. */
+export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}): GetTenantSettingsResponse {
+  return {
+    allowedModels: undefined,
+    previewsEnabled: true,
+    previewMaxChars: 500,
+    retentionDays: 90,
+    limited: [],
+    limitedKeys: [],
+    ...fields,
+  };
+}
