@@ -6,6 +6,8 @@ import type { Instructions } from '@gatehouse/test/provider-simulator/faults';
 export interface CompletionCall {
   stream?: boolean;
   model?: string;
+  /** Further members of the request. */
+  fields?: Record<string, unknown>;
   key?: string;
   /** The acting user. */
   user?: string;
@@ -52,13 +54,14 @@ export class GatewayClient {
   }
 
   complete(call: CompletionCall = {}): Promise<Outcome> {
-    const { stream = false, model = 'gpt-4.1-mini', provider = {} } = call;
+    const { stream = false, model = 'gpt-4.1-mini', provider = {}, fields } = call;
     const id = newId();
     const body = JSON.stringify({
       model,
       stream,
       messages: [{ role: 'user', content: 'What happens when things break?' }],
       x_simulator: { id, ...provider },
+      ...fields,
     });
     return this.#send({ id, stream, body, call });
   }

@@ -43,7 +43,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
   beforeAll(async () => {
     chaos = await ChaosSystem.start({ KAFKA: '1', GATEHOUSE_REPLICAS: 'chat=2,analytics=2' });
     const { url, tenant_id: id, user_key: key } = chaos.credentials;
-    const made = [{ id, key }, await makeTenant('second'), await makeTenant('third')];
+    const made = [{ id, key }, await chaos.makeTenant(), await chaos.makeTenant()];
     tenants = made.map((tenant) => ({ ...tenant, client: new GatewayClient(url, tenant.key) }));
   }, 180_000);
   const stops: (() => Promise<void>)[] = [];
@@ -52,23 +52,6 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     for (const { client } of tenants) client.close();
     await chaos.stop();
   }, 60_000);
-
-  async function makeTenant(slug: string): Promise<{ id: string; key: string }> {
-    const post = async (path: string, key: string, body: unknown): Promise<Record<string, string>> => {
-      const response = await fetch(`${chaos.credentials.url}${path}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      return (await response.json()) as Record<string, string>;
-    };
-    const tenant = await post('/internal/v1/owner/tenants', chaos.credentials.owner_key, {
-      slug,
-      name: slug,
-    });
-    const user = await post('/v1/api-keys', tenant['admin_key'] ?? '', { name: 'user', role: 'user' });
-    return { id: tenant['id'] ?? '', key: user['key'] ?? '' };
-  }
 
   /** What a client may ask for, as often as it stands here. */
   const kinds: (() => CompletionCall)[] = [

@@ -27,10 +27,12 @@ import { Pricing } from './domain/pricing.ts';
 import { RunTelemetry } from './exchange/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
+import { Quotas } from './limits/quotas.ts';
 import { Instance } from './metering/instance.ts';
 import { Meter } from './metering/meter.ts';
 import { Reaper } from './metering/reaper.ts';
 import { Retention, type RetentionTimes } from './metering/retention.ts';
+import { Settler } from './metering/settler.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { ProviderRegistry } from './providers/registry.ts';
@@ -98,6 +100,8 @@ export async function createChatService(
     signer,
     tracer,
   });
+  const quotas = new Quotas({ peer: tenantPeer, pricing, holderId: () => instance.id });
+  const settler = new Settler({ pool, peer: tenantPeer, instance, quotas, log });
   const settings = new TenantSettingsClient(tenantPeer);
   const agents = new AgentClient(agentPeer);
   const { catalogue } = config;
@@ -125,6 +129,7 @@ export async function createChatService(
       telemetry,
       agents,
       settings,
+      quotas,
       log,
       ...overrides,
     }),
@@ -144,13 +149,14 @@ export async function createChatService(
       { stop: () => otelMeter?.stop() },
       { stop: () => pool.end() },
       schemaCheck({ pool, service: 'chat', directory: migrations, log }),
+      { stop: () => providers.close() },
+      { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
       relay,
       instance,
+      settler,
       meter,
       reaper,
       retention,
-      { stop: () => providers.close() },
-      { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
       grpc,
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },

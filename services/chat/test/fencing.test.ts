@@ -65,6 +65,7 @@ function someRun(): RunIdentity {
     requestModel: 'small',
     streamed: false,
     inputPreview: null,
+    charges: null,
   };
 }
 

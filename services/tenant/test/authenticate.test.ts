@@ -219,6 +219,8 @@ describe('GetTenantSettings', () => {
       previewsEnabled: false,
       previewMaxChars: 10,
       retentionDays: 7,
+      limited: [],
+      limitedKeys: [],
     });
   });
 

@@ -64,6 +64,19 @@ export function costAt(rates: Rates, usage: Usage): bigint | null {
   return capped(divideHalfEven(sum, ratesPerPico));
 }
 
+/**
+ * The most that a call can cost that reads and writes so many tokens at most: every one at the dearest price of its
+ * kind. Null where one of the prices is not known.
+ */
+export function mostCostAt(rates: Rates, tokens: { input: number; output: number }): bigint | null {
+  const output = dearest(rates.output, rates.reasoning);
+  if (tokens.output > 0 && output === undefined) return null;
+  const input = dearest(rates.input, rates.cachedInput, rates.cacheWrite) ?? 0n;
+  const sum = rates.call + BigInt(tokens.input) * input + BigInt(tokens.output) * (output ?? 0n);
+  // Rounded up.
+  return capped(sum / ratesPerPico + 1n);
+}
+
 /** The cost of a run from its calls, in their order; null is a call without a price. */
 export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
   const known = costs.filter((cost) => cost !== null);
@@ -81,6 +94,11 @@ function ratesOfParts(rates: Rates): [keyof UsageParts, bigint | undefined][] {
     ['output', rates.output],
     ['reasoning', rates.reasoning],
   ];
+}
+
+function dearest(...rates: (bigint | undefined)[]): bigint | undefined {
+  const known = rates.filter((rate) => rate !== undefined);
+  return known.length === 0 ? undefined : known.reduce((most, rate) => (rate > most ? rate : most));
 }
 
 /** Of what is not negative. */

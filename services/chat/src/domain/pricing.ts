@@ -1,6 +1,6 @@
 import type { Catalogue, Model } from './catalogue.ts';
 import { loadKnownPrices, type KnownPrices, type PriceList } from './known-prices.ts';
-import { costAt, parseRate, type Cost, type PriceSource, type Rates } from './price.ts';
+import { costAt, mostCostAt, parseRate, type Cost, type PriceSource, type Rates } from './price.ts';
 import type { AttemptStart } from './run.ts';
 import type { Usage } from './usage.ts';
 
@@ -50,6 +50,15 @@ export class Pricing {
     if (found === null) return null;
     const costPico = costAt(found.list.ratesFor(usage.inputTokens), usage);
     return costPico === null ? null : { costPico, source: found.source };
+  }
+
+  /** The most that one call of `model` at `at` can cost; null when it has no price. */
+  mostCost(model: Model, tokens: { input: number; output: number }, at: Date): bigint | null {
+    const list = (this.#own.get(model.id) ?? this.#look(model, at))?.list;
+    if (list === undefined) return null;
+    // A tier's price may be that of a shorter prompt.
+    const costs = [0, tokens.input].map((input) => mostCostAt(list.ratesFor(input), tokens));
+    return costs.reduce((most, cost) => (most === null || cost === null ? null : cost > most ? cost : most));
   }
 
   #look(model: Model, at: Date): SourcedList | null {

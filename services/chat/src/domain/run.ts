@@ -22,6 +22,16 @@ export interface RunIdentity {
   requestModel: string;
   streamed: boolean;
   inputPreview: string | null;
+  /** Null when no budget is set. */
+  charges: readonly BudgetCharge[] | null;
+}
+
+/** A budget that a run was reserved in and is charged to. */
+export interface BudgetCharge {
+  /** The tenant or one of its keys. */
+  subjectId: string;
+  /** Milliseconds since the epoch. */
+  windowStart: number;
 }
 
 export interface AttemptStart {

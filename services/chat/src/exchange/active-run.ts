@@ -17,6 +17,7 @@ import type {
 } from '../domain/run.ts';
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -54,6 +55,7 @@ export class ActiveRun {
   readonly #systemPrompt: string;
   readonly #previewChars: number;
   readonly #arrivedAt: number;
+  readonly #admission: Admission | null;
   readonly #attempts: (AttemptStart & AttemptEnd)[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
@@ -71,6 +73,8 @@ export class ActiveRun {
     systemPrompt: string;
     previewChars: number;
     arrivedAt: number;
+    /** What is reserved for it of the tenant's limits; null where there are none. */
+    admission: Admission | null;
   }) {
     this.identity = options.identity;
     this.#meter = options.meter;
@@ -81,6 +85,7 @@ export class ActiveRun {
     this.#systemPrompt = options.systemPrompt;
     this.#previewChars = options.previewChars;
     this.#arrivedAt = options.arrivedAt;
+    this.#admission = options.admission;
   }
 
   /** Whether an attempt was ever begun, if not sent. */
@@ -212,7 +217,15 @@ export class ActiveRun {
         endedAt,
       });
     await this.#meter.endRun({ run: this.identity, end, attempts: this.#attempts });
+    // Before the client's last byte, so that its next request finds the slot free.
+    const { inputTokens, outputTokens } = end.usage;
+    this.#admission?.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
     return end;
+  }
+
+  /** Gives back what was reserved for a request of which nothing became. */
+  release(): void {
+    if (!this.#finished) this.#admission?.release({ tokens: 0, costPico: 0n });
   }
 
   /** Usage of the answer so far by our own count, marked as such. */

@@ -28,6 +28,8 @@ export interface ExchangeOptions {
   trace: TraceContext;
   providers: ProviderRegistry;
   log: Logger;
+  /** Sent with every answer. */
+  headers: Record<string, string>;
   /** Shorter in tests. */
   silenceMs?: number;
 }
@@ -67,6 +69,7 @@ export class Exchange {
       await this.#giveUp('error', toAppError(error), error);
     } finally {
       this.#stream?.abandon();
+      this.#options.run.release();
     }
   }
 
@@ -221,7 +224,8 @@ export class Exchange {
       logFailure(log, { request_id: requestId, run_id: run.identity.id }, cause);
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {
-      throw run.calls > 0 ? withHeaders(error, this.#runHeaders()) : error;
+      const { headers } = this.#options;
+      throw withHeaders(error, run.calls > 0 ? this.#runHeaders() : headers);
     }
   }
 
@@ -261,7 +265,8 @@ export class Exchange {
   }
 
   #runHeaders(): Record<string, string> {
-    return { 'x-run-id': this.#options.run.identity.id, 'x-trace-id': this.#options.trace.traceId };
+    const { headers, run, trace } = this.#options;
+    return { ...headers, 'x-run-id': run.identity.id, 'x-trace-id': trace.traceId };
   }
 
   /** False when the client left meanwhile. */

@@ -17,6 +17,7 @@ import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '
 import { ActiveRun } from '../exchange/active-run.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { RunTelemetry } from '../exchange/run-telemetry.ts';
+import type { Quotas } from '../limits/quotas.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
@@ -30,6 +31,7 @@ export interface CompletionDependencies {
   telemetry: RunTelemetry;
   agents: AgentClient;
   settings: TenantSettingsClient;
+  quotas: Quotas;
   log: Logger;
   silenceMs?: number;
 }
@@ -62,6 +64,13 @@ async function complete(
   const request = call.read(body, parseJson(body));
   const settings = await dependencies.settings.get(principal.tenantId, call);
   const target = await findTarget(dependencies, call, request, settings);
+  const admitted = await dependencies.quotas.admit({
+    tenantId: principal.tenantId,
+    apiKeyId: principal.keyId,
+    settings,
+    request,
+    target,
+  });
   const trace = dependencies.telemetry.within(call.trace);
   const identity = {
     id: newId(),
@@ -78,6 +87,7 @@ async function complete(
     requestModel: request.model,
     streamed: request.stream,
     inputPreview: settings.previewChars === 0 ? null : inputPreview(request, settings.previewChars),
+    charges: admitted?.admission.charges ?? null,
   };
   const { previewChars } = settings;
   const systemPrompt = target.systemPrompt ?? '';
@@ -91,9 +101,20 @@ async function complete(
     systemPrompt,
     previewChars,
     arrivedAt,
+    admission: admitted?.admission ?? null,
   });
   const { requestId } = call;
-  await new Exchange({ ...dependencies, request, target, run, response, requestId, trace }).execute();
+  const headers = admitted?.headers ?? {};
+  await new Exchange({
+    ...dependencies,
+    request,
+    target,
+    run,
+    response,
+    requestId,
+    trace,
+    headers,
+  }).execute();
 }
 
 /** The models behind the request's `model`: a catalogue entry's, or an agent's. */

@@ -2,7 +2,7 @@ import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { deleteInstance, insertInstance, touchInstance } from '../store/instance-system-store.ts';
+import { insertInstance, signOff, touchInstance } from '../store/instance-system-store.ts';
 
 export const heartbeatMs = 5_000;
 /** After a heartbeat that failed, the next one comes sooner: silence is what we are judged by. */
@@ -54,7 +54,7 @@ export class Instance {
 
   async stop(): Promise<void> {
     await this.#loop.stop();
-    await deleteInstance(this.#pool, this.#id).catch((error: unknown) => {
+    await signOff(this.#pool, this.#id).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'could not sign off; the instance will be declared dead');
     });
   }

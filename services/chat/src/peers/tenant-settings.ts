@@ -1,7 +1,7 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** What chat needs to know of a tenant. */
 export interface TenantSettings {
@@ -9,6 +9,9 @@ export interface TenantSettings {
   allowedModels: ReadonlySet<string> | null;
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
+  /** What of the tenant is limited, and of its keys that have limits of their own. */
+  limited: readonly Resource[];
+  limitedKeys: ReadonlyMap<string, readonly Resource[]>;
 }
 
 type Caller = Pick<CallContext, 'requestId' | 'trace'>;
@@ -45,6 +48,8 @@ export class TenantSettingsClient {
     return {
       allowedModels: settings.allowedModels === undefined ? null : new Set(settings.allowedModels.ids),
       previewChars: settings.previewsEnabled ? settings.previewMaxChars : 0,
+      limited: settings.limited,
+      limitedKeys: new Map(settings.limitedKeys.map((key) => [key.id, key.limited])),
     };
   }
 }

@@ -44,7 +44,10 @@ export async function markSilentInstancesDead(
   return result.rows.map((row) => row.id);
 }
 
-/** Forgets an instance that stopped in order, and those dead for a day. */
-export async function deleteInstance(pool: Pool, id: string): Promise<void> {
-  await pool.query(`delete from chat.instances where id = $1 or dead_at < now() - interval '1 day'`, [id]);
+/** Signs off an instance that stops in order, and forgets those that died a day ago and hold nothing any more. */
+export async function signOff(pool: Pool, id: string): Promise<void> {
+  await pool.query('update chat.instances set dead_at = now() where id = $1 and dead_at is null', [id]);
+  await pool.query(
+    `delete from chat.instances where dead_at < now() - interval '1 day' and released_at is not null`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Operation } from '../domain/completion-request.ts';
 import type { PriceSource } from '../domain/price.ts';
-import type { AttemptEnd, AttemptStart, RunIdentity } from '../domain/run.ts';
+import type { AttemptEnd, AttemptStart, BudgetCharge, RunIdentity } from '../domain/run.ts';
 
 export interface OpenAttempt extends AttemptStart {
   startedAt: Date;
@@ -32,6 +32,7 @@ interface OrphanRow {
   request_model: string;
   streamed: boolean;
   input_preview: string | null;
+  charges: BudgetCharge[] | null;
   age_ms: number;
   open_attempts: {
     id: string;
@@ -69,7 +70,7 @@ export async function findOrphans(
 ): Promise<Orphan[]> {
   const result = await pool.query<OrphanRow>(
     `select r.id, r.tenant_id, r.operation, r.channel, r.request_id, r.trace_id, r.span_id, r.api_key_id, r.user_id,
-            r.session_id, r.agent_id, r.request_model, r.streamed, r.input_preview,
+            r.session_id, r.agent_id, r.request_model, r.streamed, r.input_preview, r.charges,
             least(extract(epoch from now() - r.started_at) * 1000, ${maxInteger})::integer as age_ms,
             coalesce(json_agg(json_build_object(
               'id', a.id, 'number', a.number, 'provider', a.provider, 'model', a.model,
@@ -112,6 +113,7 @@ function toOrphan(row: OrphanRow): Orphan {
       requestModel: row.request_model,
       streamed: row.streamed,
       inputPreview: row.input_preview,
+      charges: row.charges,
     },
     ageMs: row.age_ms,
     openAttempts: row.open_attempts.map((attempt) => ({

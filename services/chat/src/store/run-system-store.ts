@@ -81,11 +81,11 @@ export async function insertStarts(
       ), input as (
         select i.id, i.tenant_id, alive.id as instance_id, i.operation, i.channel, i.request_id, i.trace_id, i.span_id,
                i.api_key_id, i.user_id, i.session_id, i.agent_id, i.request_model, i.streamed, i.input_preview,
-               i.attempt_id, i.number, i.provider, i.model, i.upstream_model, i.input_tokens_guess
+               i.charges, i.attempt_id, i.number, i.provider, i.model, i.upstream_model, i.input_tokens_guess
         from alive, json_to_recordset($2::json) as i (
           id uuid, tenant_id uuid, operation text, channel text, request_id text, trace_id text, span_id text,
           api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text, streamed boolean,
-          input_preview text, attempt_id uuid, number integer, provider text, model text, upstream_model text,
+          input_preview text, charges json, attempt_id uuid, number integer, provider text, model text, upstream_model text,
           input_tokens_guess bigint)
       ), refused as (
         select input.attempt_id from input left join chat.runs r
@@ -93,9 +93,10 @@ export async function insertStarts(
         where input.number > 1 and r.id is null
       ), new_runs as (
         insert into chat.runs (id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
-                               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview)
+                               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview,
+                               charges)
         select id, tenant_id, instance_id, operation, channel, request_id, trace_id, span_id,
-               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview
+               api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview, charges
         from input where number = 1
         on conflict (id) do nothing
         returning id, tenant_id
@@ -151,7 +152,8 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
 
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins; returns the ids that this call ended.
- * Each brings its event into the outbox in the same transaction. Safe to repeat.
+ * Each brings its event into the outbox, and its cost to the budgets it was reserved in, in the same transaction. Safe
+ * to repeat.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = rows.map(({ run, end }) => ({
@@ -193,7 +195,7 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
           error_message = i.error_message, output_preview = i.output_preview
         from input i
         where r.id = i.id and r.id = any($3::uuid[]) and r.ended_at is null
-        returning r.id, r.tenant_id
+        returning r.id, r.tenant_id, r.instance_id, r.charges, r.cost_pico
       ), ended_attempts as (
         update chat.attempts a set ${attemptAssignments}
         from json_to_recordset($2::json) as e (${attemptRecord}) join ended on ended.id = e.run_id
@@ -201,6 +203,9 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
       ), events as (
         insert into chat.outbox (tenant_id, run_id, type)
         select tenant_id, id, '${runEnded}' from ended
+      ), settlements as (
+        insert into chat.settlements (run_id, tenant_id, holder_id, charges, cost_pico)
+        select id, tenant_id, instance_id, charges, coalesce(cost_pico, 0) from ended where charges is not null
       )
       select id from ended`,
     values: [pgJson(ends), pgJson(attempts), ends.map(({ id }) => id), attempts.map(({ id }) => id)],
@@ -241,6 +246,7 @@ function runColumns(run: RunIdentity): Record<string, unknown> {
     request_model: run.requestModel,
     streamed: run.streamed,
     input_preview: run.inputPreview,
+    charges: run.charges,
   };
 }
 

@@ -54,7 +54,7 @@ export interface Quota {
 export interface Ask {
   /** The window that `returned` and `holding` are of. */
   windowStart: number;
-  /** Of requests and tokens: leased and not spent. */
+  /** Of requests and tokens: leased and not spent; negative where more was spent than leased. */
   returned: bigint;
   /** Of concurrency and budgets: everything that it needs to keep. */
   holding: bigint;

@@ -21,7 +21,7 @@ export function lease(quotas: QuotaSystemStore): Rpc<LeaseRequest, LeaseResponse
 
 function readAsk(ask: Ask): ResourceAsk {
   const resource = fromWire(ask.resource);
-  const amounts = [ask.returned, ask.holding, ...ask.needs];
+  const amounts = [ask.holding, ...ask.needs];
   if (resource === null || amounts.some((amount) => amount < 0n))
     throw new AppError('invalid_value', 'An ask names a known resource and amounts that are not negative.');
   return {

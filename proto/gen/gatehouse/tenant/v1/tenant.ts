@@ -129,7 +129,7 @@ export interface Ask {
   resource: Resource;
   /** The window that the two figures below are of, as the last grant named it; 0 when there was none. */
   windowStart: bigint;
-  /** Requests, tokens: leased and not spent, and hereby given back. */
+  /** Requests, tokens: leased and not spent, and hereby given back; negative where more was spent than leased. */
   returned: bigint;
   /** Concurrency, budget: all that the holder still needs to keep, for requests under way and for runs not settled. */
   holding: bigint;

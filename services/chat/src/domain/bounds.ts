@@ -1,0 +1,63 @@
+import type { Model } from './catalogue.ts';
+import type { CompletionRequest } from './completion-request.ts';
+import type { Target } from './target.ts';
+
+/** What a request can come to at most, which is what is reserved for it (architecture decision 6). */
+
+/** Tokens that a picture, a sound or a file counts for: their bytes say nothing, and only the provider can tell. */
+const attachmentTokens = 4_096;
+
+/** Members of content parts whose text is not read as text. */
+const attachments: Record<string, string> = { image_url: 'url', input_audio: 'data', file: 'file_data' };
+
+/** More than any request comes to, so that sums stay exact. */
+const mostTokens = 1e9;
+
+/**
+ * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
+ * messages has more bytes than the tokens that providers add for each.
+ */
+export function mostInputTokens(request: CompletionRequest, target: Target): number {
+  const added = Buffer.byteLength(target.systemPrompt ?? '') + JSON.stringify(target.defaults).length;
+  const attached = attachmentsOf(request);
+  const bytes = request.body.length + added - attached.bytes;
+  return Math.min(mostTokens, bytes + attached.count * attachmentTokens);
+}
+
+/** Tokens of all answers at most. */
+export function mostOutputTokens(request: CompletionRequest, target: Target, model: Model): number {
+  if (request.operation === 'embeddings') return 0;
+  const { fields } = request;
+  const given = fields['max_completion_tokens'] ?? fields['max_tokens'];
+  const asked = given ?? target.defaults['max_completion_tokens'] ?? target.defaults['max_tokens'];
+  const most = typeof asked === 'number' && asked >= 0 ? asked : Infinity;
+  const choices = Math.max(request.choices, numberOf(target.defaults['n']));
+  return Math.min(mostTokens, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 1;
+}
+
+function attachmentsOf({ fields }: CompletionRequest): { count: number; bytes: number } {
+  const found = { count: 0, bytes: 0 };
+  const messages = Array.isArray(fields['messages']) ? (fields['messages'] as { content?: unknown }[]) : [];
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue;
+    for (const part of content as (Record<string, unknown> | null)[]) {
+      const data = part === null ? null : attachmentData(part);
+      if (data === null) continue;
+      found.count += 1;
+      found.bytes += data.length;
+    }
+  }
+  return found;
+}
+
+function attachmentData(part: Record<string, unknown>): string | null {
+  for (const [name, member] of Object.entries(attachments)) {
+    const data = (part[name] as Record<string, unknown> | null | undefined)?.[member];
+    if (typeof data === 'string') return data;
+  }
+  return null;
+}

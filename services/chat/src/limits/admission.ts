@@ -1,0 +1,69 @@
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { BudgetCharge } from '../domain/run.ts';
+import type { Pool } from './pool.ts';
+
+/** What a request may need of one limit. */
+export interface Need {
+  pool: Pool;
+  amount: bigint;
+}
+
+/** What a request came to. */
+export interface Spent {
+  tokens: number;
+  costPico: bigint;
+}
+
+interface Taken extends Need {
+  windowStart: bigint;
+}
+
+/** A request that was let in: what is reserved for it, until it is over. */
+export class Admission {
+  readonly #taken: readonly Taken[];
+  readonly #onRelease: () => void;
+  #over = false;
+
+  /** Takes what is needed, which fits. */
+  constructor(needs: readonly Need[], onRelease: () => void) {
+    this.#taken = needs.flatMap((need) =>
+      need.pool.limit === null ? [] : [{ ...need, windowStart: need.pool.windowStart }],
+    );
+    this.#onRelease = onRelease;
+    for (const { pool, amount } of needs) pool.take(amount);
+  }
+
+  /** The budgets that its run is charged to; null when there are none. */
+  get charges(): readonly BudgetCharge[] | null {
+    const budgets = this.#taken.filter(({ pool }) => pool.resource === Resource.BUDGET);
+    return budgets.length === 0
+      ? null
+      : budgets.map(({ pool, windowStart }) => ({
+          subjectId: pool.subjectId,
+          windowStart: Number(windowStart),
+        }));
+  }
+
+  /** Gives back what was reserved beyond what was spent. Only the first call counts. */
+  release(spent: Spent): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const { pool, amount, windowStart } of this.#taken)
+      pool.spend(amount, spentOf(pool.resource, spent), windowStart);
+    this.#onRelease();
+  }
+}
+
+function spentOf(resource: Resource, spent: Spent): bigint {
+  switch (resource) {
+    case Resource.TOKENS:
+      return BigInt(spent.tokens);
+    case Resource.BUDGET:
+      return spent.costPico;
+    case Resource.CONCURRENCY:
+      return 0n;
+    default:
+      // A request counts when it is let in, whatever becomes of it.
+      return 1n;
+  }
+}

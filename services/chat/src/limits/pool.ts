@@ -1,0 +1,109 @@
+import type { Ask, Grant, Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** How long the answer that nothing is limited any more is believed. */
+const unlimitedMs = 1_000;
+
+/** Requests at a time up to this many are given back at once when they are free: another replica may wait for one. */
+const smallLimit = 600n;
+
+/**
+ * What this replica has leased of one limit and not spent. Times are of the monotonic clock, so that a wall clock that
+ * is wrong changes nothing.
+ */
+export class Pool {
+  readonly subjectId: string;
+  readonly resource: WireResource;
+  /** Null: unlimited, as far as is known. */
+  limit: bigint | null = null;
+  windowStart = 0n;
+  resetsAt = 0;
+  /** To be spent here; negative when more was spent than leased. */
+  #free = 0n;
+  /** Of concurrency and budgets: taken by requests under way and by runs that have not been settled. */
+  #taken = 0n;
+  /** What was left for others when it was leased. */
+  #remaining = 0n;
+  #validUntil = -Infinity;
+
+  constructor(subjectId: string, resource: WireResource) {
+    this.subjectId = subjectId;
+    this.resource = resource;
+  }
+
+  /** Of the window: what is left here and was left for others. */
+  get remaining(): bigint {
+    const left = this.#remaining + this.#free;
+    return left > 0n ? left : 0n;
+  }
+
+  /** Whether something lies here that another replica could use, now or when the lease is over. */
+  get hasFree(): boolean {
+    return this.#free !== 0n;
+  }
+
+  /** Whether requests under way, or runs that are not settled, count here. */
+  get isInUse(): boolean {
+    return this.#taken !== 0n;
+  }
+
+  /** When it should give back what is free. */
+  get returnAt(): number {
+    const isScarce =
+      this.resource === Resource.CONCURRENCY && this.limit !== null && this.limit <= smallLimit;
+    return isScarce ? -Infinity : this.#validUntil;
+  }
+
+  fits(amount: bigint, now: number): boolean {
+    return now < this.#validUntil && (this.limit === null || amount <= this.#free);
+  }
+
+  /** Spends `amount`, which fits. */
+  take(amount: bigint): void {
+    if (this.limit === null) return;
+    this.#free -= amount;
+    if (this.#isHeld) this.#taken += amount;
+  }
+
+  /** Takes note that of `reserved` only `spent` was used; a run's money stays taken until it is settled. */
+  spend(reserved: bigint, spent: bigint, windowStart: bigint): void {
+    if (windowStart !== this.windowStart) return;
+    this.#free += reserved - spent;
+    if (this.#isHeld) this.#taken += spent - reserved;
+  }
+
+  /** The tenant service has charged `amount` to the budget. */
+  settled(amount: bigint, windowStart: bigint): void {
+    if (windowStart === this.windowStart) this.#taken -= amount;
+  }
+
+  /** Gives back what is free, and says what is needed. Until it is answered, nothing is free here. */
+  ask(needs: bigint[]): Ask {
+    const { subjectId, resource, windowStart } = this;
+    const free = this.#free;
+    this.#free = 0n;
+    this.#validUntil = -Infinity;
+    const taken = this.#taken > 0n ? this.#taken : 0n;
+    return this.#isHeld
+      ? { subjectId, resource, windowStart, returned: 0n, holding: taken, needs }
+      : { subjectId, resource, windowStart, returned: free, holding: 0n, needs };
+  }
+
+  /** `sentAt`: when the request for this grant was sent. */
+  apply(grant: Grant, sentAt: number): void {
+    this.limit = grant.limit ?? null;
+    if (grant.windowStart !== this.windowStart) {
+      this.windowStart = grant.windowStart;
+      this.#free = 0n;
+      this.#taken = 0n;
+    }
+    this.#free += grant.granted;
+    this.#remaining = grant.remaining;
+    this.#validUntil = sentAt + (this.limit === null ? unlimitedMs : Number(grant.validForMs));
+    this.resetsAt = sentAt + Number(grant.resetsInMs);
+  }
+
+  get #isHeld(): boolean {
+    return this.resource === Resource.CONCURRENCY || this.resource === Resource.BUDGET;
+  }
+}

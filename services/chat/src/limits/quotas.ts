@@ -1,0 +1,173 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { Resource, type Ask, type Grant, type TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { mostInputTokens, mostOutputTokens } from '../domain/bounds.ts';
+import type { CompletionRequest } from '../domain/completion-request.ts';
+import type { Pricing } from '../domain/pricing.ts';
+import type { BudgetCharge } from '../domain/run.ts';
+import type { Target } from '../domain/target.ts';
+import type { TenantSettings } from '../peers/tenant-settings.ts';
+import type { Admission, Need } from './admission.ts';
+import { limitHeaders } from './refusal.ts';
+import { TenantQuota } from './tenant-quota.ts';
+
+const deadlineMs = 1_500;
+const forgetAfterMs = 60_000;
+
+export interface QuotasOptions {
+  peer: Peer<TenantServiceClient>;
+  pricing: Pricing;
+  /** This replica's id, which changes when it was taken for dead. */
+  holderId: () => string;
+}
+
+export interface AdmissionRequest {
+  tenantId: string;
+  apiKeyId: string;
+  settings: TenantSettings;
+  request: CompletionRequest;
+  target: Target;
+}
+
+/** A request that was let in, and what its answer tells of the limits. */
+export interface Admitted {
+  admission: Admission;
+  headers: Record<string, string>;
+}
+
+/**
+ * Limits and budgets as this replica leases and spends them (architecture decision 6). A request is let in before its
+ * provider is called, and settled when it is over.
+ */
+export class Quotas {
+  readonly #options: QuotasOptions;
+  readonly #tenants = new Map<string, TenantQuota>();
+  #holderId = '';
+  #sequence = 0n;
+
+  constructor(options: QuotasOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Lets a request in; null when nothing limits it. Throws 429 `rate_limit_exceeded` or `insufficient_quota`, 403
+   * `model_unpriced`, and 503 while nothing can be leased.
+   */
+  async admit(asked: AdmissionRequest): Promise<Admitted | null> {
+    const limited = limitsOf(asked);
+    if (limited.length === 0) return null;
+    const quota = this.#tenant(asked.tenantId);
+    const amounts = new Amounts(asked, this.#options.pricing);
+    const needs: Need[] = limited.map(({ subjectId, resource }) => ({
+      pool: quota.pool(subjectId, resource),
+      amount: amounts.of(resource),
+    }));
+    const admission = await quota.admit(needs);
+    const pools = needs.map(({ pool }) => pool);
+    return { admission, headers: limitHeaders(pools, monotonicMs()) };
+  }
+
+  /** The tenant service has charged what a run of this replica came to. */
+  settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
+    const quota = this.#tenants.get(tenantId);
+    for (const { subjectId, windowStart } of charges)
+      quota?.pool(subjectId, Resource.BUDGET).settled(costPico, BigInt(windowStart));
+  }
+
+  /** Whether anything was leased lately. */
+  get inUse(): boolean {
+    for (const [id, quota] of this.#tenants)
+      if (monotonicMs() - quota.idleSince > forgetAfterMs) this.#tenants.delete(id);
+    return this.#tenants.size > 0;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#tenants.values()].map((quota) => quota.stop()));
+  }
+
+  #tenant(tenantId: string): TenantQuota {
+    const holderId = this.#options.holderId();
+    if (holderId !== this.#holderId) {
+      // What the former self held is released by whoever took it for dead.
+      this.#tenants.clear();
+      this.#holderId = holderId;
+    }
+    const known = this.#tenants.get(tenantId);
+    if (known !== undefined) return known;
+    const made = new TenantQuota((asks) => this.#lease(holderId, tenantId, asks));
+    this.#tenants.set(tenantId, made);
+    return made;
+  }
+
+  async #lease(holderId: string, tenantId: string, asks: Ask[]): Promise<Grant[]> {
+    this.#sequence += 1n;
+    const request = { holderId, sequence: this.#sequence, tenantId, asks };
+    const { grants } = await this.#options.peer.call('lease', request, { deadlineMs }).catch(hangIsOutage);
+    return grants;
+  }
+}
+
+function limitsOf({
+  tenantId,
+  apiKeyId,
+  settings,
+}: AdmissionRequest): { subjectId: string; resource: Resource }[] {
+  const ofKey = settings.limitedKeys.get(apiKeyId) ?? [];
+  return [
+    ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
+    ...ofKey.map((resource) => ({ subjectId: apiKeyId, resource })),
+  ];
+}
+
+/** What one request needs at most; worked out once, and only what is limited. */
+class Amounts {
+  readonly #asked: AdmissionRequest;
+  readonly #pricing: Pricing;
+  #input: number | undefined;
+
+  constructor(asked: AdmissionRequest, pricing: Pricing) {
+    this.#asked = asked;
+    this.#pricing = pricing;
+  }
+
+  of(resource: Resource): bigint {
+    switch (resource) {
+      case Resource.TOKENS:
+        return this.#tokens();
+      case Resource.BUDGET:
+        return this.#money();
+      default:
+        return 1n;
+    }
+  }
+
+  get #mostInput(): number {
+    this.#input ??= mostInputTokens(this.#asked.request, this.#asked.target);
+    return this.#input;
+  }
+
+  #tokens(): bigint {
+    const { request, target } = this.#asked;
+    const outputs = target.chain.map((model) => mostOutputTokens(request, target, model));
+    return BigInt(this.#mostInput + Math.max(...outputs));
+  }
+
+  /** At the dearest model of the chain. */
+  #money(): bigint {
+    const { request, target } = this.#asked;
+    const at = new Date();
+    const costs = target.chain.map((model) => {
+      const tokens = { input: this.#mostInput, output: mostOutputTokens(request, target, model) };
+      const cost = this.#pricing.mostCost(model, tokens, at);
+      if (cost !== null) return cost;
+      throw new AppError(
+        'model_unpriced',
+        `The model ${JSON.stringify(model.id)} has no price, and a budget is set. Ask the operator to price it.`,
+        { param: 'model' },
+      );
+    });
+    return costs.reduce((most, cost) => (cost > most ? cost : most));
+  }
+}
