@@ -161,6 +161,7 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
       };
       await chaos.within(40_000, 'what was spent is what the runs cost', async () => {
         const { used } = await limitOf(key, 'budget');
+        chaos.mark('spent', { used, runs: await costOfRuns() });
         return picoOf(String(used)) === BigInt(await costOfRuns());
       });
       expect(BigInt(await costOfRuns())).toBeLessThanOrEqual(picoOf(budget));

@@ -25,6 +25,8 @@ export class Pool {
   /** What was left for others when it was leased. */
   #remaining = 0n;
   #validUntil = -Infinity;
+  /** Whether a settlement may have crossed a call that still counted its money as held. */
+  #stale = false;
 
   constructor(subjectId: string, resource: WireResource) {
     this.subjectId = subjectId;
@@ -37,9 +39,9 @@ export class Pool {
     return left > 0n ? left : 0n;
   }
 
-  /** Whether something lies here that another replica could use, now or when the lease is over. */
-  get hasFree(): boolean {
-    return this.#free !== 0n;
+  /** Whether the tenant service counts more for this replica than it needs. */
+  get hasExcess(): boolean {
+    return this.#free !== 0n || this.#stale;
   }
 
   /** Whether requests under way, or runs that are not settled, count here. */
@@ -74,7 +76,9 @@ export class Pool {
 
   /** The tenant service has charged `amount` to the budget. */
   settled(amount: bigint, windowStart: bigint): void {
-    if (windowStart === this.windowStart) this.#taken -= amount;
+    if (windowStart !== this.windowStart) return;
+    this.#taken -= amount;
+    this.#stale = true;
   }
 
   /** Gives back what is free, and says what is needed. Until it is answered, nothing is free here. */
@@ -83,6 +87,7 @@ export class Pool {
     const free = this.#free;
     this.#free = 0n;
     this.#validUntil = -Infinity;
+    this.#stale = false;
     const taken = this.#taken > 0n ? this.#taken : 0n;
     return this.#isHeld
       ? { subjectId, resource, windowStart, returned: 0n, holding: taken, needs }

@@ -73,7 +73,7 @@ export class Quotas {
   settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
     const quota = this.#tenants.get(tenantId);
     for (const { subjectId, windowStart } of charges)
-      quota?.pool(subjectId, Resource.BUDGET).settled(costPico, BigInt(windowStart));
+      quota?.settled(subjectId, costPico, BigInt(windowStart));
   }
 
   /** Whether anything was leased lately. */

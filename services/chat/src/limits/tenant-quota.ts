@@ -69,6 +69,12 @@ export class TenantQuota {
     });
   }
 
+  /** The tenant service has charged `amount` to a budget. */
+  settled(subjectId: string, amount: bigint, windowStart: bigint): void {
+    this.pool(subjectId, Resource.BUDGET).settled(amount, windowStart);
+    this.#scheduleReturn();
+  }
+
   /** Gives back what is free here. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -146,7 +152,7 @@ export class TenantQuota {
   /** What lies unused goes back when its lease is over, and slots of which there are few at once. */
   #scheduleReturn(): void {
     if (this.#timer !== null || this.#busy) return;
-    const free = [...this.#pools.values()].filter((pool) => pool.hasFree);
+    const free = [...this.#pools.values()].filter((pool) => pool.hasExcess);
     if (free.length === 0) return;
     const at = Math.min(...free.map((pool) => pool.returnAt));
     const delay = Math.max(returnMs, at - monotonicMs());
@@ -166,7 +172,7 @@ export class TenantQuota {
 
   async #giveBack(all: boolean): Promise<void> {
     const now = monotonicMs();
-    const pools = [...this.#pools.values()].filter((pool) => pool.hasFree && (all || pool.returnAt <= now));
+    const pools = [...this.#pools.values()].filter((pool) => pool.hasExcess && (all || pool.returnAt <= now));
     if (pools.length === 0) return;
     await this.#exchange(
       pools,
