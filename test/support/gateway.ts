@@ -271,6 +271,7 @@ export class TestGateway {
       ],
       models: [
         { id: 'small', provider: 'simulator' },
+        { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
         { id: 'vendor/large', provider: 'simulator', fallbacks: ['small'] },
         { id: 'impatient', provider: 'impatient' },
         { id: 'refusing', provider: 'refusing' },

@@ -17,6 +17,7 @@ import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
 import { whoamiHandlers } from './http/whoami.ts';
+import { QuotaCleanup } from './quota-cleanup.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
 import { lease } from './rpc/lease.ts';
@@ -100,6 +101,7 @@ export async function createTenantService(
       { stop: () => systemPool.end() },
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
       lastUse,
+      new QuotaCleanup(quotas, log),
       grpc,
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Ask, type Grant, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
+import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -215,6 +218,35 @@ describe('a budget', () => {
     const resets = local.format(new Date(String(limit?.['resets_at'])));
     expect(resets).toMatch(period === 'day' ? / 00:00:00$/ : /-01 00:00:00$/);
   });
+});
+
+it('forgets settlements after a week, and replicas that nobody released after 40 days', async () => {
+  const pool = createPool({
+    url: service.database.url,
+    role: 'tenant_system',
+    max: 1,
+    log: createLogger('test', 'silent'),
+  });
+  const [old, young] = [newId(), newId()];
+  await service.query(
+    `insert into tenant.settled_runs (run_id, settled_at)
+     values ($1, now() - interval '8 days'), ($2, now() - interval '6 days')`,
+    [old, young],
+  );
+  await service.query(
+    `insert into tenant.quota_holders (id, seen_at)
+     values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
+    [old, young],
+  );
+  await new QuotaSystemStore(pool).deleteOld();
+  await pool.end();
+  const ids = [[old, young]];
+  expect(
+    await service.query('select run_id as id from tenant.settled_runs where run_id = any($1)', ids),
+  ).toEqual([{ id: young }]);
+  expect(await service.query('select id from tenant.quota_holders where id = any($1)', ids)).toEqual([
+    { id: young },
+  ]);
 });
 
 it('is leased by chat alone', async () => {

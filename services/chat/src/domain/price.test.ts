@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { costAt, parseRate, sumCosts, type Cost, type Rates } from './price.ts';
+import { costAt, mostCostAt, parseRate, sumCosts, type Cost, type Rates } from './price.ts';
 import { noUsage } from './usage.ts';
 
 const oneUsd = 10n ** 12n;
@@ -67,6 +67,30 @@ describe('the cost of a call', () => {
     const embedding = { ...rates, output: undefined, reasoning: undefined };
     expect(costAt(embedding, { ...noUsage, inputTokens: 5 })).toBe(10_000_000n);
     expect(costAt(embedding, { ...noUsage, inputTokens: 5, outputTokens: 1 })).toBeNull();
+  });
+
+  it('is never more than the most that such a call can cost', () => {
+    const tokens = fc.integer({ min: 0, max: 1_000_000 });
+    fc.assert(
+      fc.property(
+        fc.array(tokens, { minLength: 5, maxLength: 5 }),
+        ([cached = 0, written = 0, rest = 0, said = 0, thought = 0]) => {
+          const usage = {
+            ...noUsage,
+            inputTokens: cached + written + rest,
+            cachedInputTokens: cached,
+            cacheWriteTokens: written,
+            outputTokens: said + thought,
+            reasoningTokens: thought,
+          };
+          const most = mostCostAt(rates, { input: usage.inputTokens, output: usage.outputTokens });
+          expect(costAt(rates, usage)).toBeLessThanOrEqual(most ?? -1n);
+        },
+      ),
+    );
+    expect(
+      mostCostAt({ ...rates, output: undefined, reasoning: undefined }, { input: 1, output: 1 }),
+    ).toBeNull();
   });
 
   it('stays within what the database holds', () => {

@@ -4,7 +4,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 /** How long the answer that nothing is limited any more is believed. */
 const unlimitedMs = 1_000;
 
-/** Requests at a time up to this many are given back at once when they are free: another replica may wait for one. */
+/** What is free of limits up to this is given back at once: another replica may wait for it. */
 const smallLimit = 600n;
 
 /**
@@ -51,9 +51,9 @@ export class Pool {
 
   /** When it should give back what is free. */
   get returnAt(): number {
-    const isScarce =
-      this.resource === Resource.CONCURRENCY && this.limit !== null && this.limit <= smallLimit;
-    return isScarce ? -Infinity : this.#validUntil;
+    const isScarce = this.limit !== null && this.limit <= smallLimit;
+    // What was spent beyond the lease is told at once, too.
+    return isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
   }
 
   fits(amount: bigint, now: number): boolean {

@@ -36,6 +36,7 @@ export class TenantQuota {
   #waiting: Waiter[] = [];
   #busy = false;
   #timer: NodeJS.Timeout | null = null;
+  #timerAt = 0;
   #usedAt = monotonicMs();
 
   constructor(lease: Lease) {
@@ -79,7 +80,7 @@ export class TenantQuota {
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    await this.#giveBack(true).catch(() => undefined);
+    await this.#giveBack(true);
   }
 
   #take(needs: readonly Need[]): Admission {
@@ -88,9 +89,14 @@ export class TenantQuota {
   }
 
   #run(): void {
+    this.#start(() => this.#work());
+  }
+
+  /** One call at a time; after it, whatever there is to do next. */
+  #start(work: () => Promise<void>): void {
     if (this.#busy) return;
     this.#busy = true;
-    void this.#work().finally(() => {
+    void work().finally(() => {
       this.#busy = false;
       if (this.#waiting.length > 0) this.#run();
       else this.#scheduleReturn();
@@ -149,35 +155,31 @@ export class TenantQuota {
     }, slotRetryMs);
   }
 
-  /** What lies unused goes back when its lease is over, and slots of which there are few at once. */
+  /** What lies unused goes back when its lease is over, and what there is little of at once. */
   #scheduleReturn(): void {
-    if (this.#timer !== null || this.#busy) return;
-    const free = [...this.#pools.values()].filter((pool) => pool.hasExcess);
-    if (free.length === 0) return;
-    const at = Math.min(...free.map((pool) => pool.returnAt));
-    const delay = Math.max(returnMs, at - monotonicMs());
+    if (this.#busy) return;
+    const excess = [...this.#pools.values()].filter((pool) => pool.hasExcess);
+    if (excess.length === 0) return;
+    const now = monotonicMs();
+    const at = Math.max(now + returnMs, Math.min(...excess.map((pool) => pool.returnAt)));
+    if (this.#timer !== null && this.#timerAt <= at) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timerAt = at;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      if (this.#busy) return;
-      this.#busy = true;
-      void this.#giveBack(false)
-        .catch(() => undefined)
-        .finally(() => {
-          this.#busy = false;
-          if (this.#waiting.length > 0) this.#run();
-          else this.#scheduleReturn();
-        });
-    }, delay);
+      this.#start(() => this.#giveBack(false));
+    }, at - now);
   }
 
   async #giveBack(all: boolean): Promise<void> {
     const now = monotonicMs();
     const pools = [...this.#pools.values()].filter((pool) => pool.hasExcess && (all || pool.returnAt <= now));
     if (pools.length === 0) return;
+    // What could not be given back lapses, and is counted as spent until its window or this replica ends.
     await this.#exchange(
       pools,
       pools.map((pool) => pool.ask([])),
-    );
+    ).catch(() => undefined);
   }
 }
 

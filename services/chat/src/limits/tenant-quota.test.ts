@@ -1,0 +1,145 @@
+import { describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Admission } from './admission.ts';
+import { TenantQuota } from './tenant-quota.ts';
+
+/** One limit, as the tenant service keeps it. */
+class Limit {
+  readonly asks: Ask[][] = [];
+  left: bigint;
+  fails = false;
+  readonly #limit: bigint;
+  readonly #resource: Resource;
+  #held = 0n;
+
+  constructor(resource: Resource, limit: bigint) {
+    this.#resource = resource;
+    this.#limit = limit;
+    this.left = limit;
+  }
+
+  readonly lease = async (asks: Ask[]): Promise<Grant[]> => {
+    this.asks.push(asks);
+    await sleep(5);
+    if (this.fails) throw new Error('away');
+    return asks.map((ask) => {
+      const isHeld = this.#resource === Resource.CONCURRENCY || this.#resource === Resource.BUDGET;
+      this.left += isHeld ? this.#held - ask.holding : ask.returned;
+      let granted = 0n;
+      for (const need of ask.needs) if (granted + need <= this.left) granted += need;
+      this.left -= granted;
+      this.#held = ask.holding + granted;
+      const windowStart = isHeld ? 0n : 60_000n;
+      return {
+        limit: this.#limit,
+        windowStart,
+        granted,
+        remaining: this.left,
+        resetsInMs: 9_000n,
+        validForMs: 2_000n,
+      };
+    });
+  };
+}
+
+function setUp(resource: Resource, limit: bigint) {
+  const source = new Limit(resource, limit);
+  const quota = new TenantQuota(source.lease);
+  const pool = quota.pool('tenant', resource);
+  const admit = (amount = 1n): Promise<Admission> => quota.admit([{ pool, amount }]);
+  return { source, quota, pool, admit };
+}
+
+const nothing = { tokens: 0, costPico: 0n };
+
+async function codes(admissions: Promise<Admission>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(admissions);
+  return settled.map((each) =>
+    each.status === 'fulfilled' ? 'in' : String((each.reason as { code: unknown }).code),
+  );
+}
+
+describe('a replica’s leases of a tenant’s limits', () => {
+  it('lets in as many as are granted, in one call for all that wait', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 3n);
+    const outcome = await codes(Array.from({ length: 5 }, () => admit()));
+    expect(outcome).toEqual(['in', 'in', 'in', 'rate_limit_exceeded', 'rate_limit_exceeded']);
+    expect(source.asks).toHaveLength(1);
+  });
+
+  it('asks again before it refuses, and not while what it has will do', async () => {
+    const { source, admit } = setUp(Resource.TOKENS, 1_000n);
+    const first = await admit(600n);
+    first.release({ tokens: 100, costPico: 0n });
+    await admit(500n);
+    expect(source.asks).toHaveLength(1);
+    expect(await codes([admit(900n)])).toEqual(['rate_limit_exceeded']);
+    expect(await codes([admit(400n)])).toEqual(['in']);
+    expect(source.asks).toHaveLength(3);
+  });
+
+  it('gives back what was reserved and not spent, once', async () => {
+    const { source, quota, admit } = setUp(Resource.BUDGET, 1_000n);
+    const admission = await admit(1_000n);
+    expect(admission.charges).toEqual([{ subjectId: 'tenant', windowStart: 0 }]);
+    admission.release({ tokens: 0, costPico: 300n });
+    admission.release({ tokens: 0, costPico: 1_000n });
+    await quota.stop();
+    expect(source.left).toBe(700n);
+    // Until the tenant service has charged it.
+    quota.settled('tenant', 300n, 0n);
+    await quota.stop();
+    expect(source.asks.at(-1)).toMatchObject([{ holding: 0n }]);
+  });
+
+  it('tells what was spent beyond the lease', async () => {
+    const { source, quota, admit } = setUp(Resource.TOKENS, 1_000n);
+    (await admit(100n)).release({ tokens: 400, costPico: 0n });
+    await quota.stop();
+    expect(source.left).toBe(600n);
+  });
+
+  it('gives a slot back soon, and waits a moment for one before it refuses', async () => {
+    const { source, admit } = setUp(Resource.CONCURRENCY, 1n);
+    const first = await admit();
+    const second = admit();
+    await sleep(20);
+    first.release(nothing);
+    (await second).release(nothing);
+    await sleep(300);
+    expect(source.left).toBe(1n);
+    await admit();
+    expect(await codes([admit()])).toEqual(['rate_limit_exceeded']);
+  });
+
+  it('passes on why nothing could be leased, and goes on when it can', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 3n);
+    source.fails = true;
+    await expect(admit()).rejects.toThrow('away');
+    source.fails = false;
+    await admit();
+  });
+
+  it('lets everything in when the limit was lifted', async () => {
+    const quota = new TenantQuota((asks) =>
+      Promise.resolve(
+        asks.map(() => ({ windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n })),
+      ),
+    );
+    const pool = quota.pool('tenant', Resource.REQUESTS);
+    const admission = await quota.admit([{ pool, amount: 5n }]);
+    expect(admission.charges).toBeNull();
+    admission.release(nothing);
+    expect(quota.idleSince).toBeLessThan(Infinity);
+  });
+
+  it('is not forgotten while a request is under way', async () => {
+    const { quota, admit } = setUp(Resource.CONCURRENCY, 700n);
+    const admission = await admit();
+    expect(quota.idleSince).toBe(Infinity);
+    admission.release(nothing);
+    await quota.stop();
+    expect(quota.idleSince).toBeLessThan(Infinity);
+  });
+});

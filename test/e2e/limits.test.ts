@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { picoOf } from '@gatehouse/kit/money';
+import { eventually } from '@gatehouse/test/eventually';
+import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await TestGateway.start({ chats: 2 });
+});
+afterAll(async () => gateway.stop());
+
+const messages = [{ role: 'user', content: 'Hello!' }];
+
+async function ask(key: string, fields: Record<string, unknown> = {}): Promise<Answer> {
+  return gateway.call('/v1/chat/completions', { key, body: { model: 'small', messages, ...fields } });
+}
+
+async function limitsOf(key: string): Promise<unknown> {
+  const answer = await gateway.call('/v1/limits', { key });
+  expect(answer.status).toBe(200);
+  return answer.body as unknown;
+}
+
+/** Waits for a moment after which the minute has at least 10 s left. */
+async function earlyInMinute(): Promise<void> {
+  const left = 60_000 - (Date.now() % 60_000);
+  if (left < 10_000) await sleep(left + 100);
+}
+
+function seen(of: TenantAccess): number {
+  return gateway.simulator.requests.filter(({ body }) => (body as { user?: string }).user === of.id).length;
+}
+
+describe('requests per minute', () => {
+  it('are told with every answer, and refused beyond the limit before any provider is called', async () => {
+    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 2 } });
+    await earlyInMinute();
+    const [first, second, third] = [
+      await ask(tenant.userKey, { user: tenant.id }),
+      await ask(tenant.userKey, { user: tenant.id, stream: true }),
+      await ask(tenant.userKey, { user: tenant.id }),
+    ];
+    expect([first.status, second.status, third.status]).toEqual([200, 200, 429]);
+    expect(first.headers.get('x-ratelimit-limit-requests')).toBe('2');
+    expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('1');
+    expect(second.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+    expect(first.headers.get('x-ratelimit-limit-tokens')).toBeNull();
+    expect(third.body).toMatchObject({
+      error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', param: null },
+    });
+    const resets = Number(third.headers.get('x-ratelimit-reset-requests')?.slice(0, -1));
+    const wait = Number(third.headers.get('retry-after-ms'));
+    const untilMinute = 60_000 - (Date.now() % 60_000);
+    expect(wait / 1_000).toBeCloseTo(resets, 1);
+    expect(Math.abs(wait - untilMinute)).toBeLessThan(2_000);
+    expect(Number(third.headers.get('retry-after'))).toBe(Math.ceil(wait / 1_000));
+    expect(seen(tenant)).toBe(2);
+    expect(await limitsOf(tenant.userKey)).toMatchObject({
+      limits: [{ resource: 'requests', window: 'minute', limit: 2, used: 2, remaining: 0 }],
+    });
+  });
+
+  it('do not count what never came to be: an unknown model, a body that is wrong', async () => {
+    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
+    await earlyInMinute();
+    expect((await ask(tenant.userKey, { model: 'nope' })).status).toBe(404);
+    expect((await ask(tenant.userKey, { messages: [] })).status).toBe(400);
+    expect((await ask(tenant.userKey)).status).toBe(200);
+    expect((await ask(tenant.userKey)).status).toBe(429);
+  });
+
+  it('of a key hold beside those of its tenant', async () => {
+    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 100 } });
+    const limited = await gateway.call('/v1/api-keys', {
+      key: tenant.adminKey,
+      body: { name: 'k', role: 'user', limits: { requests_per_minute: 1 } },
+    });
+    const { key } = limited.body as { key: string };
+    await earlyInMinute();
+    const first = await ask(key);
+    expect(first.headers.get('x-ratelimit-limit-requests')).toBe('1');
+    expect((await ask(key)).status).toBe(429);
+    expect((await ask(tenant.userKey)).status).toBe(200);
+    expect(await limitsOf(key)).toMatchObject({ limits: [{ limit: 1, used: 1 }] });
+    // What was leased for the refused request is given back.
+    await eventually(async () => {
+      expect(await limitsOf(tenant.userKey)).toMatchObject({ limits: [{ limit: 100, used: 2 }] });
+    });
+  });
+
+  it('begin anew with the minute, and not before', async () => {
+    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
+    await earlyInMinute();
+    expect((await ask(tenant.userKey)).status).toBe(200);
+    const refused = await ask(tenant.userKey);
+    expect(refused.status).toBe(429);
+    await sleep(Number(refused.headers.get('retry-after-ms')) + 50);
+    expect((await ask(tenant.userKey)).status).toBe(200);
+  }, 90_000);
+});
+
+describe('tokens per minute', () => {
+  it('are reserved at their most and settled at what was reported', async () => {
+    const tenant = await gateway.makeTenant({ limits: { tokens_per_minute: 2_000 } });
+    await earlyInMinute();
+    const usage = { prompt_tokens: 30, completion_tokens: 20 };
+    const first = await ask(tenant.userKey, { max_tokens: 500, x_simulator: { usage } });
+    expect(first.status).toBe(200);
+    expect(Number(first.headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(1_500);
+    await eventually(async () => {
+      expect(await limitsOf(tenant.userKey)).toMatchObject({
+        limits: [{ resource: 'tokens', window: 'minute', limit: 2_000, used: 50, remaining: 1_950 }],
+      });
+    });
+    const more = {
+      max_tokens: 500,
+      x_simulator: { usage: { prompt_tokens: 500, completion_tokens: 1_400 } },
+    };
+    expect((await ask(tenant.userKey, more)).status).toBe(200);
+    await sleep(500);
+    const refused = await ask(tenant.userKey, { max_tokens: 500 });
+    expect(refused.body).toMatchObject({ error: { code: 'rate_limit_exceeded' } });
+  });
+
+  it('say so when a request could never fit', async () => {
+    const tenant = await gateway.makeTenant({ limits: { tokens_per_minute: 100 } });
+    const refused = await ask(tenant.userKey);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('x-should-retry')).toBe('false');
+    expect((refused.body as { error: { message: string } }).error.message).toMatch(/Lower max_tokens/);
+    const embeddings = await gateway.call('/v1/embeddings', {
+      key: tenant.userKey,
+      body: { model: 'small', input: 'few' },
+    });
+    expect(embeddings.status).toBe(200);
+    expect(embeddings.headers.get('x-ratelimit-limit-tokens')).toBe('100');
+  });
+});
+
+describe('concurrency', () => {
+  it('frees the slot of a client that leaves', async () => {
+    const tenant = await gateway.makeTenant({ limits: { max_concurrent: 1 } });
+    const leaving = new AbortController();
+    const held = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { authorization: `Bearer ${tenant.userKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'small', messages, user: tenant.id, x_simulator: { delay_ms: 30_000 } }),
+    }).catch(() => undefined);
+    await eventually(async () => {
+      expect(seen(tenant)).toBe(1);
+      await Promise.resolve();
+    });
+    const refused = await ask(tenant.userKey);
+    expect(refused.body).toMatchObject({ error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    leaving.abort();
+    await held;
+    await eventually(async () => {
+      expect((await ask(tenant.userKey)).status).toBe(200);
+    });
+  });
+});
+
+describe('a budget', () => {
+  it('lets nothing through that might pass it, and says that waiting does not help', async () => {
+    const tenant = await gateway.makeTenant({ budget: { usd: '0.0006', period: 'day' } });
+    const usage = { prompt_tokens: 100, completion_tokens: 100 };
+    const call = { model: 'priced', max_tokens: 100, user: tenant.id, x_simulator: { usage } };
+    expect((await ask(tenant.userKey, call)).status).toBe(200);
+    await eventually(async () => {
+      expect(await limitsOf(tenant.userKey)).toMatchObject({
+        limits: [{ resource: 'budget', window: 'day', used: '0.000300000000', remaining: '0.000300000000' }],
+      });
+    });
+    const refused = await ask(tenant.userKey, call);
+    expect(refused.status).toBe(429);
+    expect(refused.body).toMatchObject({ error: { type: 'insufficient_quota', code: 'insufficient_quota' } });
+    expect(refused.headers.get('x-should-retry')).toBe('false');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(seen(tenant)).toBe(1);
+  });
+
+  it('is charged for streams that are cut, and for what a provider reports beyond the reservation', async () => {
+    const tenant = await gateway.makeTenant({ budget: { usd: '1', period: 'month' } });
+    const usage = { prompt_tokens: 100_000, completion_tokens: 50_000 };
+    await ask(tenant.userKey, { model: 'priced', max_tokens: 1, x_simulator: { usage } });
+    await ask(tenant.userKey, {
+      model: 'priced',
+      stream: true,
+      x_simulator: { chunks: 4, cut: 'mid_stream' },
+    });
+    await eventually(async () => {
+      const [row] = await gateway.rows(
+        'chat',
+        `select sum(cost_pico)::text as cost, count(*)::integer as runs from chat.runs where tenant_id = $1`,
+        [tenant.id],
+      );
+      expect(row).toMatchObject({ runs: 2 });
+      const { limits } = (await limitsOf(tenant.userKey)) as { limits: { used: string }[] };
+      expect(picoOf(limits[0]?.used ?? '')).toBe(BigInt(String(row?.['cost'])));
+      expect(limits[0]?.used).toMatch(/^0\.2000/);
+      const [open] = await gateway.rows('chat', 'select count(*)::integer as count from chat.settlements');
+      expect(open).toEqual({ count: 0 });
+    });
+  });
+
+  it('needs models with a price', async () => {
+    const tenant = await gateway.makeTenant({ budget: { usd: '1', period: 'day' } });
+    const refused = await ask(tenant.userKey);
+    expect(refused.status).toBe(403);
+    expect(refused.body).toMatchObject({
+      error: { type: 'permission_error', code: 'model_unpriced', param: 'model' },
+    });
+  });
+});
+
+it('answers 503 to who is limited while nothing can be leased, and serves who is not', async () => {
+  const limited = await gateway.makeTenant({ limits: { requests_per_minute: 1_000 } });
+  const free = await gateway.makeTenant();
+  // Each replica gets to know both tenants.
+  for (const { userKey } of [limited, free]) {
+    const answers = [await ask(userKey), await ask(userKey)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  }
+  await gateway.stopMember('tenant-1');
+  try {
+    await eventually(async () => {
+      const refused = await ask(limited.userKey);
+      expect(refused.status).toBe(503);
+      expect(refused.body).toMatchObject({ error: { code: 'service_unavailable' } });
+    }, 10_000);
+    expect((await ask(free.userKey)).status).toBe(200);
+  } finally {
+    await gateway.startMember('tenant-1');
+  }
+  await eventually(async () => {
+    expect((await ask(limited.userKey)).status).toBe(200);
+  }, 10_000);
+});
