@@ -32,8 +32,9 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, dependencie
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 
-gen: node_modules/.package-lock.json ## Generate code from proto/
+gen: node_modules/.package-lock.json ## Generate code from proto/, and the OpenAPI document from packages/contract
 	cd proto && $(WITH_TOOLS) buf generate
+	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
 
 bench: node_modules/.package-lock.json ## Measure the whole path against the simulator, and analytics
 	@$(WITH_TOOLS) node test/bench/run.ts

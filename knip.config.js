@@ -16,6 +16,7 @@ export default {
     },
     proto: { entry: ['gen/**/*.ts'] },
     'packages/*': { entry: ['src/*.ts'] },
+    'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },

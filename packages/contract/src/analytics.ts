@@ -95,8 +95,7 @@ export const tracePage = z.strictObject({
   next_cursor: z.string(),
   has_more: z.boolean(),
   server_time: utcTime,
-  /** How long to wait before the next call. */
-  poll_after_ms: count,
+  poll_after_ms: count.describe('How long to wait before the next call'),
 });
 
 export const dimension = z.enum([
@@ -120,11 +119,14 @@ const groupBy = z
       .array(dimension)
       .max(3)
       .refine((names) => new Set(names).size === names.length, 'must not name a dimension twice'),
+  )
+  .describe(
+    `At most three of these, parted by commas: ${dimension.options.map((name) => `\`${name}\``).join(', ')}`,
   );
 
 export const summaryQuery = z.strictObject({
-  from: timestamp.optional(),
-  to: timestamp.optional(),
+  from: timestamp.optional().describe('Inclusive'),
+  to: timestamp.optional().describe('Exclusive'),
   agent_id: uuid.optional(),
   model: modelId.optional(),
   provider: storableText(1, 128).optional(),
@@ -132,13 +134,20 @@ export const summaryQuery = z.strictObject({
   user_id: userId.optional(),
   api_key_id: uuid.optional(),
   group_by: groupBy.optional(),
-  timezone: z.string().refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"').default('UTC'),
-  compare: z.literal('previous').optional(),
+  timezone: z
+    .string()
+    .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
+    .default('UTC')
+    .describe('IANA time zone of days and months'),
+  compare: z.literal('previous').optional().describe('Tell the period before, just as long, too'),
 });
 export type SummaryQuery = z.output<typeof summaryQuery>;
 
-/** By the names in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour the time at which it begins. */
-const groupKey = z.partialRecord(dimension, z.string().nullable());
+const groupKey = z
+  .partialRecord(dimension, z.string().nullable())
+  .describe(
+    'By the names in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour the time it begins',
+  );
 
 const usageTotals = {
   requests: count,
@@ -155,13 +164,11 @@ const period = { from: utcTime, to: utcTime };
 
 export const usageSummary = z.strictObject({
   ...period,
-  /** Every run that ended before this time is counted. */
-  as_of: utcTime,
+  as_of: utcTime.describe('Every run that ended before this time is counted'),
   totals: z.strictObject(usageTotals),
   groups: z.array(z.strictObject({ key: groupKey, ...usageTotals })),
   previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
-  /** Whether there are more groups than are listed. */
-  truncated: z.boolean(),
+  truncated: z.boolean().describe('Whether there are more groups than are listed'),
 });
 export type UsageSummary = z.output<typeof usageSummary>;
 

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * The parts of the OpenAI wire format that the gateway itself makes. Requests and responses of
- * `/v1/chat/completions` and `/v1/embeddings` pass through; OpenAI's own schema describes them.
- */
+/** The parts of the OpenAI wire format that the gateway itself makes: `/v1/models*`. What passes: `openai.ts`. */
 
 export const model = z.strictObject({
   id: z.string(),
@@ -14,5 +11,3 @@ export const model = z.strictObject({
 export type Model = z.output<typeof model>;
 
 export const modelList = z.strictObject({ object: z.literal('list'), data: z.array(model) });
-
-export const openAiObject = z.looseObject({});

@@ -45,8 +45,12 @@ export const slug = z
 
 export const modelId = storableText(1, 256);
 
-export const queryLimit = z.coerce.number().int().min(1).max(200).default(50);
-export const queryCursor = z.string().min(1).max(2_000);
+export const queryLimit = z.coerce.number().int().min(1).max(200).default(50).describe('How many at most');
+export const queryCursor = z
+  .string()
+  .min(1)
+  .max(2_000)
+  .describe('Where to go on: the `next_cursor` of the answer before');
 
 export const page = { limit: queryLimit, cursor: queryCursor.optional() };
 

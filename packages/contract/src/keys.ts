@@ -22,10 +22,8 @@ export const apiKey = z.strictObject({
   role: z.enum(roles),
   scopes: z.array(z.enum(scopes)),
   user_id: z.string().nullable(),
-  /** The public half of the key's text, for recognising it: `gwk_<id>`. */
-  prefix: z.string(),
-  /** `expiring`: rotated, and the old secret still works. */
-  status: keyStatus,
+  prefix: z.string().describe("The public half of the key's text, for recognising it: `gwk_<id>`"),
+  status: keyStatus.describe('`expiring`: rotated, and the old secret still works'),
   limits: limits.nullable(),
   budget: budget.nullable(),
   created_by: z.string().nullable(),
@@ -36,11 +34,13 @@ export const apiKey = z.strictObject({
 });
 export type ApiKey = z.output<typeof apiKey>;
 
+const keyText = z.string().describe('The text that `Authorization: Bearer` takes; shown this once');
+
 /** Shown once, at creation and rotation: the only time the full text leaves the gateway. */
-export const apiKeyWithText = apiKey.extend({ key: z.string() });
+export const apiKeyWithText = apiKey.extend({ key: keyText });
 
 export const ownerApiKey = apiKey.extend({ tenant_id: uuid.nullable() });
-export const ownerApiKeyWithText = ownerApiKey.extend({ key: z.string() });
+export const ownerApiKeyWithText = ownerApiKey.extend({ key: keyText });
 
 const newKey = {
   name: storableText(1, 200),
@@ -51,13 +51,15 @@ const newKey = {
 export const createApiKey = z.strictObject({
   ...newKey,
   role: z.enum(['admin', 'user']),
-  user_id: userId.nullable().optional(),
+  user_id: userId.nullable().optional().describe('Binds the key to this end user'),
   limits: limits.nullable().optional(),
   budget: budget.nullable().optional(),
 });
 export type CreateApiKey = z.output<typeof createApiKey>;
 
-export const rotateApiKey = z.strictObject({ overlap_seconds: z.int().min(0).max(86_400).default(0) });
+export const rotateApiKey = z.strictObject({
+  overlap_seconds: z.int().min(0).max(86_400).default(0).describe('How long the old secret goes on working'),
+});
 
 export const listApiKeys = z.strictObject(page);
 export const apiKeyList = listOf(apiKey);
@@ -65,8 +67,7 @@ export const apiKeyList = listOf(apiKey);
 export const createOwnerApiKey = z.strictObject({
   ...newKey,
   role: z.enum(['owner', 'admin']),
-  /** Required for an admin key, absent for an owner key. */
-  tenant_id: uuid.nullable().optional(),
+  tenant_id: uuid.nullable().optional().describe('Required for an admin key, absent for an owner key'),
 });
 
 export const listOwnerApiKeys = z.strictObject({
@@ -74,8 +75,7 @@ export const listOwnerApiKeys = z.strictObject({
   role: z.enum(roles).optional(),
   tenant_id: uuid.optional(),
   status: keyStatus.optional(),
-  /** Keys not used since then, never used ones included. */
-  unused_since: timestamp.optional(),
+  unused_since: timestamp.optional().describe('Keys not used since then, never used ones included'),
 });
 export const ownerApiKeyList = listOf(ownerApiKey);
 

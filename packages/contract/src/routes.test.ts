@@ -11,18 +11,18 @@ describe('the route table', () => {
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 
-  it('says of every route who may call it; only the health probe is public', () => {
+  it('says of every route who may call it; only the health probe and the documentation are public', () => {
     for (const { access, id } of routes) {
       expect(['public', 'key', 'scope', 'owner']).toContain(access.kind);
       if (access.kind === 'scope') expect(scopes).toContain(access.scope);
-      if (access.kind === 'public') expect(id).toBe('health');
+      if (access.kind === 'public') expect(['health', 'openapi']).toContain(id);
     }
   });
 
   it('keeps owner routes under /internal, and everything else out of there', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
-      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health)(\/|$)/);
+      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|openapi\.json)(\/|$)/);
     }
   });
 

@@ -5,58 +5,12 @@ import * as chat from './chat.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
-import type { Scope } from './scopes.ts';
+import * as openai from './openai.ts';
+import * as openapi from './openapi.ts';
+import { created, MiB, noContent, ok, owner, route, scope, type Route } from './route.ts';
 import * as tenants from './tenants.ts';
 
-export type ServiceName = 'edge' | 'tenant' | 'agent' | 'chat' | 'memory' | 'webhook' | 'analytics';
-
-/** Who may call a route. There is no default: a route without access does not compile, nor start. */
-export type Access =
-  | { kind: 'public' }
-  /** Any valid key. */
-  | { kind: 'key' }
-  | { kind: 'scope'; scope: Scope }
-  | { kind: 'owner' };
-
-export interface Route {
-  /** Stable name, also the metric label and the OpenAPI operation id. */
-  id: string;
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` is one path segment, `{name+}` one or more. */
-  path: string;
-  service: ServiceName;
-  access: Access;
-  /** Whether `X-Service-User-Id` names the acting user here; elsewhere it is ignored. */
-  actingUser: boolean;
-  /** Closed to the browser relay. */
-  operatorSurface: boolean;
-  /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */
-  passThrough: boolean;
-  /** Largest request body in bytes; 0 where none is read. */
-  bodyLimit: number;
-  /** Request body shape; absent where none is read or where a third party decides it. */
-  body?: z.ZodType;
-  /** Query parameters; an absent shape means that none are known, so any is refused. */
-  query?: z.ZodObject;
-  response: { status: 200 | 201 | 204; shape: z.ZodType | null };
-  summary: string;
-}
-
-const MiB = 1024 * 1024;
-
-const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
-
-type Optional = 'actingUser' | 'operatorSurface' | 'passThrough' | 'bodyLimit';
-
-function route(fields: Omit<Route, Optional> & Partial<Pick<Route, Optional>>): Route {
-  const bodyLimit = fields.body === undefined ? 0 : MiB;
-  return { actingUser: false, operatorSurface: false, passThrough: false, bodyLimit, ...fields };
-}
-
-const owner: Access = { kind: 'owner' };
-const ok = (shape: z.ZodType): Route['response'] => ({ status: 200, shape });
-const created = (shape: z.ZodType): Route['response'] => ({ status: 201, shape });
-const noContent: Route['response'] = { status: 204, shape: null };
+export type { Access, Route, RouteResponse, ServiceName } from './route.ts';
 
 /**
  * Every path of the gateway. The edge routes by it, services validate by it, and nothing can be reached that is not
@@ -69,8 +23,18 @@ export const routes: readonly Route[] = [
     path: '/health',
     service: 'edge',
     access: { kind: 'public' },
-    response: ok(health.health),
+    response: { ...ok(health.health), also: 503 },
     summary: 'Health and readiness probe',
+    description: 'Answers 503 with the same shape while the gateway starts, drains or can check no key.',
+  }),
+  route({
+    id: 'openapi',
+    method: 'GET',
+    path: '/openapi.json',
+    service: 'edge',
+    access: { kind: 'public' },
+    response: { ...ok(openapi.openApiDocument), revalidated: true },
+    summary: 'This document',
   }),
 
   route({
@@ -82,8 +46,19 @@ export const routes: readonly Route[] = [
     actingUser: true,
     passThrough: true,
     bodyLimit: 20 * MiB,
-    response: ok(chat.openAiObject),
+    passedBody: openai.chatCompletionRequest,
+    response: { ...ok(openai.chatCompletion), events: true },
     summary: 'OpenAI-compatible chat completion',
+    description: [
+      'Takes the whole request of the OpenAI API and passes it on: fields that are not described here too.',
+      '`model` is a model of `GET /v1/models`, or `agent:` and the key or id of an agent. An agent puts its system',
+      'prompt before the messages and its parameters under those of the request.',
+      '',
+      'With `stream: true` the answer is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
+      'with `data: [DONE]`. If the provider fails after the first event, an event with an `error` object comes instead',
+      "and no `[DONE]`. A provider's refusal (400, 404, 422, 429) is told with the provider's own `code` where it",
+      'gives one.',
+    ].join('\n'),
   }),
   route({
     id: 'embeddings.create',
@@ -94,8 +69,10 @@ export const routes: readonly Route[] = [
     actingUser: true,
     passThrough: true,
     bodyLimit: 20 * MiB,
-    response: ok(chat.openAiObject),
+    passedBody: openai.embeddingsRequest,
+    response: ok(openai.embeddings),
     summary: 'OpenAI-compatible embeddings',
+    description: 'Takes the whole request of the OpenAI API and passes it on. Agents give no embeddings.',
   }),
   route({
     id: 'models.list',
@@ -116,6 +93,7 @@ export const routes: readonly Route[] = [
     actingUser: true,
     response: ok(chat.model),
     summary: 'One model or agent',
+    description: 'An id may contain slashes, as they are or percent-encoded.',
   }),
 
   route({
@@ -128,6 +106,8 @@ export const routes: readonly Route[] = [
     query: agents.listAgents,
     response: ok(agents.agentList),
     summary: 'List agents that the caller may use',
+    description:
+      "With an acting user: the tenant's agents and that user's private ones. Without one, an admin key sees all agents and a user key those of the tenant.",
   }),
   route({
     id: 'agents.create',
@@ -139,6 +119,8 @@ export const routes: readonly Route[] = [
     body: agents.createAgent,
     response: created(agents.agent),
     summary: 'Create an agent',
+    description:
+      'Only `key` and `model` are required. A private agent needs an owner: the acting user, or `owner_user_id`.',
   }),
   route({
     id: 'agents.get',
@@ -160,6 +142,8 @@ export const routes: readonly Route[] = [
     body: agents.patchAgent,
     response: ok(agents.agent),
     summary: 'Change an agent (JSON merge patch)',
+    description:
+      'Absent members stay as they are, objects merge, and `null` removes a member of `parameters` or `metadata` (RFC 7396).',
   }),
   route({
     id: 'agents.delete',
@@ -182,6 +166,8 @@ export const routes: readonly Route[] = [
     query: analytics.followTraces,
     response: ok(analytics.tracePage),
     summary: 'Runs that started or ended since the last call',
+    description:
+      'Poll it: come back with `next_cursor` and the same filters after `poll_after_ms`. Each run that changed comes in its latest state, in a stable order. Without a cursor it begins at `since`, by default an hour ago.',
   }),
   route({
     id: 'traces.get',
@@ -192,6 +178,7 @@ export const routes: readonly Route[] = [
     actingUser: true,
     response: ok(analytics.trace),
     summary: 'One run with its provider calls',
+    description: 'The id is the `x-run-id` of the response.',
   }),
   route({
     id: 'usage.summary',
@@ -203,6 +190,8 @@ export const routes: readonly Route[] = [
     query: analytics.summaryQuery,
     response: ok(analytics.usageSummary),
     summary: 'Requests and tokens, in sum and by group',
+    description:
+      'By default the last 24 hours; at most 400 days. `from` is inclusive, `to` is not. Every run that ended before `as_of` is counted.',
   }),
   route({
     id: 'costs.summary',
@@ -214,6 +203,8 @@ export const routes: readonly Route[] = [
     query: analytics.summaryQuery,
     response: ok(analytics.costSummary),
     summary: 'What runs cost, in sum and by group',
+    description:
+      'Amounts are exact decimal text in USD. Runs of a model without a price are told under `unpriced`, never counted as free.',
   }),
 
   route({
@@ -253,6 +244,8 @@ export const routes: readonly Route[] = [
     body: keys.createApiKey,
     response: created(keys.apiKeyWithText),
     summary: 'Create an API key; its text is shown this once',
+    description:
+      "A key can be given no more than its creator has: role, scopes and bound user. Scopes are the role's unless given.",
   }),
   route({
     id: 'api-keys.get',
@@ -272,6 +265,8 @@ export const routes: readonly Route[] = [
     body: z.strictObject({}),
     response: ok(keys.apiKey),
     summary: 'Revoke an API key',
+    description:
+      'Takes effect within 5 seconds everywhere; streams that run finish. To revoke a revoked key changes nothing.',
   }),
   route({
     id: 'api-keys.rotate',
@@ -293,6 +288,7 @@ export const routes: readonly Route[] = [
     query: keys.listOwnerApiKeys,
     response: ok(keys.ownerApiKeyList),
     summary: 'Audit owner and admin keys',
+    description: 'Metadata only: no text of a key is ever shown again.',
   }),
   route({
     id: 'owner.api-keys.create',
@@ -303,6 +299,7 @@ export const routes: readonly Route[] = [
     body: keys.createOwnerApiKey,
     response: created(keys.ownerApiKeyWithText),
     summary: 'Create an owner key, or an admin key of a tenant',
+    description: 'An admin key needs the `tenant_id` it is for; an owner key has none.',
   }),
   route({
     id: 'owner.api-keys.revoke',
@@ -313,6 +310,7 @@ export const routes: readonly Route[] = [
     body: z.strictObject({}),
     response: ok(keys.ownerApiKey),
     summary: 'Revoke any API key',
+    description: 'The last owner key that works can not be revoked.',
   }),
   route({
     id: 'owner.tenants.list',
@@ -352,5 +350,7 @@ export const routes: readonly Route[] = [
     body: tenants.patchTenant,
     response: ok(tenants.tenant),
     summary: 'Change, suspend or archive a tenant',
+    description:
+      'Absent members stay as they are (RFC 7396). Keys of a suspended or archived tenant are answered with 403 within 5 seconds.',
   }),
 ];

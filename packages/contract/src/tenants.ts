@@ -8,7 +8,10 @@ import { isTimezone } from './timezone.ts';
 export const tenantStatus = z.enum(['active', 'suspended', 'archived']);
 export type TenantStatus = z.output<typeof tenantStatus>;
 
-const timezone = z.string().refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"');
+const timezone = z
+  .string()
+  .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
+  .describe('IANA time zone: when a day or month of the tenant begins');
 
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),
@@ -35,7 +38,11 @@ export type Tenant = z.output<typeof tenant>;
 const settings = {
   limits,
   budget: budget.nullable(),
-  allowed_models: z.array(modelId).max(1_000).nullable(),
+  allowed_models: z
+    .array(modelId)
+    .max(1_000)
+    .nullable()
+    .describe('`null` allows every model of the catalogue'),
   timezone,
   retention_days: z.int().min(1).max(3_650),
 };
@@ -69,7 +76,9 @@ export const patchTenant = z.strictObject({
 export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The first admin key of the new tenant rides along, this once. */
-export const tenantWithKey = tenant.extend({ admin_key: z.string() });
+export const tenantWithKey = tenant.extend({
+  admin_key: z.string().describe('The text of its first admin key; shown this once'),
+});
 
 export const listTenants = z.strictObject({
   ...page,

@@ -56,6 +56,11 @@ const table = {
 
 export type ErrorCode = keyof typeof table;
 
+/** The HTTP status of a code. */
+export function statusOf(code: ErrorCode): number {
+  return table[code][0];
+}
+
 export type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
@@ -93,7 +98,7 @@ export class AppError extends Error {
   }
 
   get status(): number {
-    return table[this.code][0];
+    return statusOf(this.code);
   }
 
   get grpcStatus(): number {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RouteMatcher } from '@gatehouse/contract/match';
-import type { Route, ServiceName } from '@gatehouse/contract/routes';
+import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
 import { checkAccess } from '@gatehouse/http/principal-check';
@@ -22,6 +22,7 @@ import { requestHeaders } from '../domain/headers.ts';
 import type { GeneralProxy } from '../upstream/general-proxy.ts';
 import type { PassThrough } from '../upstream/pass-through.ts';
 import { healthAnswer } from './health.ts';
+import { openApiHandler } from './openapi.ts';
 
 export interface GatewayOptions {
   authenticator: Authenticator;
@@ -33,6 +34,8 @@ export interface GatewayOptions {
   tracer?: Tracer | undefined;
 }
 
+type OwnHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
 /** How long the rest of a refused body may take to arrive before its connection is closed. */
 const discardMs = 5_000;
 
@@ -43,10 +46,18 @@ const discardMs = 5_000;
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #matcher = new RouteMatcher();
+  /** What the edge answers itself, by route id. */
+  readonly #own: ReadonlyMap<string, OwnHandler>;
   #draining = false;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#own = new Map<string, OwnHandler>([
+      ['health', (_request, response) => this.#answerHealth(response)],
+      ['openapi', openApiHandler()],
+    ]);
+    const missing = routes.find(({ id, service }) => service === 'edge' && !this.#own.has(id));
+    if (missing !== undefined) throw new Error(`the edge has no handler for ${missing.id}`);
   }
 
   /** From now on `/health` says unavailable; requests are served as before. */
@@ -82,9 +93,9 @@ export class Gateway {
     if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
     const { route } = match;
     entry.route = route;
-    if (route.service === 'edge') {
-      const { status, body } = healthAnswer(!this.#draining && this.#options.authenticator.ready);
-      sendJson(response, status, body);
+    const own = this.#own.get(route.id);
+    if (own !== undefined) {
+      own(request, response);
       return;
     }
     entry.principal = await this.#options.authenticator.authenticate(request.headers.authorization, context);
@@ -100,6 +111,11 @@ export class Gateway {
     const passage = { request, response, route, headers, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
     await (short ?? this.#options.general).forward(passage);
+  }
+
+  #answerHealth(response: ServerResponse): void {
+    const { status, body } = healthAnswer(!this.#draining && this.#options.authenticator.ready);
+    sendJson(response, status, body);
   }
 
   #logAccess(

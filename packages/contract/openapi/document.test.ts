@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import type { z } from 'zod';
+import { examples, examplesOf } from '../src/examples.ts';
+import { chatCompletionChunk } from '../src/openai.ts';
+import { openApiFile } from '../src/openapi.ts';
+import { routes, type Route } from '../src/routes.ts';
+import { openApiDocument } from './document.ts';
+import { openApiPath } from './parameters.ts';
+
+interface Operation {
+  operationId: string;
+  responses: Record<string, { headers?: object; content?: Record<string, { schema: object }> }>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+}
+
+const source = readFileSync(openApiFile, 'utf8');
+const document = JSON.parse(source) as Document;
+
+function operationOf({ path, method }: Route): Operation {
+  const operation = document.paths[openApiPath(path)]?.[method.toLowerCase()];
+  if (operation === undefined) throw new Error(`${method} ${path} is not in the document`);
+  return operation;
+}
+
+const statusesOf = (id: string): number[] =>
+  routes
+    .filter((route) => route.id === id)
+    .flatMap((route) => Object.keys(operationOf(route).responses).map(Number));
+
+function problems(shape: z.ZodType, value: unknown): string[] {
+  return (
+    shape.safeParse(value).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? []
+  );
+}
+
+describe('the committed document', () => {
+  it('is the one that "make gen" makes', () => {
+    expect(JSON.parse(source)).toEqual(openApiDocument());
+  });
+
+  it('is OpenAPI 3.1 without an error or a warning, its examples valid by its own schemas', async () => {
+    const config = await createConfig({
+      extends: ['recommended-strict'],
+      rules: {
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-parameter-examples': 'error',
+        'no-invalid-schema-examples': 'error',
+      },
+    });
+    const found = await lintFromString({ source, absoluteRef: openApiFile, config });
+    expect(found.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  it('has an operation for every route of the table, and no other', () => {
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) =>
+        [method.toUpperCase(), path, operationId].join(' '),
+      ),
+    );
+    const expected = routes.map(({ id, method, path }) => [method, openApiPath(path), id].join(' '));
+    expect(operations.sort()).toEqual(expected.sort());
+  });
+
+  it('tells the errors of a route by what it takes', () => {
+    expect(statusesOf('health')).toEqual([200, 405, 500, 503]);
+    expect(statusesOf('openapi')).toEqual([200, 304, 405, 500]);
+    expect(statusesOf('agents.get')).toEqual([200, 400, 401, 403, 404, 405, 500, 502, 503, 504]);
+    expect(statusesOf('agents.create')).toEqual([201, 400, 401, 403, 405, 409, 413, 415, 500, 502, 503, 504]);
+    expect(statusesOf('chat.completions')).toEqual([
+      200, 400, 401, 403, 404, 405, 413, 415, 422, 429, 500, 502, 503, 504,
+    ]);
+  });
+
+  it('names every shape that comes or goes: an inline one would have no name in generated clients', () => {
+    for (const route of routes) {
+      const { responses } = operationOf(route);
+      for (const [status, { content }] of Object.entries(responses)) {
+        const schema = content?.['application/json']?.schema;
+        if (schema !== undefined)
+          expect([route.id, status, Object.keys(schema)]).toEqual([route.id, status, ['$ref']]);
+      }
+    }
+  });
+});
+
+describe('the examples', () => {
+  it('are of routes that exist', () => {
+    const ids = new Set(routes.map(({ id }) => id));
+    expect(Object.keys(examples).filter((id) => !ids.has(id))).toEqual([]);
+  });
+
+  it('say which file a route without any needs', () => {
+    expect(() => examplesOf('no.such.route')).toThrow(
+      'no.such.route has no example: add one to a file of packages/contract/src/examples',
+    );
+  });
+
+  const all = routes.flatMap((route) =>
+    Object.entries(examplesOf(route.id)).map(([name, example]) => ({
+      name: `${route.id}: ${name}`,
+      route,
+      example,
+    })),
+  );
+
+  it.each(all)('$name is by the shapes of its route', ({ route, example }) => {
+    const requestShape = route.body ?? route.passedBody;
+    expect(example.body !== undefined).toBe(requestShape !== undefined);
+    if (requestShape !== undefined) expect(problems(requestShape, example.body)).toEqual([]);
+    if (example.query !== undefined) expect(route.query && problems(route.query, example.query)).toEqual([]);
+    const named = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => name);
+    expect(Object.keys(example.params ?? {})).toEqual(named);
+    const { shape } = route.response;
+    if (example.events !== undefined) expect(route.response.events).toBe(true);
+    else if (shape === null) expect(example.response).toBeUndefined();
+    else expect(problems(shape, example.response)).toEqual([]);
+  });
+
+  it.each(all.filter(({ example }) => example.events !== undefined))(
+    '$name is a stream of chunks that ends with [DONE]',
+    ({ example }) => {
+      const data = [...(example.events ?? '').matchAll(/^data: (.*)\n\n/gm)].map(([, text]) => text ?? '');
+      expect(data.pop()).toBe('[DONE]');
+      expect(data.length).toBeGreaterThan(2);
+      for (const text of data) expect(problems(chatCompletionChunk, JSON.parse(text))).toEqual([]);
+    },
+  );
+});

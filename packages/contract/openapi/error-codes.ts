@@ -1,0 +1,85 @@
+import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
+import type { Route } from '../src/routes.ts';
+
+type When = (route: Route) => boolean;
+
+const always: When = () => true;
+/** Between services, or told to nobody. */
+const never: When = () => false;
+const at =
+  (...ids: string[]): When =>
+  ({ id }) =>
+    ids.includes(id);
+const either =
+  (...conditions: When[]): When =>
+  (route) =>
+    conditions.some((condition) => condition(route));
+
+const needsKey: When = ({ access }) => access.kind !== 'public';
+const needsScope: When = ({ access }) => access.kind === 'scope';
+const ofOwner: When = ({ access }) => access.kind === 'owner';
+const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
+const takesActingUser: When = ({ actingUser }) => actingUser;
+const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
+const namesResource: When = ({ path }) => path.includes('{');
+const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
+const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
+const callsProvider: When = ({ passThrough }) => passThrough;
+const servedBehindEdge: When = ({ service }) => service !== 'edge';
+
+/** Which routes may answer with a code: for each code of the table, so that a new one does not compile without. */
+const when: Record<ErrorCode, When> = {
+  invalid_json: takesBody,
+  invalid_type: takesBody,
+  invalid_value: servedBehindEdge,
+  missing_required_parameter: takesBody,
+  unknown_parameter: servedBehindEdge,
+  invalid_cursor: takesCursor,
+  cursor_expired: at('traces.follow'),
+  cursor_mismatch: at('traces.follow'),
+  acting_user_required: at('agents.create', 'agents.patch'),
+  unknown_model: at('agents.create', 'agents.patch'),
+  provider_bad_request: callsProvider,
+  invalid_api_key: needsKey,
+  service_unauthenticated: never,
+  agent_disabled: at('chat.completions'),
+  role_missing: ofOwner,
+  scope_missing: either(needsScope, at('owner.api-keys.create')),
+  tenant_suspended: (route) => needsKey(route) && !ofOwner(route),
+  user_mismatch: either(takesActingUser, at('api-keys.create', 'api-keys.rotate')),
+  caller_not_allowed: never,
+  model_not_found: namesModel,
+  not_found: namesResourceOfOurs,
+  provider_not_found: callsProvider,
+  route_not_found: namesResource,
+  method_not_allowed: always,
+  agent_key_taken: at('agents.create', 'agents.patch'),
+  key_revoked: at('api-keys.rotate'),
+  last_owner_key: at('owner.api-keys.revoke'),
+  tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
+  payload_too_large: takesBody,
+  unsupported_media_type: takesBody,
+  provider_unprocessable: callsProvider,
+  provider_rate_limited: callsProvider,
+  client_closed_request: never,
+  internal: always,
+  bad_gateway: servedBehindEdge,
+  provider_authentication: callsProvider,
+  provider_error: callsProvider,
+  provider_invalid_response: callsProvider,
+  provider_unreachable: callsProvider,
+  database_unavailable: servedBehindEdge,
+  provider_unavailable: callsProvider,
+  service_unavailable: servedBehindEdge,
+  provider_timeout: callsProvider,
+  service_timeout: servedBehindEdge,
+};
+
+/** The codes that a route may answer with, by status, lowest first. */
+export function errorsOf(route: Route): Map<number, ErrorCode[]> {
+  const codes = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
+  return Map.groupBy(
+    codes.sort((a, b) => statusOf(a) - statusOf(b)),
+    statusOf,
+  );
+}

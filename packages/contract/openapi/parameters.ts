@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import type { Example } from '../src/examples/example.ts';
+import type { Route } from '../src/routes.ts';
+import type { JsonObject, Schemas } from './schemas.ts';
+
+/** What a `{name}` in a path takes. */
+const pathSchemas: Readonly<Record<string, JsonObject>> = {
+  agentID: { type: 'string', minLength: 1, description: 'Id or key of the agent' },
+  id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
+  'id+': {
+    type: 'string',
+    minLength: 1,
+    description: 'Id of the model, or `agent:` and the key of an agent',
+  },
+};
+
+const printable = '^[\\x20-\\x7e]{1,255}$';
+
+/** Parameters that several operations take, by their name among the components. */
+export const sharedParameters: Readonly<Record<string, JsonObject>> = {
+  'X-Service-User-Id': {
+    name: 'X-Service-User-Id',
+    in: 'header',
+    description:
+      'The acting user: the end user of the application whom the call is for. A key that is bound to a user may ' +
+      'name that user only.',
+    schema: { type: 'string', pattern: printable },
+  },
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes it safe to send the request again: for 24 hours the same key with the same body gets the first ' +
+      'response again, with `Idempotency-Replayed: true`.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  'X-Session-Id': {
+    name: 'X-Session-Id',
+    in: 'header',
+    description: 'Groups runs into a conversation, in traces.',
+    schema: { type: 'string', pattern: printable },
+  },
+  'If-None-Match': {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'An `ETag` of an earlier response: 304 if it is still the current one.',
+    schema: { type: 'string' },
+  },
+};
+
+/** Whether the operation makes something, so that doing it twice by accident would hurt. */
+export function takesIdempotencyKey({ method, response, id }: Route): boolean {
+  return method === 'POST' && (response.status === 201 || id.endsWith('.rotate'));
+}
+
+/** The path as OpenAPI writes it, which knows no parameters of several segments. */
+export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
+
+export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
+  const headers = [
+    route.actingUser ? 'X-Service-User-Id' : null,
+    takesIdempotencyKey(route) ? 'Idempotency-Key' : null,
+    route.passThrough ? 'X-Session-Id' : null,
+    route.response.revalidated === true ? 'If-None-Match' : null,
+  ].filter((name) => name !== null);
+  return [
+    ...pathParameters(route, examples),
+    ...queryParameters(route, examples, schemas),
+    ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+function pathParameters(route: Route, examples: readonly Example[]): JsonObject[] {
+  return [...route.path.matchAll(/\{(\w+)(\+?)\}/g)].map(([, name = '', rest = '']) => {
+    const schema = pathSchemas[name + rest];
+    if (schema === undefined) {
+      throw new Error(`openapi/parameters.ts does not say what {${name}${rest}} of ${route.id} takes`);
+    }
+    const { description, ...type } = schema;
+    const example = examples.find(({ params }) => params?.[name] !== undefined)?.params?.[name];
+    return { name, in: 'path', required: true, description, schema: type, ...(example && { example }) };
+  });
+}
+
+function queryParameters(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
+  return Object.entries(route.query?.shape ?? {}).map(([name, shape]) => {
+    const { description, ...schema } = schemas.of(shape as z.ZodType, 'input');
+    const example = examples.find(({ query }) => query?.[name] !== undefined)?.query?.[name];
+    return {
+      name,
+      in: 'query',
+      required: !(shape as z.ZodType).safeParse(undefined).success,
+      ...(description !== undefined && { description }),
+      schema,
+      ...(example !== undefined && { example }),
+    };
+  });
+}

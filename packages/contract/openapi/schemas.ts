@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import * as agents from '../src/agents.ts';
+import * as analytics from '../src/analytics.ts';
+import * as chat from '../src/chat.ts';
+import * as errorBody from '../src/error-body.ts';
+import * as health from '../src/health.ts';
+import * as keys from '../src/keys.ts';
+import * as openai from '../src/openai.ts';
+import * as openapi from '../src/openapi.ts';
+import * as tenants from '../src/tenants.ts';
+
+export type JsonObject = Record<string, unknown>;
+
+/** Where shapes come from: each is a component under the name it is exported by. */
+const modules: readonly JsonObject[] = [
+  agents,
+  analytics,
+  chat,
+  errorBody,
+  health,
+  keys,
+  openai,
+  openapi,
+  tenants,
+];
+
+/** `createAgent` → `CreateAgent`. */
+const componentName = (exported: string): string => exported.charAt(0).toUpperCase() + exported.slice(1);
+
+/** zod's own registry, which has their descriptions too, now with the exported shapes' names. */
+function nameShapes(): void {
+  for (const [exported, shape] of modules.flatMap((module) => Object.entries(module))) {
+    if (!(shape instanceof z.ZodType)) continue;
+    z.globalRegistry.add(shape, { ...z.globalRegistry.get(shape), id: componentName(exported) });
+  }
+}
+
+/** Shapes as JSON Schema (draft 2020-12, the one of OpenAPI 3.1). The exported ones are gathered as components. */
+export class Schemas {
+  readonly #components = new Map<string, JsonObject>();
+
+  constructor() {
+    nameShapes();
+  }
+
+  /** `input` is what a client may send, `output` what it gets. Throws when a component would differ between them. */
+  of(shape: z.ZodType, io: 'input' | 'output'): JsonObject {
+    const { $schema: _, $defs = {}, ...schema } = z.toJSONSchema(shape, { io, override: simplify });
+    for (const [name, definition] of Object.entries($defs)) this.#add(name, asComponent(definition));
+    return asComponent(schema);
+  }
+
+  get components(): JsonObject {
+    return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #add(name: string, schema: JsonObject): void {
+    const known = this.#components.get(name);
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
+      throw new Error(`the shape ${name} is sent and received, but differs: give each direction a shape`);
+    }
+    this.#components.set(name, schema);
+  }
+}
+
+/** Leaves out what says nothing to a reader: the patterns behind formats, the largest number that JSON can say. */
+function simplify({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}
+
+function asComponent(schema: object): JsonObject {
+  const { id: _, ...rest } = JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) =>
+      key === '$ref' && typeof value === 'string'
+        ? value.replace('#/$defs/', '#/components/schemas/')
+        : value,
+    ),
+  ) as JsonObject;
+  return rest;
+}

@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import type { Scope } from './scopes.ts';
+
+export type ServiceName = 'edge' | 'tenant' | 'agent' | 'chat' | 'memory' | 'webhook' | 'analytics';
+
+/** Who may call a route. There is no default: a route without access does not compile, nor start. */
+export type Access =
+  | { kind: 'public' }
+  /** Any valid key. */
+  | { kind: 'key' }
+  | { kind: 'scope'; scope: Scope }
+  | { kind: 'owner' };
+
+export interface Route {
+  /** Stable name, also the metric label and the OpenAPI operation id. */
+  id: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `{name}` is one path segment, `{name+}` one or more. */
+  path: string;
+  service: ServiceName;
+  access: Access;
+  /** Whether `X-Service-User-Id` names the acting user here; elsewhere it is ignored. */
+  actingUser: boolean;
+  /** Closed to the browser relay. */
+  operatorSurface: boolean;
+  /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */
+  passThrough: boolean;
+  /** Largest request body in bytes; 0 where none is read. */
+  bodyLimit: number;
+  /** Request body shape; absent where none is read or where a third party decides it. */
+  body?: z.ZodType;
+  /** What a body that passes through looks like, for the documentation: nothing is held to it. */
+  passedBody?: z.ZodType;
+  /** Query parameters; an absent shape means that none are known, so any is refused. */
+  query?: z.ZodObject;
+  response: RouteResponse;
+  summary: string;
+  /** What the summary and the shapes leave open, as Markdown. */
+  description?: string;
+}
+
+export interface RouteResponse {
+  status: 200 | 201 | 204;
+  shape: z.ZodType | null;
+  /** Whether it may come as server-sent events too. */
+  events?: true;
+  /** Another status that comes with the same shape. */
+  also?: 503;
+  /** Whether it has a strong `ETag`, so that `If-None-Match` is answered with 304. */
+  revalidated?: true;
+}
+
+export const MiB = 1024 * 1024;
+
+/** For keys with this scope. */
+export const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
+
+type Optional = 'actingUser' | 'operatorSurface' | 'passThrough' | 'bodyLimit';
+
+/** An entry of the table, with the usual answers to what it leaves open. */
+export function route(fields: Omit<Route, Optional> & Partial<Pick<Route, Optional>>): Route {
+  const bodyLimit = fields.body === undefined ? 0 : MiB;
+  return { actingUser: false, operatorSurface: false, passThrough: false, bodyLimit, ...fields };
+}
+
+export const owner: Access = { kind: 'owner' };
+export const ok = (shape: z.ZodType): RouteResponse => ({ status: 200, shape });
+export const created = (shape: z.ZodType): RouteResponse => ({ status: 201, shape });
+export const noContent: RouteResponse = { status: 204, shape: null };
