@@ -10,26 +10,31 @@ const header = (description: string, schema: JsonObject = { type: 'string' }): J
   description,
   schema,
 });
+/** One that comes with every response it is listed at. */
+const always = (description: string, schema?: JsonObject): JsonObject => ({
+  ...header(description, schema),
+  required: true,
+});
 const count: JsonObject = { type: 'integer', minimum: 0 };
 
 /** Response headers by their name among the components. */
 export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
-  'x-request-id': header('The request as logs and errors name it; a valid one of the client is kept.', {
+  'x-request-id': always('The request as logs and errors name it; a valid one of the client is kept.', {
     type: 'string',
     pattern: '^[A-Za-z0-9_.-]{1,128}$',
   }),
-  Location: header('Path of what was created.'),
+  Location: always('Path of what was created.'),
   'Idempotency-Replayed': header('`true` if this is the response to an earlier request with the same key.', {
     type: 'string',
     enum: ['true'],
   }),
-  'x-run-id': header('The run in traces.', { type: 'string', format: 'uuid' }),
-  'x-trace-id': header('The W3C trace that the run is part of.', {
+  'x-run-id': always('The run in traces.', { type: 'string', format: 'uuid' }),
+  'x-trace-id': always('The W3C trace that the run is part of.', {
     type: 'string',
     pattern: '^[0-9a-f]{32}$',
   }),
-  'x-gateway-provider': header('The provider that answered.'),
-  'x-gateway-model': header('The model of the catalogue that answered.'),
+  'x-gateway-provider': always('The provider that answered.'),
+  'x-gateway-model': always('The model of the catalogue that answered.'),
   'x-ratelimit-limit-requests': header('Requests a minute.', count),
   'x-ratelimit-limit-tokens': header('Tokens a minute.', count),
   'x-ratelimit-remaining-requests': header('Requests left in this minute.', count),
@@ -42,10 +47,10 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
     type: 'string',
     enum: ['false'],
   }),
-  'WWW-Authenticate': header('`Bearer`'),
-  Allow: header('The methods of this path.'),
-  ETag: header('Changes whenever the content does.'),
-  'Cache-Control': header('How long it may be kept.'),
+  'WWW-Authenticate': always('`Bearer`'),
+  Allow: always('The methods of this path.'),
+  ETag: always('Changes whenever the content does.'),
+  'Cache-Control': always('How long it may be kept.'),
 };
 
 const rateLimitHeaders = Object.keys(sharedHeaders).filter((name) => name.startsWith('x-ratelimit-'));

@@ -1,0 +1,269 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openApiFile } from '@gatehouse/contract/openapi';
+import { newId } from '@gatehouse/kit/ids';
+import type { Credentials } from '@gatehouse/local/credentials';
+import { freePort } from '@gatehouse/local/ports';
+import { eventually } from '@gatehouse/test/eventually';
+import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import {
+  DocumentCheck,
+  operationsOf,
+  ownParameters,
+  roleFor,
+  type Answered,
+  type OpenApiDocument,
+  type Operation,
+} from '../conformance/openapi-document.ts';
+
+/** The document against a system as `make up` starts it, with the example values exactly as they are written. */
+
+const source = readFileSync(openApiFile);
+const document = JSON.parse(source.toString('utf8')) as OpenApiDocument;
+const operations = operationsOf(document);
+const check = new DocumentCheck(document);
+const startTimeoutMs = 90_000;
+
+let system: LocalSystem;
+let removeState: () => Promise<void>;
+let credentials: Credentials;
+
+beforeAll(async () => {
+  const state = await makeStateFolder();
+  removeState = state.remove;
+  system = new LocalSystem(state.folder, { PORT: String(await freePort()) });
+  credentials = await system.ready();
+}, startTimeoutMs);
+
+afterAll(async () => {
+  await system.stop();
+  await removeState();
+}, startTimeoutMs);
+
+interface Sent {
+  key?: string | null;
+  method?: string | undefined;
+  body?: unknown;
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+function keyOf(operation: Operation): string | null {
+  const role = roleFor(operation);
+  return role === null ? null : credentials[`${role}_key`];
+}
+
+async function send(operation: Operation, sent: Sent = {}): Promise<Answered> {
+  const { key = keyOf(operation), body, params = {}, query = {} } = sent;
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
+  const response = await fetch(`${credentials.url}${path}?${new URLSearchParams(query).toString()}`, {
+    method: sent.method ?? operation.method,
+    headers: {
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...sent.headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const json = response.headers.get('content-type') === 'application/json';
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: json ? (JSON.parse(text) as unknown) : text,
+  };
+}
+
+/** A run shows in traces a moment after its end. */
+async function onceThere(operation: Operation, sent: Sent): Promise<Answered> {
+  return eventually(async () => {
+    const answered = await send(operation, sent);
+    expect(answered.status).not.toBe(404);
+    return answered;
+  });
+}
+
+/** The request bodies that an operation shows; one without a body where it takes none. */
+function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
+  const examples = requestBody?.content['application/json']?.examples;
+  if (examples === undefined) return [['no body', undefined]];
+  return Object.entries(examples).map(([name, { value }]) => [name, value]);
+}
+
+function successOf({ responses }: Operation): number {
+  return Number(Object.keys(responses).find((status) => status.startsWith('2')));
+}
+
+/** First what makes something, then what reads, changes and uses it, and at last what ends it. */
+function rank(operation: Operation): number {
+  const { method, operationId } = operation;
+  if (successOf(operation) === 201 || operationId === 'chat.completions') return 0;
+  if (method === 'GET') return 1;
+  if (method === 'DELETE') return 4;
+  return operationId.endsWith('.revoke') ? 3 : 2;
+}
+
+/** Ids of what the replay made, by the path of its collection. */
+const made = new Map<string, string>();
+
+function remember(operation: Operation, { status, body, headers }: Answered): void {
+  if (status === 201) made.set(operation.path, (body as { id: string }).id);
+  const run = headers.get('x-run-id');
+  if (run !== null) made.set('/v1/traces', run);
+}
+
+/** A UUID in an example is nobody's: what the replay made stands in for it. Keys and names are taken as shown. */
+function paramsOf(operation: Operation): Record<string, string> {
+  const own = ownParameters(operation).filter((parameter) => parameter.in === 'path');
+  return Object.fromEntries(
+    own.map(({ name, schema, example }) => {
+      const [collection = ''] = operation.path.split(`/{${name}}`);
+      return [
+        name,
+        schema.format === 'uuid' ? (made.get(collection) ?? 'nothing was made') : String(example),
+      ];
+    }),
+  );
+}
+
+function queryOf(operation: Operation): Record<string, string> {
+  const shown = ownParameters(operation).filter(
+    ({ in: place, example }) => place === 'query' && example !== undefined,
+  );
+  return Object.fromEntries(shown.map(({ name, example }) => [name, String(example)]));
+}
+
+const replay = operations
+  .toSorted((a, b) => rank(a) - rank(b))
+  .flatMap((operation) => bodiesOf(operation).map(([example, body]) => ({ operation, example, body })));
+
+describe('the examples of the document, one after the other', () => {
+  it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
+    '%s',
+    async (_name, { operation, body }) => {
+      const sent = { body, params: paramsOf(operation), query: queryOf(operation) };
+      const answered = await (operation.operationId === 'traces.get' ? onceThere : send)(operation, sent);
+      expect(answered).toMatchObject({ status: successOf(operation) });
+      expect(check.problems(operation, answered)).toEqual([]);
+      remember(operation, answered);
+    },
+  );
+});
+
+describe('what goes wrong is documented too', () => {
+  const named = (list: Operation[]) => list.map((operation) => [operation.operationId, operation] as const);
+  const secured = operations.filter((operation) => roleFor(operation) !== null);
+
+  async function expectDocumented(operation: Operation, sent: Sent, status: number): Promise<void> {
+    const answered = await send(operation, sent);
+    expect(answered).toMatchObject({ status });
+    expect(check.problems(operation, answered)).toEqual([]);
+  }
+
+  /** Of the right form, and nobody's. */
+  const unknownIds = (operation: Operation) =>
+    Object.fromEntries(ownParameters(operation).map(({ name }) => [name, newId()]));
+
+  it.each(named(secured))('%s without a key', async (_id, operation) => {
+    await expectDocumented(operation, { key: null, params: unknownIds(operation) }, 401);
+  });
+
+  it.each(named(secured.filter((operation) => operation.operationId !== 'whoami')))(
+    '%s with a key that may not',
+    async (_id, operation) => {
+      const key = roleFor(operation) === 'owner' ? credentials.admin_key : credentials.owner_key;
+      await expectDocumented(operation, { key, params: unknownIds(operation) }, 403);
+    },
+  );
+
+  it.each(named(secured.filter(({ path }) => path.includes('{'))))(
+    '%s of nothing',
+    async (_id, operation) => {
+      const [[, body] = []] = bodiesOf(operation);
+      await expectDocumented(operation, { body, params: unknownIds(operation) }, 404);
+    },
+  );
+
+  it.each(named(secured))('%s with an unknown query parameter', async (_id, operation) => {
+    const [[, body] = []] = bodiesOf(operation);
+    const sent = { body, params: unknownIds(operation), query: { no_such_parameter: '1' } };
+    await expectDocumented(operation, sent, 400);
+  });
+
+  const withBody = secured.filter(({ requestBody }) => requestBody !== undefined);
+
+  it.each(named(withBody))('%s with a body of another type', async (_id, operation) => {
+    const sent = { body: {}, params: unknownIds(operation), headers: { 'content-type': 'text/plain' } };
+    await expectDocumented(operation, sent, 415);
+  });
+
+  it.each(named(withBody.filter(({ path }) => !/\/(chat|embeddings)/.test(path))))(
+    '%s with an unknown field',
+    async (_id, operation) => {
+      await expectDocumented(operation, { body: { no_such_field: 1 }, params: unknownIds(operation) }, 400);
+    },
+  );
+
+  it.each(named(withBody))('%s with what is no JSON object', async (_id, operation) => {
+    await expectDocumented(operation, { body: [], params: unknownIds(operation) }, 400);
+  });
+
+  it.each(
+    named(
+      operations.filter((operation) => successOf(operation) === 201 && operation.path.endsWith('agents')),
+    ),
+  )('%s of a key that is taken', async (_id, operation) => {
+    await expectDocumented(operation, { body: { key: credentials.agent_key, model: 'gpt-4.1-mini' } }, 409);
+  });
+
+  it.each(named(operations))('%s with another method', async (_id, operation) => {
+    const known = Object.keys(document.paths[operation.path] ?? {}).map((method) => method.toUpperCase());
+    const method = ['PUT', 'DELETE', 'PATCH'].find((other) => !known.includes(other));
+    await expectDocumented(operation, { method, params: unknownIds(operation) }, 405);
+  });
+});
+
+describe('the check of these tests', () => {
+  const operation = operations.find(({ operationId }) => operationId === 'agents.get');
+  if (operation === undefined) throw new Error('agents.get is not documented');
+
+  it('finds a status, a header, a type, a code and a field that are not documented', async () => {
+    const good = await send(operation, { params: { agentID: credentials.agent_key } });
+    expect(check.problems(operation, good)).toEqual([]);
+    expect(check.problems(operation, { ...good, status: 418 })).toHaveLength(1);
+    expect(check.problems(operation, { ...good, body: { ...(good.body as object), more: 1 } })).toHaveLength(
+      1,
+    );
+    const html = new Headers({ 'x-request-id': 'a', 'content-type': 'text/html' });
+    expect(check.problems(operation, { ...good, headers: html })).toHaveLength(1);
+    const nameless = new Headers({ 'content-type': 'application/json' });
+    expect(check.problems(operation, { ...good, headers: nameless })).toHaveLength(1);
+    const missing = await send(operation, { params: { agentID: 'nobody' } });
+    const { error } = missing.body as { error: object };
+    const other = { ...missing, body: { error: { ...error, code: 'agent_key_taken' } } };
+    expect(check.problems(operation, other)).toHaveLength(1);
+  });
+});
+
+describe('GET /openapi.json', () => {
+  it('serves the committed file byte for byte, to anybody', async () => {
+    const response = await fetch(`${credentials.url}/openapi.json`);
+    expect(Buffer.from(await response.arrayBuffer()).equals(source)).toBe(true);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(response.headers.get('cache-control')).toMatch(/^public, max-age=\d+$/);
+    expect(response.headers.get('etag')).toMatch(/^"[\w-]+"$/);
+  });
+
+  it('is not sent again to those who have it', async () => {
+    const etag = (await fetch(`${credentials.url}/openapi.json`)).headers.get('etag') ?? '';
+    for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const again = await fetch(`${credentials.url}/openapi.json`, { headers: { 'if-none-match': tag } });
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag]);
+    }
+    const other = await fetch(`${credentials.url}/openapi.json`, { headers: { 'if-none-match': '"other"' } });
+    expect(other.status).toBe(200);
+  });
+});
