@@ -67,12 +67,14 @@ describe('the committed document', () => {
   });
 
   it('tells the errors of a route by what it takes', () => {
-    expect(statusesOf('health')).toEqual([200, 405, 500, 503]);
-    expect(statusesOf('openapi')).toEqual([200, 304, 405, 500]);
-    expect(statusesOf('agents.get')).toEqual([200, 400, 401, 403, 404, 405, 500, 502, 503, 504]);
-    expect(statusesOf('agents.create')).toEqual([201, 400, 401, 403, 405, 409, 413, 415, 500, 502, 503, 504]);
+    expect(statusesOf('health')).toEqual([200, 400, 405, 408, 431, 500, 503]);
+    expect(statusesOf('openapi')).toEqual([200, 304, 400, 405, 408, 431, 500]);
+    expect(statusesOf('agents.get')).toEqual([200, 400, 401, 403, 404, 405, 408, 431, 500, 502, 503, 504]);
+    expect(statusesOf('agents.create')).toEqual([
+      201, 400, 401, 403, 405, 408, 409, 413, 415, 431, 500, 502, 503, 504,
+    ]);
     expect(statusesOf('chat.completions')).toEqual([
-      200, 400, 401, 403, 404, 405, 413, 415, 422, 429, 500, 502, 503, 504,
+      200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 502, 503, 504,
     ]);
   });
 

@@ -75,11 +75,13 @@ const when: Record<ErrorCode, When> = {
   service_timeout: servedBehindEdge,
 };
 
-/** The codes that a route may answer with, by status, lowest first. */
-export function errorsOf(route: Route): Map<number, ErrorCode[]> {
+/** What the HTTP server itself answers, before there is a route, with the code `invalid_http`. */
+const invalidHttp = [400, 408, 431];
+
+/** The codes that a route may answer with, by status. */
+export function errorsOf(route: Route): Map<number, string[]> {
   const codes = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
-  return Map.groupBy(
-    codes.sort((a, b) => statusOf(a) - statusOf(b)),
-    statusOf,
-  );
+  const errors: Map<number, string[]> = Map.groupBy(codes, statusOf);
+  for (const status of invalidHttp) errors.set(status, [...(errors.get(status) ?? []), 'invalid_http']);
+  return errors;
 }

@@ -1,4 +1,3 @@
-import type { ErrorCode } from '@gatehouse/kit/errors';
 import { errorBody } from '../src/error-body.ts';
 import type { Example, Examples } from '../src/examples/example.ts';
 import { routes, type Route } from '../src/routes.ts';
@@ -90,7 +89,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   };
   if (events === true) {
     content['text/event-stream'] = {
-      schema: { type: 'string', description: 'Server-sent events, with `stream: true`' },
+      // Without a schema: OpenAPI 3.1 leaves open whether it would be of one event or of them all.
       examples: shown(all.filter(([, example]) => example.events !== undefined)),
     };
   }
@@ -120,11 +119,13 @@ const meanings: Readonly<Record<number, string>> = {
   403: 'The key may not do this',
   404: 'There is no such thing, or it belongs to somebody else',
   405: 'The path does not support this method',
+  408: 'The request did not come to an end',
   409: 'It conflicts with what is there',
   413: 'The body is too large',
   415: 'The body is not JSON',
   422: 'The provider can not process the request',
   429: 'Too much, for now',
+  431: 'The headers, with the path and query, are larger than 16 KiB',
   500: 'An error of the gateway; the request id leads to its log line',
   502: 'A service or the provider did not answer as it should',
   503: 'A service or the provider is not available; try again',
@@ -137,7 +138,7 @@ const errorHeaders: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after'],
 };
 
-function failure(status: number, codes: readonly ErrorCode[], schemas: Schemas): JsonObject {
+function failure(status: number, codes: readonly string[], schemas: Schemas): JsonObject {
   const limited =
     status === 429 ? ['retry-after', 'retry-after-ms', 'x-should-retry', ...rateLimitHeaders] : [];
   return {

@@ -111,6 +111,8 @@ export const dimension = z.enum([
 ]);
 export type Dimension = z.output<typeof dimension>;
 
+const dimensionPattern = `(${dimension.options.join('|')})`;
+
 const groupBy = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
@@ -120,9 +122,10 @@ const groupBy = z
       .max(3)
       .refine((names) => new Set(names).size === names.length, 'must not name a dimension twice'),
   )
-  .describe(
-    `At most three of these, parted by commas: ${dimension.options.map((name) => `\`${name}\``).join(', ')}`,
-  );
+  .meta({
+    description: 'At most three dimensions, parted by commas',
+    pattern: `^${dimensionPattern}(,${dimensionPattern}){0,2}$`,
+  });
 
 export const summaryQuery = z.strictObject({
   from: timestamp.optional().describe('Inclusive'),

@@ -54,40 +54,40 @@ const tool = z.looseObject({
 export const chatCompletionRequest = z.looseObject({
   model: modelName,
   messages: z.array(chatMessage).min(1).describe('The whole conversation so far, oldest first'),
-  stream: z.boolean().optional().describe('Answer with server-sent events, as the text comes'),
+  stream: z.boolean().nullish().describe('Answer with server-sent events, as the text comes'),
   stream_options: z
     .looseObject({ include_usage: z.boolean().optional().describe('One last event with the tokens used') })
-    .optional(),
-  temperature: z.number().optional().describe('0 to 2; more varied above, more even below'),
-  top_p: z.number().optional(),
-  max_tokens: z.int().optional().describe('Older name of `max_completion_tokens`'),
-  max_completion_tokens: z.int().optional(),
-  n: z.int().optional().describe('How many answers'),
+    .nullish(),
+  temperature: z.number().nullish().describe('0 to 2; more varied above, more even below'),
+  top_p: z.number().nullish(),
+  max_tokens: z.int().nullish().describe('Older name of `max_completion_tokens`'),
+  max_completion_tokens: z.int().nullish(),
+  n: z.int().nullish().describe('How many answers'),
   stop: z
     .union([z.string(), z.array(z.string())])
-    .optional()
+    .nullish()
     .describe('Text at which to end'),
-  seed: z.int().optional(),
-  frequency_penalty: z.number().optional(),
-  presence_penalty: z.number().optional(),
-  logit_bias: z.record(z.string(), z.number()).optional(),
-  logprobs: z.boolean().optional(),
-  top_logprobs: z.int().optional(),
+  seed: z.int().nullish(),
+  frequency_penalty: z.number().nullish(),
+  presence_penalty: z.number().nullish(),
+  logit_bias: z.record(z.string(), z.number()).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
   response_format: z
     .looseObject({
       type: z.string().describe('`text`, `json_object`, `json_schema`'),
       json_schema: z.looseObject({}).optional(),
     })
-    .optional(),
-  tools: z.array(tool).optional().describe('Functions that the model may ask for'),
+    .nullish(),
+  tools: z.array(tool).nullish().describe('Functions that the model may ask for'),
   tool_choice: z
     .union([z.string(), z.looseObject({})])
-    .optional()
+    .nullish()
     .describe('`none`, `auto`, `required`, or one tool'),
-  parallel_tool_calls: z.boolean().optional(),
-  reasoning_effort: z.string().optional(),
-  user: z.string().optional().describe('Passed to the provider. The acting user is `X-Service-User-Id`'),
-  metadata: z.record(z.string(), z.string()).optional(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning_effort: z.string().nullish(),
+  user: z.string().nullish().describe('Passed to the provider. The acting user is `X-Service-User-Id`'),
+  metadata: z.record(z.string(), z.string()).nullish(),
 });
 
 const tokenUsage = z.looseObject({
@@ -136,9 +136,9 @@ export const embeddingsRequest = z.looseObject({
   input: z
     .union([z.string(), z.array(z.string()), z.array(z.int()), z.array(z.array(z.int()))])
     .describe('One text or several, or their tokens'),
-  dimensions: z.int().optional(),
-  encoding_format: z.string().optional().describe('`float` or `base64`'),
-  user: z.string().optional(),
+  dimensions: z.int().nullish(),
+  encoding_format: z.string().nullish().describe('`float` or `base64`'),
+  user: z.string().nullish(),
 });
 
 export const embeddings = z.looseObject({

@@ -131,7 +131,9 @@ describe('an HTTP server', () => {
     const text = await raw(server, bytes);
     expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(text).not.toContain('handled');
-    const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { error: object };
+    const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { error: { request_id: string } };
     expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+    expect(body.error.request_id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(text).toContain(`x-request-id: ${body.error.request_id}\r\n`);
   });
 });

@@ -1,5 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { newId } from '@gatehouse/kit/ids';
+import { requestIdHeader } from './request-context.ts';
 
 export interface HttpServerOptions {
   host: string;
@@ -11,20 +13,26 @@ export interface HttpServerOptions {
 /** While draining, connections that have become idle are looked for this often. */
 const sweepMs = 50;
 
-const invalidHttp = JSON.stringify({
-  error: {
-    message: 'The request is not valid HTTP.',
-    type: 'invalid_request_error',
-    code: 'invalid_http',
-    param: null,
-    request_id: '',
-  },
-});
-
-const invalidHttpHeaders = {
-  'content-type': 'application/json',
-  'content-length': Buffer.byteLength(invalidHttp),
-};
+/** The error for what is not HTTP. Nothing of it was read, so its request id is a new one. */
+function invalidHttp(): { headers: Record<string, string | number>; body: string } {
+  const requestId = newId();
+  const body = JSON.stringify({
+    error: {
+      message: 'The request is not valid HTTP.',
+      type: 'invalid_request_error',
+      code: 'invalid_http',
+      param: null,
+      request_id: requestId,
+    },
+  });
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    [requestIdHeader]: requestId,
+    connection: 'close',
+  };
+  return { headers, body };
+}
 
 /** By Node's error code; anything else is 400. */
 const invalidHttpStatus: Record<string, string> = {
@@ -48,7 +56,8 @@ export class HttpServer {
       (request, response) => {
         if (this.#draining) response.setHeader('connection', 'close');
         if (request.headers.host === undefined && request.httpVersion === '1.1') {
-          response.writeHead(400, { ...invalidHttpHeaders, connection: 'close' }).end(invalidHttp);
+          const { headers, body } = invalidHttp();
+          response.writeHead(400, headers).end(body);
         } else {
           listener(request, response);
         }
@@ -57,13 +66,9 @@ export class HttpServer {
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
       const status = invalidHttpStatus[error.code ?? ''] ?? '400 Bad Request';
-      socket.end(
-        `HTTP/1.1 ${status}\r\nconnection: close\r\n` +
-          Object.entries(invalidHttpHeaders)
-            .map(([name, value]) => `${name}: ${value}\r\n`)
-            .join('') +
-          `\r\n${invalidHttp}`,
-      );
+      const { headers, body } = invalidHttp();
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
     this.#server.on('connection', (socket) => {
       this.#connections.add(socket);

@@ -1,0 +1,45 @@
+# Schemathesis makes up requests by our own OpenAPI document, right ones and wrong ones, with a key of each role. No
+# answer may be a 5xx, and each must have a status, type, headers and body that the document has.
+source ./lib.sh
+python_environment schemathesis
+
+credential() {
+  node -p "JSON.parse(fs.readFileSync('$GATEHOUSE_STATE/credentials.json', 'utf8')).$1"
+}
+url=$(credential url) || exit
+# The key's id and its tenant's; fails when the key does not work.
+whoami() {
+  curl -sSf "$url/v1/whoami" -H "Authorization: Bearer $(credential "$1_key")" |
+    node -p 'const { key_id, tenant_id } = JSON.parse(fs.readFileSync(0, "utf8")); `${key_id} ${tenant_id ?? ""}`'
+}
+PROTECTED_IDS=$(whoami user && whoami admin && whoami owner) || exit
+export PROTECTED_IDS PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 SCHEMATHESIS_HOOKS=schemathesis_hooks
+
+# It keeps files where it runs. One worker each: its own threads get in each other's way under Python 3.11.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fuzz() {
+  mkdir "$folder/$1" && cd "$folder/$1" || return
+  "$python" -m schemathesis.cli run "$url/openapi.json" -H "Authorization: Bearer $(credential "$1_key")" \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allow_header_conformance,unsupported_method \
+    --max-examples 10 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
+    --continue-on-failure --warnings off --no-color >"$folder/$1.log" 2>&1
+}
+
+declare -A running
+for role in user admin owner; do
+  fuzz "$role" &
+  running[$role]=$!
+done
+status=0
+for role in user admin owner; do
+  # A key that was lost on the way would have been answered 401 from there on, which is documented.
+  if wait "${running[$role]}" && whoami "$role" >/dev/null; then
+    printf 'ok: with the %s key: %s\n' "$role" "$(grep -oE '[0-9]+ generated.*' "$folder/$role.log")"
+  else
+    sed 's/^/  /' "$folder/$role.log"
+    printf 'failed: with the %s key: see above\n' "$role"
+    status=1
+  fi
+done
+exit "$status"
