@@ -1,6 +1,7 @@
 # Schemathesis makes up requests by our own OpenAPI document, right ones and wrong ones, with a key of each role. No
 # answer may be a 5xx, and each must have a status, type, headers and body that the document has.
 source ./lib.sh
+command -v curl >/dev/null || skip 'there is no curl'
 python_environment schemathesis
 
 credential() {
@@ -19,9 +20,12 @@ export PROTECTED_IDS PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 SCHEMATHES
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fuzz() {
+  # Each where it gets in; that every other operation answers it with 403 is quicker seen in test/e2e/openapi.test.ts.
+  local paths=--exclude-path-regex
+  [ "$1" = owner ] && paths=--include-path-regex
   mkdir "$folder/$1" && cd "$folder/$1" || return
-  "$python" -m schemathesis.cli run "$url/openapi.json" -H "Authorization: Bearer $(credential "$1_key")" \
-    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allow_header_conformance,unsupported_method \
+  "$python" -m schemathesis.cli run "$url/openapi.json" "$paths" ^/internal/ -H "Authorization: Bearer $(credential "$1_key")" \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allow_header_conformance,unsupported_method,documented_error_code \
     --max-examples 10 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
     --continue-on-failure --warnings off --no-color >"$folder/$1.log" 2>&1
 }

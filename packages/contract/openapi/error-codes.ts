@@ -19,6 +19,7 @@ const needsKey: When = ({ access }) => access.kind !== 'public';
 const needsScope: When = ({ access }) => access.kind === 'scope';
 const ofOwner: When = ({ access }) => access.kind === 'owner';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
+const takesQuery: When = ({ query }) => query !== undefined;
 const takesActingUser: When = ({ actingUser }) => actingUser;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
@@ -30,7 +31,7 @@ const servedBehindEdge: When = ({ service }) => service !== 'edge';
 /** Which routes may answer with a code: for each code of the table, so that a new one does not compile without. */
 const when: Record<ErrorCode, When> = {
   invalid_json: takesBody,
-  invalid_type: takesBody,
+  invalid_type: either(takesBody, takesQuery),
   invalid_value: servedBehindEdge,
   missing_required_parameter: takesBody,
   unknown_parameter: servedBehindEdge,

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { errorBody } from '../src/error-body.ts';
 import type { Example, Examples } from '../src/examples/example.ts';
 import { routes, type Route } from '../src/routes.ts';
@@ -64,7 +65,7 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
   for (const [status, codes] of errorsOf(route)) responses.set(status, failure(status, codes, schemas));
   const { also, shape } = route.response;
   if (also !== undefined && shape !== null) {
-    const content = { 'application/json': { schema: schemas.of(shape, 'output') } };
+    const content = { 'application/json': { schema: responseSchema(route, shape, schemas) } };
     responses.set(also, { description: 'The same, when it can not', headers: headerRefs([]), content });
   }
   return Object.fromEntries([...responses].map(([status, response]) => [String(status), response]));
@@ -83,7 +84,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   const all = Object.entries(examples);
   const content: JsonObject = {
     'application/json': {
-      schema: schemas.of(shape, 'output'),
+      schema: responseSchema(route, shape, schemas),
       examples: shown(all.filter(([, example]) => example.events === undefined)),
     },
   };
@@ -94,6 +95,10 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
     };
   }
   return { description, headers, content };
+}
+
+function responseSchema({ id }: Route, shape: z.ZodType, schemas: Schemas): JsonObject {
+  return schemas.named(shape, 'output', `the response of ${id}`);
 }
 
 function shown(examples: readonly [string, Example][]): JsonObject {
@@ -144,7 +149,7 @@ function failure(status: number, codes: readonly string[], schemas: Schemas): Js
   return {
     description: `${meanings[status] ?? 'An error'}: ${codes.map((code) => `\`${code}\``).join(', ')}`,
     headers: headerRefs([...(errorHeaders[status] ?? []), ...limited]),
-    content: { 'application/json': { schema: schemas.of(errorBody, 'output') } },
+    content: { 'application/json': { schema: schemas.named(errorBody, 'output', 'an error') } },
   };
 }
 

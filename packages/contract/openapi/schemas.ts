@@ -50,6 +50,13 @@ export class Schemas {
     return asComponent(schema);
   }
 
+  /** A shape with a name: an inline one would have none in the clients that are generated. Throws for others. */
+  named(shape: z.ZodType, io: 'input' | 'output', what: string): JsonObject {
+    const schema = this.of(shape, io);
+    if ('$ref' in schema) return schema;
+    throw new Error(`${what} has no name: export its shape, and list the module in openapi/schemas.ts`);
+  }
+
   get components(): JsonObject {
     return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
