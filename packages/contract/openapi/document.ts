@@ -1,5 +1,6 @@
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from '../src/examples.ts';
+import { MiB } from '../src/route.ts';
 import { routes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
 import { responsesOf, sharedHeaders } from './responses.ts';
@@ -93,6 +94,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
   );
   return {
+    description: `At most ${route.bodyLimit / MiB} MiB`,
     // A body that may be `{}` may be left out.
     required: !shape.safeParse({}).success,
     content: {
