@@ -39,11 +39,11 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
   'x-ratelimit-limit-tokens': header('Tokens a minute.', count),
   'x-ratelimit-remaining-requests': header('Requests left in this minute.', count),
   'x-ratelimit-remaining-tokens': header('Tokens left in this minute.', count),
-  'x-ratelimit-reset-requests': header('Time until the minute of requests is over, such as `12s`.'),
-  'x-ratelimit-reset-tokens': header('Time until the minute of tokens is over, such as `12s`.'),
+  'x-ratelimit-reset-requests': header('Time until the minute of requests is over, such as `12.345s`.'),
+  'x-ratelimit-reset-tokens': header('Time until the minute of tokens is over, such as `12.345s`.'),
   'retry-after': header('Seconds to wait.', count),
   'retry-after-ms': header('Milliseconds to wait.', count),
-  'x-should-retry': header('`false` if waiting a little will not help: the budget is spent.', {
+  'x-should-retry': header('`false` if waiting a little will not help, as when a budget is spent.', {
     type: 'string',
     enum: ['false'],
   }),
