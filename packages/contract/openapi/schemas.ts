@@ -5,6 +5,7 @@ import * as chat from '../src/chat.ts';
 import * as errorBody from '../src/error-body.ts';
 import * as health from '../src/health.ts';
 import * as keys from '../src/keys.ts';
+import * as limits from '../src/limits.ts';
 import * as openai from '../src/openai.ts';
 import * as openapi from '../src/openapi.ts';
 import * as tenants from '../src/tenants.ts';
@@ -19,6 +20,7 @@ const modules: readonly JsonObject[] = [
   errorBody,
   health,
   keys,
+  limits,
   openai,
   openapi,
   tenants,

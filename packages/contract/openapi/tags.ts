@@ -7,6 +7,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['traces', 'Traces', 'Runs, and the calls of providers within them'],
   ['usage', 'Usage', 'Requests and tokens'],
   ['costs', 'Costs', 'What runs cost'],
+  ['limits', 'Limits', 'Limits and budgets'],
   ['api-keys', 'API keys', "A tenant's keys"],
   ['owner.api-keys', 'Owner: API keys', 'Keys of the owner and of the admins of tenants'],
   ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],

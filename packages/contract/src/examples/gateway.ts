@@ -27,4 +27,30 @@ export const gatewayExamples: Record<string, Examples> = {
       },
     },
   },
+  'limits.get': {
+    tenant: {
+      summary: 'Requests of the minute, requests at a time and the money of the month',
+      response: {
+        limits: [
+          {
+            resource: 'requests',
+            window: 'minute',
+            limit: 600,
+            used: 41,
+            remaining: 559,
+            resets_at: '2026-01-10T09:01:00.000Z',
+          },
+          { resource: 'concurrency', window: null, limit: 20, used: 3, remaining: 17, resets_at: null },
+          {
+            resource: 'budget',
+            window: 'month',
+            limit: '50.000000000000',
+            used: '12.340500000000',
+            remaining: '37.659500000000',
+            resets_at: '2026-02-01T00:00:00.000Z',
+          },
+        ],
+      },
+    },
+  },
 };
