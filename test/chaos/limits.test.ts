@@ -12,7 +12,7 @@ const clients = 300;
 const inputPrice = 400_000n;
 const outputPrice = 1_600_000n;
 /** The wall clocks of the processes differ by up to 90 s: each is off by a multiple of 45 s that follows its id. */
-const skew = path.join(import.meta.dirname, 'skewed-clock.ts');
+const skew = path.join(import.meta.dirname, '../support/skewed-clock.ts');
 
 interface LimitState {
   resource: string;
