@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { examples, examplesOf } from '../src/examples.ts';
 import { chatCompletionChunk } from '../src/openai.ts';
 import { openApiFile } from '../src/openapi.ts';
-import { routes, type Route } from '../src/routes.ts';
+import { apiRoutes, type Route } from '../src/routes.ts';
 import { openApiDocument } from './document.ts';
 import { openApiPath } from './parameters.ts';
 
@@ -28,7 +28,7 @@ function operationOf({ path, method }: Route): Operation {
 }
 
 const statusesOf = (id: string): number[] =>
-  routes
+  apiRoutes
     .filter((route) => route.id === id)
     .flatMap((route) => Object.keys(operationOf(route).responses).map(Number));
 
@@ -62,7 +62,7 @@ describe('the committed document', () => {
         [method.toUpperCase(), path, operationId].join(' '),
       ),
     );
-    const expected = routes.map(({ id, method, path }) => [method, openApiPath(path), id].join(' '));
+    const expected = apiRoutes.map(({ id, method, path }) => [method, openApiPath(path), id].join(' '));
     expect(operations.sort()).toEqual(expected.sort());
   });
 
@@ -79,13 +79,13 @@ describe('the committed document', () => {
   });
 
   it('is not made while a response has no name', () => {
-    const [route] = routes.filter(({ id }) => id === 'whoami');
+    const [route] = apiRoutes.filter(({ id }) => id === 'whoami');
     const nameless = { ...route, response: { status: 200, shape: z.strictObject({}) } } as Route;
     expect(() => openApiDocument([nameless])).toThrow('the response of whoami has no name');
   });
 
   it('is not made while nobody says what a parameter of a path takes', () => {
-    const [route] = routes.filter(({ id }) => id === 'whoami');
+    const [route] = apiRoutes.filter(({ id }) => id === 'whoami');
     const odd = { ...route, path: '/v1/whoami/{odd}' } as Route;
     expect(() => openApiDocument([odd])).toThrow('does not say what {odd} of whoami takes');
   });
@@ -93,7 +93,7 @@ describe('the committed document', () => {
 
 describe('the examples', () => {
   it('are of routes that exist', () => {
-    const ids = new Set(routes.map(({ id }) => id));
+    const ids = new Set(apiRoutes.map(({ id }) => id));
     expect(Object.keys(examples).filter((id) => !ids.has(id))).toEqual([]);
   });
 
@@ -103,7 +103,7 @@ describe('the examples', () => {
     );
   });
 
-  const all = routes.flatMap((route) =>
+  const all = apiRoutes.flatMap((route) =>
     Object.entries(examplesOf(route.id)).map(([name, example]) => ({
       name: `${route.id}: ${name}`,
       route,

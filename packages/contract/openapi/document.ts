@@ -1,7 +1,7 @@
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from '../src/examples.ts';
 import { MiB } from '../src/route.ts';
-import { routes, type Access, type Route } from '../src/routes.ts';
+import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
 import { responsesOf, sharedHeaders } from './responses.ts';
 import { Schemas, type JsonObject } from './schemas.ts';
@@ -17,7 +17,7 @@ const about = [
 ].join('\n');
 
 /** The OpenAPI 3.1 document of the route table. */
-export function openApiDocument(table: readonly Route[] = routes): JsonObject {
+export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject {
   const schemas = new Schemas();
   const paths: Record<string, JsonObject> = {};
   for (const route of table) {

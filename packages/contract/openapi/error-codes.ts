@@ -4,7 +4,7 @@ import type { Route } from '../src/routes.ts';
 type When = (route: Route) => boolean;
 
 const always: When = () => true;
-/** Between services, or told to nobody. */
+/** Between services, of the relay, or told to nobody. */
 const never: When = () => false;
 const at =
   (...ids: string[]): When =>
@@ -39,6 +39,7 @@ const when: Record<ErrorCode, When> = {
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
   acting_user_required: at('agents.create', 'agents.patch'),
+  relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
@@ -50,6 +51,7 @@ const when: Record<ErrorCode, When> = {
   user_mismatch: either(takesActingUser, at('api-keys.create', 'api-keys.rotate')),
   caller_not_allowed: never,
   model_unpriced: callsProvider,
+  relay_forbidden: never,
   model_not_found: namesModel,
   not_found: namesResourceOfOurs,
   provider_not_found: callsProvider,

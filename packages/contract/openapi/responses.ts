@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { errorBody } from '../src/error-body.ts';
 import type { Example, Examples } from '../src/examples/example.ts';
-import { routes, type Route } from '../src/routes.ts';
+import { apiRoutes, type Route } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
 import { takesIdempotencyKey } from './parameters.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
@@ -111,7 +111,7 @@ function shown(examples: readonly [string, Example][]): JsonObject {
 function hasLocation({ response, path }: Route): boolean {
   return (
     response.status === 201 &&
-    routes.some(
+    apiRoutes.some(
       ({ method, path: other }) =>
         method === 'GET' && /^\/\{\w+\}$/.test(other.slice(path.length)) && other.startsWith(path),
     )

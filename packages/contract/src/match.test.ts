@@ -31,6 +31,7 @@ const matcher = new RouteMatcher([
   route('documents.put', 'PUT', '/things/{id}/documents/{path+}'),
   route('models.get', 'GET', '/models/{id+}'),
   route('models.limits', 'GET', '/models/{id}/limits'),
+  route('hatch', '*', '/models/hatch/{target*}'),
 ]);
 
 function outcome(match: Match): string {
@@ -56,6 +57,10 @@ describe('matching a path', () => {
     ['GET', '/models/vendor/large', 'models.get {"id":"vendor/large"}'],
     ['GET', '/models/large/limits', 'models.limits {"id":"large"}'],
     ['GET', '/models/vendor/large/limits', 'models.get {"id":"vendor/large/limits"}'],
+    ['GET', '/models/hatch', 'models.get {"id":"hatch"}'],
+    // Whatever follows, as it was sent, by any method.
+    ['PURGE', '/models/hatch/', 'hatch {"target":""}'],
+    ['GET', '/models/hatch/../%2e//x%', 'hatch {"target":"../%2e//x%"}'],
     ['GET', '/models', '404'],
     ['GET', '/things/a/documents', '404'],
     ['GET', '/things/a/unknown', '404'],
@@ -172,7 +177,7 @@ describe('the table as matched', () => {
 
   it('reaches every route by its own path', () => {
     for (const entry of routes) {
-      const path = entry.path.replaceAll(/\{\w+\}/g, 'x1').replaceAll(/\{\w+\+\}/g, 'x1/x2');
+      const path = entry.path.replaceAll(/\{\w+\}/g, 'x1').replaceAll(/\{\w+[+*]\}/g, 'x1/x2');
       expect(all.match(entry.method, path)).toMatchObject({ kind: 'route', route: { id: entry.id } });
     }
   });

@@ -20,16 +20,23 @@ const emptyNode = (): Node => ({ literal: new Map(), param: null, ends: new Map(
 /**
  * Matches raw request paths (no query, still percent-encoded) against the route table. Literal segments win over
  * parameters. Empty segments and dot segments, encoded or not, match nothing, so that no two components can read one
- * path differently.
+ * path differently. Only `{name*}` takes them, as they were sent, for the handler to judge.
  */
 export class RouteMatcher {
   readonly #root = emptyNode();
+  /** Routes that take whatever follows a prefix, by any method and with segments that match nothing else. */
+  readonly #asSent: { prefix: string; name: string; route: Route }[] = [];
 
   constructor(routes: readonly Route[] = allRoutes) {
     for (const route of routes) this.#add(route);
   }
 
   match(method: string, path: string): Match {
+    const asSent = this.#asSent.find(({ prefix }) => path.startsWith(prefix));
+    if (asSent !== undefined) {
+      const { prefix, name, route } = asSent;
+      return { kind: 'route', route, params: { [name]: path.slice(prefix.length) } };
+    }
     const segments = path.split('/').slice(1);
     if (!path.startsWith('/') || segments.some(isUnsafe)) return { kind: 'none' };
     const values: string[] = [];
@@ -42,6 +49,11 @@ export class RouteMatcher {
   }
 
   #add(route: Route): void {
+    const [, prefix, name] = /^(.*)\{(\w+)\*\}$/.exec(route.path) ?? [];
+    if (prefix !== undefined && name !== undefined) {
+      this.#asSent.push({ prefix, name, route });
+      return;
+    }
     let node = this.#root;
     const segments = route.path.split('/').slice(1);
     for (const segment of segments) {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
 
 export type ServiceName = 'edge' | 'tenant' | 'agent' | 'chat' | 'memory' | 'webhook' | 'analytics';
@@ -14,14 +15,15 @@ export type Access =
 export interface Route {
   /** Stable name, also the metric label and the OpenAPI operation id. */
   id: string;
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{name}` is one path segment, `{name+}` one or more. */
+  /** `*` is every method. */
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
+  /** `{name}` is one path segment, `{name+}` one or more, `{name*}` whatever follows, as it was sent. */
   path: string;
   service: ServiceName;
   access: Access;
   /** Whether `X-Service-User-Id` names the acting user here; elsewhere it is ignored. */
   actingUser: boolean;
-  /** Closed to the browser relay. */
+  /** Closed to the browser relay; `operator-surface.ts` says so by path. */
   operatorSurface: boolean;
   /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */
   passThrough: boolean;
@@ -55,12 +57,15 @@ export const MiB = 1024 * 1024;
 /** For keys with this scope. */
 export const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
 
-type Optional = 'actingUser' | 'operatorSurface' | 'passThrough' | 'bodyLimit';
+type Optional = 'actingUser' | 'passThrough' | 'bodyLimit';
 
 /** An entry of the table, with the usual answers to what it leaves open. */
-export function route(fields: Omit<Route, Optional> & Partial<Pick<Route, Optional>>): Route {
+export function route(
+  fields: Omit<Route, Optional | 'operatorSurface'> & Partial<Pick<Route, Optional>>,
+): Route {
   const bodyLimit = fields.body === undefined ? 0 : MiB;
-  return { actingUser: false, operatorSurface: false, passThrough: false, bodyLimit, ...fields };
+  const operatorSurface = isOperatorSurface(fields.method, fields.path);
+  return { actingUser: false, operatorSurface, passThrough: false, bodyLimit, ...fields };
 }
 
 export const owner: Access = { kind: 'owner' };

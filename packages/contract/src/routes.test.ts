@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { consoleRoutes, relayId } from './console.ts';
+import { isOperatorSurface } from './operator-surface.ts';
 import { routes } from './routes.ts';
 import { scopes } from './scopes.ts';
 
@@ -11,18 +13,26 @@ describe('the route table', () => {
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 
-  it('says of every route who may call it; only the health probe and the documentation are public', () => {
+  it('says of every route who may call it; only the health probe, the documentation and the console are public', () => {
     for (const { access, id } of routes) {
       expect(['public', 'key', 'scope', 'owner']).toContain(access.kind);
       if (access.kind === 'scope') expect(scopes).toContain(access.scope);
-      if (access.kind === 'public') expect(['health', 'openapi']).toContain(id);
+      if (access.kind === 'public')
+        expect(['health', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
     }
   });
 
   it('keeps owner routes under /internal, and everything else out of there', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
-      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|openapi\.json)(\/|$)/);
+      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|openapi\.json|api-docs)(\/|$)/);
+    }
+  });
+
+  it('closes to the relay what is on the operator surface by its path, and takes every method at the relay alone', () => {
+    for (const { id, method, operatorSurface, path } of routes) {
+      expect(operatorSurface).toBe(isOperatorSurface(method, path));
+      expect([method === '*', path.endsWith('*}')]).toEqual([id === relayId, id === relayId]);
     }
   });
 
@@ -53,7 +63,7 @@ describe('the route table', () => {
     for (const { passThrough, body, bodyLimit, method } of routes) {
       expect(bodyLimit).toBe(passThrough ? 20 * 2 ** 20 : body === undefined ? 0 : 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect(body).toBeUndefined();
-      else expect(body !== undefined || passThrough).toBe(true);
+      else expect(body !== undefined || passThrough || method === '*').toBe(true);
     }
   });
 

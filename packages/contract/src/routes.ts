@@ -2,6 +2,7 @@ import { z } from 'zod';
 import * as agents from './agents.ts';
 import * as analytics from './analytics.ts';
 import * as chat from './chat.ts';
+import { consoleRoutes } from './console.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
@@ -12,11 +13,8 @@ import * as tenants from './tenants.ts';
 
 export type { Access, Route, RouteResponse, ServiceName } from './route.ts';
 
-/**
- * Every path of the gateway. The edge routes by it, services validate by it, and nothing can be reached that is not
- * in it.
- */
-export const routes: readonly Route[] = [
+/** The interface that `GET /openapi.json` describes. */
+export const apiRoutes: readonly Route[] = [
   route({
     id: 'health',
     method: 'GET',
@@ -354,3 +352,9 @@ export const routes: readonly Route[] = [
       'Absent members stay as they are (RFC 7396). Keys of a suspended or archived tenant are answered with 403 within 5 seconds.',
   }),
 ];
+
+/**
+ * Every path of the gateway. The edge routes by it, services validate by it, and nothing can be reached that is not
+ * in it.
+ */
+export const routes: readonly Route[] = [...apiRoutes, ...consoleRoutes];

@@ -10,10 +10,6 @@ import type { Gateway } from './gateway.ts';
 export function createEdgeApp(gateway: Gateway): RequestListener {
   const app = express();
   app.disable('x-powered-by').disable('etag');
-  app.use((_request, response, next) => {
-    response.setHeader('x-content-type-options', 'nosniff');
-    next();
-  });
   app.use((request, response) => gateway.handle(request, response));
   const direct = new Set(routes.filter((route) => route.passThrough).map((route) => route.path));
   return (request, response) => {

@@ -1,5 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RouteMatcher } from '@gatehouse/contract/match';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { RouteMatcher, type Match } from '@gatehouse/contract/match';
+import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
+import { relayId } from '@gatehouse/contract/console';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
@@ -18,7 +20,8 @@ import { toTraceparent } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
-import { requestHeaders } from '../domain/headers.ts';
+import { relayedHeaders, requestHeaders } from '../domain/headers.ts';
+import { checkRelayPath, relayForbidden } from '../domain/relay-path.ts';
 import type { GeneralProxy } from '../upstream/general-proxy.ts';
 import type { PassThrough } from '../upstream/pass-through.ts';
 import { healthAnswer } from './health.ts';
@@ -56,7 +59,9 @@ export class Gateway {
       ['health', (_request, response) => this.#answerHealth(response)],
       ['openapi', openApiHandler()],
     ]);
-    const missing = routes.find(({ id, service }) => service === 'edge' && !this.#own.has(id));
+    const missing = routes.find(
+      ({ id, service }) => service === 'edge' && id !== relayId && !this.#own.has(id),
+    );
     if (missing !== undefined) throw new Error(`the edge has no handler for ${missing.id}`);
   }
 
@@ -69,7 +74,8 @@ export class Gateway {
     const context = requestContext(request);
     const arrivedAt = monotonicMs();
     response.setHeader(requestIdHeader, context.requestId);
-    const entry: AccessEntry = { route: null, principal: null };
+    response.setHeader('x-content-type-options', 'nosniff');
+    const entry: AccessEntry = { route: null, relayed: false, principal: null };
     response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
     try {
       await this.#serve(request, response, context, entry);
@@ -88,27 +94,23 @@ export class Gateway {
     context: RequestContext,
     entry: AccessEntry,
   ): Promise<void> {
-    const [path = ''] = (request.url ?? '').split('?', 1);
-    const match = this.#matcher.match(request.method ?? '', path);
-    if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
-    const { route } = match;
-    entry.route = route;
+    const { route, url, headers: given, actingUsers } = this.#find(request, entry);
     const own = this.#own.get(route.id);
     if (own !== undefined) {
       own(request, response);
       return;
     }
-    entry.principal = await this.#options.authenticator.authenticate(request.headers.authorization, context);
-    const principal = authorise(request, route, entry.principal);
+    entry.principal = await this.#options.authenticator.authenticate(given.authorization, context);
+    const principal = authorise(entry.principal, route, actingUsers);
     entry.principal = principal;
     checkBody(request, route);
-    if (route.actingUser) checkActingUserHeader(request.headersDistinct[actingUserHeader]);
-    const headers = requestHeaders(request.headers, {
+    if (route.actingUser) checkActingUserHeader(actingUsers());
+    const headers = requestHeaders(given, {
       [assertionHeader]: await this.#options.signer.assertion(principal),
       [requestIdHeader]: context.requestId,
       traceparent: toTraceparent(context.trace),
     });
-    const passage = { request, response, route, headers, requestId: context.requestId };
+    const passage = { request, response, route, url, headers, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
     await (short ?? this.#options.general).forward(passage);
   }
@@ -116,6 +118,38 @@ export class Gateway {
   #answerHealth(response: ServerResponse): void {
     const { status, body } = healthAnswer(!this.#draining && this.#options.authenticator.ready);
     sendJson(response, status, body);
+  }
+
+  /** Finds what a request is for, itself or through the relay. Throws the 404s and 405s, and what the relay refuses. */
+  #find(request: IncomingMessage, entry: AccessEntry): Inquiry {
+    const { method = '', url = '', headers } = request;
+    const [path = ''] = url.split('?', 1);
+    const match = this.#match(method, path);
+    entry.route = match.route;
+    if (match.route.id !== relayId) {
+      return {
+        route: match.route,
+        url,
+        headers,
+        actingUsers: () => request.headersDistinct[actingUserHeader],
+      };
+    }
+    entry.relayed = true;
+    const target = `/${match.params['target'] ?? ''}`;
+    checkRelayPath(method, target);
+    if (isAtOrUnder(target, '/api-docs')) throw noRoute({ kind: 'none' }, method);
+    const { route } = this.#match(method, target);
+    // Whatever the path looked like: this is where it leads.
+    if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
+    entry.route = route;
+    const query = url.slice(path.length);
+    return { route, url: target + query, headers: relayedHeaders(headers), actingUsers: () => undefined };
+  }
+
+  #match(method: string, path: string): Match & { kind: 'route' } {
+    const match = this.#matcher.match(method, path);
+    if (match.kind !== 'route') throw noRoute(match, method);
+    return match;
   }
 
   #logAccess(
@@ -135,6 +169,7 @@ export class Gateway {
         trace_id: entry.trace.traceId,
         method: request.method,
         route: routeId,
+        relayed: entry.relayed || undefined,
         status,
         duration_ms: Math.round(durationMs),
         tenant_id: entry.principal?.tenantId ?? undefined,
@@ -159,17 +194,28 @@ export class Gateway {
   }
 }
 
+/** A request as it is served: as it came, or what the relay lets through of it. */
+interface Inquiry {
+  route: Route;
+  /** Path and query. */
+  url: string;
+  headers: IncomingHttpHeaders;
+  /** All the values `X-Service-User-Id` was sent with. */
+  actingUsers: () => readonly string[] | undefined;
+}
+
 interface AccessEntry {
-  /** Null until one matches. */
+  /** Null until one matches; the relay's own for what the relay refuses. */
   route: Route | null;
+  relayed: boolean;
   principal: Principal | null;
 }
 
 /** The 403s: role and scope of the key, and whether it may act for the user it names. */
-function authorise(request: IncomingMessage, route: Route, principal: Principal): Principal {
+function authorise(principal: Principal, route: Route, actingUsers: Inquiry['actingUsers']): Principal {
   checkAccess(principal, route.access);
   if (!route.actingUser) return principal;
-  const user = actingUser(request.headersDistinct[actingUserHeader], principal.boundUser);
+  const user = actingUser(actingUsers(), principal.boundUser);
   return user === principal.actingUser ? principal : { ...principal, actingUser: user };
 }
 

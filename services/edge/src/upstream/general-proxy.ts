@@ -48,10 +48,11 @@ export class GeneralProxy {
   }
 
   /** Sends the request to a replica of its service, and to another one if the first refuses the connection. */
-  async forward({ request, response, route, headers, requestId }: Passage): Promise<void> {
+  async forward({ request, response, route, url, headers, requestId }: Passage): Promise<void> {
     const body = hasBody(request) ? await readBody(request, Math.max(route.bodyLimit, 1024 * 1024)) : null;
     const address = this.#addresses.get(route.service)?.next() ?? null;
     if (address === null) throw unreachable(route.service);
+    request.url = url;
     request.headers = body === null ? headers : { ...headers, 'content-length': String(body.length) };
     this.#journeys.set(request, { route, address, body, requestId, retried: false });
     this.#proxy(request, response);

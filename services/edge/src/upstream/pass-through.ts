@@ -18,6 +18,8 @@ export interface Passage {
   request: IncomingMessage;
   response: ServerResponse;
   route: Route;
+  /** Path and query for the service; of a relayed request, those behind the relay. */
+  url: string;
   headers: Record<string, string>;
   requestId: string;
 }
@@ -61,13 +63,13 @@ export class PassThrough {
     address: string,
     body: Buffer | AsyncIterable<Buffer> | null,
   ): Promise<Error | null> {
-    const { request, headers } = passage;
+    const { request, url, headers } = passage;
     return new Promise((resolve) => {
       const handler = new PassageHandler(passage, this.#log, resolve);
       this.#pool(address).dispatch(
         {
           method: request.method as Dispatcher.HttpMethod,
-          path: request.url ?? '/',
+          path: url,
           headers,
           // undici takes any async iterable, though its types name Node's streams only.
           body: body as Buffer | null,

@@ -1,0 +1,123 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { scopes } from '@gatehouse/contract/scopes';
+import { GrpcServer } from '@gatehouse/grpc/server';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { testIdentity } from '@gatehouse/test/identity';
+import { loadConfig } from '../src/config.ts';
+import { createEdgeService, type EdgeService } from '../src/service.ts';
+
+/** What a service was sent. */
+export interface Arrival {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+const host = '127.0.0.1';
+const log = createLogger('edge', 'silent');
+
+/**
+ * The real edge on a port of its own. Behind it, in place of every service, is one server that remembers what reached
+ * it, and answers. `key` opens every route: only the edge's other rules stand between it and the services.
+ */
+export class EdgeUnderTest {
+  readonly key: string;
+  readonly arrivals: Arrival[];
+  readonly #edge: EdgeService;
+  readonly #tenant: GrpcServer;
+  readonly #services: Server;
+
+  private constructor(
+    parts: Pick<EdgeUnderTest, 'key' | 'arrivals'>,
+    servers: { edge: EdgeService; tenant: GrpcServer; services: Server },
+  ) {
+    this.key = parts.key;
+    this.arrivals = parts.arrivals;
+    this.#edge = servers.edge;
+    this.#tenant = servers.tenant;
+    this.#services = servers.services;
+  }
+
+  static async start(): Promise<EdgeUnderTest> {
+    const identity = await testIdentity();
+    const { text, keyId } = newKeyText();
+    const tenant = tenantThatKnows(keyId, await Verifier.create(identity.publicKeys));
+    await tenant.start();
+    const arrivals: Arrival[] = [];
+    const services = recorder(arrivals);
+    await new Promise<void>((resolve) => services.listen(0, host, resolve));
+    const http = `${host}:${(services.address() as AddressInfo).port}`;
+    const config = loadConfig({
+      HOST: host,
+      HTTP_PORT: '0',
+      ADMIN_PORT: '0',
+      LOG_LEVEL: 'silent',
+      DRAIN_TIMEOUT_MS: '1000',
+      ASSERTION_PRIVATE_KEY: identity.privateKey('edge'),
+      ASSERTION_PUBLIC_KEYS: identity.publicKeys,
+      TENANT_GRPC: `${host}:${tenant.port}`,
+      TENANT_HTTP: http,
+      AGENT_HTTP: http,
+      CHAT_HTTP: http,
+      ANALYTICS_HTTP: http,
+    });
+    const edge = await createEdgeService(config, { log });
+    await edge.start();
+    return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services });
+  }
+
+  get port(): number {
+    return this.#edge.httpPort;
+  }
+
+  get url(): string {
+    return `http://${host}:${this.port}`;
+  }
+
+  async stop(): Promise<void> {
+    await this.#edge.stop();
+    await this.#tenant.stop();
+    this.#services.closeAllConnections();
+    await new Promise((resolve) => this.#services.close(resolve));
+  }
+}
+
+function tenantThatKnows(knownId: string, verifier: Verifier): GrpcServer {
+  const value = {
+    id: newId(),
+    tenantId: '',
+    tenantSlug: '',
+    tenantStatus: '',
+    role: 'owner',
+    scopes: [...scopes],
+  };
+  const server = new GrpcServer({ service: 'tenant', host, port: 0, verifier, log, drainTimeoutMs: 100 });
+  return server.add(TenantServiceService, {
+    authenticate: {
+      callers: ['edge'],
+      handle: async ({ keyId }) => (keyId === knownId ? { result: { $case: 'key', value } } : {}),
+    },
+    getTenantSettings: {
+      callers: [],
+      handle: () => Promise.reject(new Error('the edge asks for no settings')),
+    },
+  });
+}
+
+function recorder(arrivals: Arrival[]): Server {
+  return createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      arrivals.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 2 }).end('{}');
+    });
+  });
+}
