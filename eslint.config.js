@@ -25,7 +25,9 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.js', '*.cjs', 'test/support/*.js'] },
+        projectService: {
+          allowDefaultProject: ['*.js', '*.cjs', 'test/support/*.js', 'services/edge/console/*.js'],
+        },
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -82,7 +84,14 @@ export default tseslint.config(
   },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
   {
-    files: ['*.config.js', '*.cjs', '*.js', 'test/support/*.js'],
+    files: ['services/edge/console/*.js'],
+    languageOptions: {
+      sourceType: 'script',
+      globals: { document: 'readonly', location: 'readonly', SwaggerUIBundle: 'readonly', URL: 'readonly' },
+    },
+  },
+  {
+    files: ['*.config.js', '*.cjs', '*.js', 'test/support/*.js', 'services/edge/console/*.js'],
     ...tseslint.configs.disableTypeChecked,
     rules: { ...tseslint.configs.disableTypeChecked.rules, 'no-restricted-exports': 'off' },
   },

@@ -20,6 +20,9 @@ export default {
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
+    'services/edge': {
+      entry: ['src/{main,service,config}.ts', 'console/*.js', 'test/**/*.test.ts', 'src/**/*.test.ts'],
+    },
     'deploy/local': { entry: ['up.ts', '*.test.ts'] },
     test: {
       entry: [

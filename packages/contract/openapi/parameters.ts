@@ -23,7 +23,7 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
     in: 'header',
     description:
       'The acting user: the end user of the application whom the call is for. A key that is bound to a user may ' +
-      'name that user only.',
+      'name that user only. The API console and its relay remove it.',
     schema: { type: 'string', pattern: printable },
   },
   'Idempotency-Key': {
@@ -37,7 +37,7 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
   'X-Session-Id': {
     name: 'X-Session-Id',
     in: 'header',
-    description: 'Groups runs into a conversation, in traces.',
+    description: 'Groups runs into a conversation, in traces. The API console and its relay remove it.',
     schema: { type: 'string', pattern: printable },
   },
   'If-None-Match': {

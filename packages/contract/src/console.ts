@@ -1,9 +1,26 @@
-import { route, type Route } from './route.ts';
+import { z } from 'zod';
+import { route, type Route, type RouteResponse } from './route.ts';
 
 /** The API console and its browser relay: `/api-docs*` (contract §3). For browsers, so no part of the OpenAPI document. */
 
 /** The edge answers a relayed request by serving the route that the request is for. */
 export const relayId = 'console.relay';
+
+export const consolePageId = 'console.page';
+
+/** What the console's page loads, under `/api-docs/assets/`. */
+export const consoleAssets = [
+  'console.css',
+  'console.js',
+  'gatehouse.svg',
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+] as const;
+export type ConsoleAsset = (typeof consoleAssets)[number];
+
+export const consoleAssetId = (name: ConsoleAsset): string => `console.assets.${name}`;
+
+const file: RouteResponse = { status: 200, shape: z.string(), revalidated: true };
 
 export const consoleRoutes: readonly Route[] = [
   route({
@@ -15,4 +32,24 @@ export const consoleRoutes: readonly Route[] = [
     response: { status: 200, shape: null },
     summary: 'Hands a request of the console on to the route it is for, which checks and answers it',
   }),
+  route({
+    id: consolePageId,
+    method: 'GET',
+    path: '/api-docs',
+    service: 'edge',
+    access: { kind: 'public' },
+    response: file,
+    summary: 'The API console',
+  }),
+  ...consoleAssets.map((name) =>
+    route({
+      id: consoleAssetId(name),
+      method: 'GET',
+      path: `/api-docs/assets/${name}`,
+      service: 'edge',
+      access: { kind: 'public' },
+      response: file,
+      summary: 'A file of the API console',
+    }),
+  ),
 ];

@@ -24,6 +24,8 @@ import { relayedHeaders, requestHeaders } from '../domain/headers.ts';
 import { checkRelayPath, relayForbidden } from '../domain/relay-path.ts';
 import type { GeneralProxy } from '../upstream/general-proxy.ts';
 import type { PassThrough } from '../upstream/pass-through.ts';
+import { consoleHandlers } from './console.ts';
+import type { DocumentHandler } from './document.ts';
 import { healthAnswer } from './health.ts';
 import { openApiHandler } from './openapi.ts';
 
@@ -37,8 +39,6 @@ export interface GatewayOptions {
   tracer?: Tracer | undefined;
 }
 
-type OwnHandler = (request: IncomingMessage, response: ServerResponse) => void;
-
 /** How long the rest of a refused body may take to arrive before its connection is closed. */
 const discardMs = 5_000;
 
@@ -50,14 +50,15 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #matcher = new RouteMatcher();
   /** What the edge answers itself, by route id. */
-  readonly #own: ReadonlyMap<string, OwnHandler>;
+  readonly #own: ReadonlyMap<string, DocumentHandler>;
   #draining = false;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.#own = new Map<string, OwnHandler>([
+    this.#own = new Map<string, DocumentHandler>([
       ['health', (_request, response) => this.#answerHealth(response)],
       ['openapi', openApiHandler()],
+      ...consoleHandlers(),
     ]);
     const missing = routes.find(
       ({ id, service }) => service === 'edge' && id !== relayId && !this.#own.has(id),

@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Credentials } from '@gatehouse/local/credentials';
+import puppeteer, { type ElementHandle, type Page } from 'puppeteer-core';
+
+/** A step of `make test-outside` (40-console.sh): see test/outside/README.md. */
+
+function setting(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set`);
+  return value;
+}
+
+const state = setting('GATEHOUSE_STATE');
+const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
+const { origin } = new URL(credentials.url);
+const screenshots = process.env['SCREENSHOTS'] ?? state;
+
+async function check(name: string, holds: () => Promise<string | null>): Promise<void> {
+  const problem = await holds().catch((error: unknown) => String(error));
+  console.log(problem === null ? `ok: ${name}` : `failed: ${name}: ${problem}`);
+  if (problem !== null) process.exitCode = 1;
+}
+
+const mustHold = (condition: boolean, otherwise: string): string | null => (condition ? null : otherwise);
+
+/** What a browser would tell about a page that is not as it should be. */
+class Watch {
+  readonly requests: string[] = [];
+  readonly complaints: string[] = [];
+
+  constructor(page: Page) {
+    page.on('request', (request) => this.requests.push(request.url()));
+    page.on('pageerror', (error) => this.complaints.push(String(error)));
+    page.on('console', (message) => {
+      // Chromium tells of every 403, wanted or not.
+      const wanted = /status of 403/.test(message.text());
+      if (['error', 'warn'].includes(message.type()) && !wanted) this.complaints.push(message.text());
+    });
+  }
+
+  async start(page: Page): Promise<void> {
+    await page.exposeFunction('tellViolation', (text: string) => this.complaints.push(text));
+    // Text, since it runs in the browser, whose types are not those of Node.
+    await page.evaluateOnNewDocument(`
+      document.addEventListener('securitypolicyviolation', (event) =>
+        tellViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(' ')));
+    `);
+  }
+
+  get elsewhere(): string[] {
+    return this.requests.filter((url) => !/^(data|blob):/.test(url) && new URL(url).origin !== origin);
+  }
+}
+
+/** The block of an operation, opened. */
+async function open(page: Page, method: string, route: string): Promise<ElementHandle> {
+  const path = `.opblock-summary-path[data-path="${route}"]`;
+  const block = await page.waitForSelector(`.opblock-${method}:has(${path})`);
+  if (block === null) throw new Error(`there is no ${method} ${route}`);
+  await (await block.$('.opblock-summary-control'))?.click();
+  await block.waitForSelector('.execute');
+  return block;
+}
+
+async function textOf(within: ElementHandle | null, selector: string): Promise<string> {
+  const element: ElementHandle | null | undefined = await within?.$(selector);
+  // The types of its properties are those of a browser, which a program for Node does not have.
+  const text = await element?.getProperty('textContent' as never);
+  return String(await text?.jsonValue());
+}
+
+interface Shown {
+  status: string;
+  text: string;
+}
+
+async function execute(block: ElementHandle): Promise<Shown> {
+  await (await block.$('.execute'))?.click();
+  const row = await block.waitForSelector('.live-responses-table .response', { timeout: 20_000 });
+  return {
+    status: await textOf(row, '.response-col_status'),
+    text: await textOf(row, '.response-col_description'),
+  };
+}
+
+async function picture(page: Page, block: ElementHandle, file: string): Promise<void> {
+  await (await block.$('.live-responses-table'))?.scrollIntoView();
+  await page.screenshot({ path: path.join(screenshots, file) });
+}
+
+async function authorise(page: Page, key: string): Promise<void> {
+  await (await page.waitForSelector('.auth-wrapper .authorize'))?.click();
+  await (await page.waitForSelector('.auth-container input'))?.type(key);
+  await (await page.waitForSelector('.auth-btn-wrapper .authorize'))?.click();
+  await (await page.waitForSelector('.auth-btn-wrapper .btn-done'))?.click();
+}
+
+const browser = await puppeteer.launch({
+  executablePath: setting('CHROMIUM'),
+  // Chromium refuses its own sandbox to root; and a name that is looked up is a request that leaves.
+  args: [
+    '--no-sandbox',
+    '--disable-background-networking',
+    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  ],
+});
+try {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 1000 });
+  const watch = new Watch(page);
+  await watch.start(page);
+  await page.goto(`${credentials.url}/api-docs`, { waitUntil: 'networkidle0' });
+
+  await check('the console shows the operations of the document', async () => {
+    await page.waitForSelector('.opblock');
+    const shown = (await page.$$('.opblock')).length;
+    await page.screenshot({ path: path.join(screenshots, 'console.png') });
+    return mustHold(shown > 20, `it shows ${shown}`);
+  });
+
+  await check('GET /v1/agents answers the user key', async () => {
+    await authorise(page, credentials.user_key);
+    const { status, text } = await execute(await open(page, 'get', '/v1/agents'));
+    return mustHold(status.startsWith('200') && text.includes(credentials.agent_key), `${status} ${text}`);
+  });
+
+  await check('a streamed completion shows its text', async () => {
+    const block = await open(page, 'post', '/v1/chat/completions');
+    const body = await block.waitForSelector('textarea.body-param__text');
+    await body?.click({ count: 3 });
+    await page.keyboard.down('Control');
+    await page.keyboard.press('a');
+    await page.keyboard.up('Control');
+    const messages = [{ role: 'user', content: 'Say the word portcullis.' }];
+    await body?.type(JSON.stringify({ model: `agent:${credentials.agent_key}`, messages, stream: true }));
+    const { status, text } = await execute(block);
+    await picture(page, block, 'console-stream.png');
+    const spoken = await textOf(block, '.stream-text p');
+    return mustHold(
+      status.startsWith('200') && spoken.includes('Say the word portcullis.') && text.includes('[DONE]'),
+      `${status} ${spoken} ${text}`,
+    );
+  });
+
+  await check('an owner’s path is refused', async () => {
+    const block = await open(page, 'get', '/internal/v1/owner/tenants');
+    const { status, text } = await execute(block);
+    await picture(page, block, 'console-refused.png');
+    return mustHold(status.startsWith('403') && text.includes('relay_forbidden'), `${status} ${text}`);
+  });
+
+  await check('every request stays at the gateway, and those tried go through the relay', async () => {
+    const tried = watch.requests.filter((url) => /\/(v1|internal)\//.test(url));
+    const around = tried.filter((url) => !url.startsWith(`${origin}/api-docs/proxy/`));
+    const wrong = [...watch.elsewhere, ...around];
+    return mustHold(tried.length === 3 && wrong.length === 0, `${tried.length} tried; ${wrong.join(' ')}`);
+  });
+
+  await check('nothing breaks the content-security policy, and no error is told', async () =>
+    mustHold(watch.complaints.length === 0, watch.complaints.join('; ')),
+  );
+
+  await check('the key is kept nowhere', async () => {
+    const kept = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
+    );
+    if (typeof kept !== 'string') throw new Error('the browser does not tell what it keeps');
+    return mustHold(!kept.includes(credentials.user_key), kept);
+  });
+} finally {
+  await browser.close();
+}
