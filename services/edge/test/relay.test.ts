@@ -100,6 +100,8 @@ describe('the relay', () => {
     ['GET', '/api-docs/%70roxy/v1/agents', 404, 'route_not_found'],
     ['GET', '/api-docs//proxy/v1/agents', 404, 'route_not_found'],
     ['GET', 'http://gateway/api-docs/proxy/v1/agents', 404, 'route_not_found'],
+    ['GET', 'http://[', 404, 'route_not_found'],
+    ['OPTIONS', '*', 404, 'route_not_found'],
     ['DELETE', '/api-docs/proxy/v1/agents', 405, 'method_not_allowed'],
     ['PURGE', '/api-docs/proxy/v1/agents', 405, 'method_not_allowed'],
     ['GET', '/api-docs/proxy/v1/agents', 200, null],
@@ -167,6 +169,12 @@ describe('the relay', () => {
       host: expect.any(String),
       connection: expect.any(String),
     });
+  });
+
+  it('hands on as little to what the edge itself answers', async () => {
+    const url = `${edge.url}/api-docs/proxy/openapi.json`;
+    const etag = (await fetch(url)).headers.get('etag') ?? '';
+    expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(200);
   });
 
   it.each(['Basic dXNlcjpwYXNz', 'Token abc', 'DPoP abc', ''])(

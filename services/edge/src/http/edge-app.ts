@@ -13,7 +13,9 @@ export function createEdgeApp(gateway: Gateway): RequestListener {
   app.use((request, response) => gateway.handle(request, response));
   const direct = new Set(routes.filter((route) => route.passThrough).map((route) => route.path));
   return (request, response) => {
-    if (direct.has(request.url ?? '')) void gateway.handle(request, response);
+    const { url = '' } = request;
+    // Express answers some targets that are no paths itself (`http://[`), and not in our words.
+    if (direct.has(url) || !url.startsWith('/')) void gateway.handle(request, response);
     else app(request, response);
   };
 }

@@ -98,6 +98,7 @@ export class Gateway {
     const { route, url, headers: given, actingUsers } = this.#find(request, entry);
     const own = this.#own.get(route.id);
     if (own !== undefined) {
+      request.headers = given;
       own(request, response);
       return;
     }
