@@ -60,8 +60,10 @@ describe('the environment of a service', () => {
       ASSERTION_PRIVATE_KEY: 'private-tenant',
       ASSERTION_PUBLIC_KEYS: 'public',
       DATABASE_URL: 'postgres://tenant_login:password-tenant@127.0.0.1:5/gatehouse',
+      SECRETS_KEYRING: 'local:key',
     });
-    expect(JSON.stringify(tenant)).not.toMatch(/super|sk-secret|private-edge|password-chat|local:key/);
+    expect(JSON.stringify(tenant)).not.toMatch(/super|sk-secret|private-edge|password-chat/);
+    expect(environmentOf('edge-1')).not.toHaveProperty('SECRETS_KEYRING');
     expect(environmentOf('edge-1')).not.toHaveProperty('DATABASE_URL');
     expect(environmentOf('agent-1')['SECRETS_KEYRING']).toBe('local:key');
   });

@@ -15,7 +15,7 @@ export interface ServiceDefinition {
 
 /** Every service, in the order in which they start; they stop in reverse, so the front door is last. */
 export const services: readonly ServiceDefinition[] = [
-  { name: 'tenant', database: true, grpc: true },
+  { name: 'tenant', database: true, grpc: true, keyRing: true },
   { name: 'agent', database: true, grpc: true, keyRing: true },
   { name: 'analytics', database: true, grpc: true },
   { name: 'chat', database: true, grpc: true, models: true },

@@ -229,6 +229,7 @@ export class TestGateway {
       DATABASE_POOL: '5',
       ASSERTION_PRIVATE_KEY: this.#identity.privateKey(service),
       ASSERTION_PUBLIC_KEYS: this.#identity.publicKeys,
+      SECRETS_KEYRING: this.#identity.keyRing,
       ...options.kafka,
       GATEHOUSE_MODELS: models,
       SIMULATOR_KEY: 'provider-key',

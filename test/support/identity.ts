@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { generateServiceKeys } from '@gatehouse/identity/keys';
 import type { Principal } from '@gatehouse/identity/principal';
@@ -9,6 +10,8 @@ export interface TestIdentity {
   publicKeys: string;
   /** `ASSERTION_PRIVATE_KEY` of one service. */
   privateKey(service: string): string;
+  /** `SECRETS_KEYRING` of every service. */
+  keyRing: string;
   signer(service: string): Promise<Signer>;
   /** What the edge would send along; by default for an admin of a random tenant with all the role's scopes. */
   assertion(principal?: Partial<Principal>): Promise<string>;
@@ -28,6 +31,7 @@ export async function testIdentity(): Promise<TestIdentity> {
   return {
     publicKeys: keys.publicKeys,
     privateKey,
+    keyRing: `test:${randomBytes(32).toString('base64')}`,
     signer: (service) => Signer.create(privateKey(service)),
     assertion: (principal = {}) => edge.assertion(makePrincipal(principal)),
   };

@@ -11,6 +11,7 @@ function route(id: string, method: Route['method'], path: string): Route {
     service: 'edge',
     access: { kind: 'public' },
     actingUser: false,
+    idempotencyKey: false,
     operatorSurface: false,
     passThrough: false,
     bodyLimit: 0,

@@ -57,7 +57,7 @@ export const MiB = 1024 * 1024;
 /** For keys with this scope. */
 export const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
 
-type Optional = 'actingUser' | 'passThrough' | 'bodyLimit';
+type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
 
 /** An entry of the table, with the usual answers to what it leaves open. */
 export function route(
@@ -65,7 +65,14 @@ export function route(
 ): Route {
   const bodyLimit = fields.body === undefined ? 0 : MiB;
   const operatorSurface = isOperatorSurface(fields.method, fields.path);
-  return { actingUser: false, operatorSurface, passThrough: false, bodyLimit, ...fields };
+  return {
+    actingUser: false,
+    idempotencyKey: false,
+    operatorSurface,
+    passThrough: false,
+    bodyLimit,
+    ...fields,
+  };
 }
 
 export const owner: Access = { kind: 'owner' };

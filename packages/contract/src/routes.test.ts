@@ -36,6 +36,11 @@ describe('the route table', () => {
     }
   });
 
+  it('takes an Idempotency-Key wherever something is created, and where a secret is made', () => {
+    for (const { id, idempotencyKey, response } of routes)
+      expect([id, idempotencyKey]).toEqual([id, response.status === 201 || id === 'api-keys.rotate']);
+  });
+
   it.each([
     ['GET', '/v1/agents', 'agents.read'],
     ['POST', '/v1/agents', 'agents.write'],

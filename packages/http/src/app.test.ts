@@ -30,11 +30,13 @@ const handler: Handler = (call) => {
   return reply();
 };
 const agentRoutes = ['agents.list', 'agents.create', 'agents.get', 'agents.patch', 'agents.delete'];
+/** What it does is the subject of its own tests. */
+const idempotency = { once: () => Promise.reject(new Error('no request here has a key')) };
 const handlers = Object.fromEntries(agentRoutes.map((id) => [id, handler]));
 
 async function optionsOf(fields: Partial<AppOptions> = {}): Promise<AppOptions> {
   const verifier = await Verifier.create(identity.publicKeys);
-  return { service: 'agent', handlers, verifier, log, duration, ...fields };
+  return { service: 'agent', handlers, verifier, log, duration, idempotency, ...fields };
 }
 
 beforeAll(async () => {
@@ -96,6 +98,11 @@ describe('creating an app', () => {
       const options = await optionsOf({ handlers: wrong });
       expect(() => createApp(options)).toThrow(/agent serves \[.*\] but the route table says \[.*\]/);
     }
+  });
+
+  it('fails when a route takes an Idempotency-Key and nothing keeps a record of it', async () => {
+    const { idempotency: _idempotency, ...options } = await optionsOf();
+    expect(() => createApp(options)).toThrow(/takes? an Idempotency-Key/);
   });
 
   it('takes a raw handler for one, but not both for the same route', async () => {

@@ -8,8 +8,16 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
+import type { Conclude } from '@gatehouse/pg/pool';
 import express, { type Express } from 'express';
 import { hasBody, isJson, parseJson, readBody } from './body.ts';
+import {
+  fingerprintOf,
+  idempotencyKeyOf,
+  targetOf,
+  type Idempotency,
+  type KeepAnswer,
+} from './idempotency.ts';
 import { checkPrincipal } from './principal-check.ts';
 import { sendError, sendJson } from './reply.ts';
 import { requestSpan } from './request-span.ts';
@@ -25,13 +33,18 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   body: Body;
   query: Query;
   log: Logger;
+  /**
+   * For the store's write behind a request that changes something: makes the reply from the row that resulted, and
+   * commits with the effect what must not be lost once it has happened.
+   */
+  conclude: <Row>(replyOf: (row: Row) => Reply) => Conclude<Row, Reply>;
 }
 
 export interface Reply {
   /** Default: the route's. */
   status?: number;
   body?: unknown;
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
 }
 
 // The table binds each handler to its route's shapes; the handler states them in its own signature.
@@ -50,6 +63,8 @@ export interface AppOptions {
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
+  /** For a service with routes that take an `Idempotency-Key`. */
+  idempotency?: Pick<Idempotency, 'once'>;
 }
 
 /** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
@@ -93,6 +108,10 @@ class RouteServer {
         `${options.service} serves [${served.join()}] but the route table says [${declared.join()}]`,
       );
     }
+    if (options.idempotency === undefined && own.some((route) => route.idempotencyKey))
+      throw new Error(
+        `${options.service} has routes that take an Idempotency-Key and keeps no record of them`,
+      );
     this.#matcher = new RouteMatcher(own);
     this.rawPaths = own.filter((route) => Object.hasOwn(this.#raw, route.id)).map((route) => route.path);
   }
@@ -136,17 +155,37 @@ class RouteServer {
       readQuery(request, call.route);
       return rawHandler(request, response, call);
     }
-    const handler = this.#options.handlers[call.route.id];
-    if (handler === undefined) throw new Error(`no handler for ${call.route.id}`);
-    const reply = await handler({
-      ...call,
-      body: await readShape(request, call.route),
-      query: readQuery(request, call.route),
-      log: this.#options.log.child({ request_id: call.requestId, trace_id: call.trace.traceId }),
-    });
-    const status = reply.status ?? call.route.response.status;
+    const reply = await this.#reply(request, call);
+    const status = statusOf(reply, call.route);
     if (status === 204) response.writeHead(204, reply.headers).end();
     else sendJson(response, status, reply.body, reply.headers);
+  }
+
+  async #reply(request: IncomingMessage, call: RawCall & Pick<Call, 'params'>): Promise<Reply> {
+    const { route, principal, params, requestId } = call;
+    const handler = this.#options.handlers[route.id];
+    if (handler === undefined) throw new Error(`no handler for ${route.id}`);
+    const bytes = await readJson(request, route);
+    const key = route.idempotencyKey ? idempotencyKeyOf(request) : null;
+    const checked = {
+      ...call,
+      body: parseShape(bytes, route),
+      query: readQuery(request, route),
+      log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
+    };
+    const { idempotency } = this.#options;
+    if (key === null || idempotency === undefined)
+      return handler({ ...checked, conclude: concluding(route) });
+    return idempotency.once(
+      {
+        tenantId: principal.tenantId,
+        key,
+        target: targetOf(route.id, params),
+        fingerprint: fingerprintOf(principal, { url: request.url ?? '', body: bytes }),
+        requestId,
+      },
+      (keep) => handler({ ...checked, conclude: concluding(route, keep) }),
+    );
   }
 
   #fail(response: ServerResponse, error: unknown, context: RequestContext): void {
@@ -174,12 +213,29 @@ function readQuery(request: IncomingMessage, route: Route): unknown {
   throw new AppError('unknown_parameter', `Unknown query parameter: ${param}.`, { param });
 }
 
-async function readShape(request: IncomingMessage, route: Route): Promise<unknown> {
-  if (route.body === undefined) return undefined;
+function concluding(route: Route, keep?: KeepAnswer): Call['conclude'] {
+  return (replyOf) => async (db, row) => {
+    const reply = replyOf(row);
+    await keep?.(db, { ...reply, status: statusOf(reply, route) });
+    return reply;
+  };
+}
+
+function statusOf(reply: Reply, route: Route): number {
+  return reply.status ?? route.response.status;
+}
+
+/** The bytes of a body that is JSON by its type; none for a route that reads no body. */
+async function readJson(request: IncomingMessage, route: Route): Promise<Buffer> {
+  if (route.body === undefined) return Buffer.alloc(0);
   if (hasBody(request) && !isJson(request.headers['content-type'])) {
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');
   }
-  const bytes = await readBody(request, route.bodyLimit);
+  return readBody(request, route.bodyLimit);
+}
+
+function parseShape(bytes: Buffer, route: Route): unknown {
+  if (route.body === undefined) return undefined;
   // Actions such as revoke need no body; everything else says for itself which fields it misses.
   return validate(route.body, bytes.length === 0 ? {} : parseJson(bytes), 'body');
 }

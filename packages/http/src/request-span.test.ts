@@ -71,6 +71,7 @@ describe('the span of a request', () => {
       log: createLogger('test', 'silent'),
       duration: httpDuration(new Registry()),
       tracer: { record: (span) => void spans.push(span), stop: () => Promise.resolve() },
+      idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
     });
     const assertion = await identity.assertion();
     await serving(app, async (url) => {

@@ -11,6 +11,8 @@ describe('an AppError', () => {
     ['model_not_found', 404, 'invalid_request_error', 5],
     ['method_not_allowed', 405, 'invalid_request_error', 12],
     ['agent_key_taken', 409, 'invalid_request_error', 6],
+    ['idempotency_key_reused', 409, 'invalid_request_error', 6],
+    ['idempotency_in_progress', 409, 'invalid_request_error', 10],
     ['payload_too_large', 413, 'invalid_request_error', 11],
     ['unsupported_media_type', 415, 'invalid_request_error', 3],
     ['provider_unprocessable', 422, 'invalid_request_error', 3],

@@ -32,6 +32,8 @@ const table = {
   route_not_found: [404, 5],
   method_not_allowed: [405, 12],
   agent_key_taken: [409, 6],
+  idempotency_in_progress: [409, 10],
+  idempotency_key_reused: [409, 6],
   key_revoked: [409, 9],
   last_owner_key: [409, 9],
   lease_superseded: [409, 9],

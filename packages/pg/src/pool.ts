@@ -72,6 +72,12 @@ export async function answers(pool: Pool): Promise<boolean> {
   );
 }
 
+/**
+ * What a store's write commits along with its effect, in the same transaction, from the row that resulted. What it
+ * returns is what the write returns; a throw undoes the effect.
+ */
+export type Conclude<Row, Result> = (db: Queryable, row: Row) => Promise<Result>;
+
 /** Runs `work` in one transaction; rolls back on any throw. */
 export async function withTransaction<Result>(
   pool: Pool,

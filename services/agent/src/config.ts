@@ -6,12 +6,14 @@ import {
   grpcSettings,
   parseConfig,
 } from '@gatehouse/kit/config';
+import { secretsSettings } from '@gatehouse/secrets/settings';
 import { z } from 'zod';
 
 const settings = z.object({
   ...commonSettings,
   ...grpcSettings,
   ...databaseSettings,
+  ...secretsSettings,
   CHAT_GRPC: addresses,
 });
 

@@ -1,6 +1,7 @@
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
@@ -37,15 +38,16 @@ export async function createAgentService(
   overrides: AgentOverrides = {},
 ): Promise<AgentService> {
   const service = 'agent';
-  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
+  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs, DATABASE_URL: url, DATABASE_POOL: max } = config;
   const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
   const registry = createRegistry(service);
   const tracer = await createTracer(service, config, log);
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
-  const pool = createPool({ url: config.DATABASE_URL, role: 'agent_app', max: config.DATABASE_POOL, log });
-  const agents = new AgentStore(pool);
+  const appPool = createPool({ url, role: 'agent_app', max, log });
+  const systemPool = createPool({ url, role: 'agent_system', max, log });
+  const agents = new AgentStore(appPool);
   const chatPeer = new Peer({
     peer: 'chat',
     addresses: config.CHAT_GRPC,
@@ -56,6 +58,13 @@ export async function createAgentService(
   const models = new ModelClient(chatPeer);
 
   const duration = httpDuration(registry);
+  const idempotency = new Idempotency({
+    service,
+    app: appPool,
+    system: systemPool,
+    keyRing: config.SECRETS_KEYRING,
+    log,
+  });
   const app = createApp({
     service,
     handlers: agentHandlers(agents, models),
@@ -63,6 +72,7 @@ export async function createAgentService(
     log,
     duration,
     tracer,
+    idempotency,
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
   const grpc = new GrpcServer({
@@ -84,14 +94,16 @@ export async function createAgentService(
     config,
     parts: [
       { stop: () => tracer?.stop() },
-      { stop: () => pool.end() },
-      schemaCheck({ pool, service, directory: migrationsDirectory, log }),
+      { stop: () => appPool.end() },
+      { stop: () => systemPool.end() },
+      schemaCheck({ pool: appPool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },
+      idempotency,
       grpc,
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: () => answers(pool),
+    ready: () => answers(appPool),
   });
   return {
     log,

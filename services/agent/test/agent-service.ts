@@ -29,6 +29,8 @@ export interface CallOptions {
   /** Sent as it is, instead of `body`. */
   text?: string;
   headers?: Record<string, string>;
+  /** The HTTP port of another replica. */
+  port?: number;
 }
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
@@ -117,6 +119,15 @@ export class AgentServiceUnderTest {
     throw new Error('chat did not come back');
   }
 
+  /** Another replica on the same database, which the caller stops. */
+  async startReplica(): Promise<AgentService> {
+    const { database, identity, chat } = this;
+    const environment = environmentOf({ databaseUrl: database.url, identity, chat: chat.address });
+    const replica = await createAgentService(loadConfig(environment), { log });
+    await replica.start();
+    return replica;
+  }
+
   async stop(): Promise<void> {
     for (const peer of this.#peers.values()) peer.close();
     await this.service.stop();
@@ -142,7 +153,7 @@ export class AgentServiceUnderTest {
   async call(method: string, path: string, options: CallOptions): Promise<Answer> {
     const { as, body } = options;
     const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body));
-    const response = await fetch(`http://127.0.0.1:${this.service.httpPort}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${options.port ?? this.service.httpPort}${path}`, {
       method,
       headers: {
         ...(as === null ? {} : { 'x-gatehouse-assertion': await this.identity.assertion(as) }),
@@ -244,6 +255,7 @@ export function environmentOf(settings: {
     DATABASE_URL: settings.databaseUrl,
     ASSERTION_PRIVATE_KEY: settings.identity.privateKey('agent'),
     ASSERTION_PUBLIC_KEYS: settings.identity.publicKeys,
+    SECRETS_KEYRING: settings.identity.keyRing,
     CHAT_GRPC: settings.chat,
   };
 }

@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { commonSettings, databaseSettings, grpcSettings, parseConfig } from '@gatehouse/kit/config';
+import { secretsSettings } from '@gatehouse/secrets/settings';
 import { z } from 'zod';
 
-const settings = z.object({ ...commonSettings, ...grpcSettings, ...databaseSettings });
+const settings = z.object({ ...commonSettings, ...grpcSettings, ...databaseSettings, ...secretsSettings });
 
 export type TenantConfig = Readonly<z.output<typeof settings>>;
 

@@ -1,5 +1,6 @@
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService } from '@gatehouse/kit/compose';
@@ -61,6 +62,13 @@ export async function createTenantService(
   const quotas = new QuotaSystemStore(systemPool);
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
 
+  const idempotency = new Idempotency({
+    service,
+    app: appPool,
+    system: systemPool,
+    keyRing: config.SECRETS_KEYRING,
+    log,
+  });
   const app = createApp({
     service,
     handlers: {
@@ -74,6 +82,7 @@ export async function createTenantService(
     log,
     duration: httpDuration(registry),
     tracer,
+    idempotency,
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
   const grpc = new GrpcServer({
@@ -102,6 +111,7 @@ export async function createTenantService(
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
       lastUse,
       new QuotaCleanup(quotas, log),
+      idempotency,
       grpc,
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },

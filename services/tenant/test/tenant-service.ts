@@ -30,6 +30,8 @@ export interface CallOptions {
   /** Sent as it is, instead of `body`. */
   text?: string;
   headers?: Record<string, string>;
+  /** The HTTP port of another replica. */
+  port?: number;
 }
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
@@ -107,6 +109,16 @@ export class TenantServiceUnderTest {
     return new TenantServiceUnderTest({ database, identity, service, admin });
   }
 
+  /** Another replica on the same database, which the caller stops. */
+  async startReplica(): Promise<TenantService> {
+    const environment = environmentOf(this.database.url, this.identity);
+    const replica = await createTenantService(loadConfig(environment), {
+      log: createLogger('tenant', 'silent'),
+    });
+    await replica.start();
+    return replica;
+  }
+
   async stop(): Promise<void> {
     for (const peer of this.#peers.values()) peer.close();
     await this.service.stop();
@@ -118,7 +130,7 @@ export class TenantServiceUnderTest {
   async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const { as = { role: 'owner' }, body } = options;
     const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body));
-    const response = await fetch(`http://127.0.0.1:${this.service.httpPort}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${options.port ?? this.service.httpPort}${path}`, {
       method,
       headers: {
         ...(as === null ? {} : { 'x-gatehouse-assertion': await this.identity.assertion(as) }),
@@ -204,5 +216,6 @@ export function environmentOf(databaseUrl: string, identity: TestIdentity): Reco
     DATABASE_URL: databaseUrl,
     ASSERTION_PRIVATE_KEY: identity.privateKey('tenant'),
     ASSERTION_PUBLIC_KEYS: identity.publicKeys,
+    SECRETS_KEYRING: identity.keyRing,
   };
 }

@@ -31,8 +31,14 @@ export function agentHandlers(agents: AgentStore, models: ModelClient): Record<s
       const { tenantId, actingUser } = tenantOf(call);
       const settings = newSettings(call.body, actingUser);
       await models.assertUsable(call, modelsOf(settings));
-      const agent = await agents.insert(tenantId, newId(), settings);
-      return { body: showAgent(agent), headers: { location: `/v1/agents/${agent.id}` } };
+      return agents.insert(
+        tenantId,
+        { id: newId(), settings },
+        call.conclude((agent) => ({
+          body: showAgent(agent),
+          headers: { location: `/v1/agents/${agent.id}` },
+        })),
+      );
     },
 
     'agents.get': async (call: Call) => {

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
 import type { Viewer } from '../domain/viewer.ts';
 
@@ -72,17 +72,14 @@ export class AgentStore {
   }
 
   /** Throws `agent_key_taken`. */
-  async insert(tenantId: string, id: string, settings: AgentSettings): Promise<Agent> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Agent>(
-        `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
-           parameters, tools, memory, visibility, owner_user_id, status, metadata)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-         returning ${columns}`,
-        [id, tenantId, ...settingValues(settings)],
-      );
-      return only(rows);
-    }).catch(nameTakenKey);
+  async insert<Result>(
+    tenantId: string,
+    agent: { id: string; settings: AgentSettings },
+    conclude: Conclude<Agent, Result>,
+  ): Promise<Result> {
+    return withTenant(this.#pool, tenantId, async (db) =>
+      conclude(db, await insertAgent(db, tenantId, agent)),
+    ).catch(nameTakenKey);
   }
 
   /**
@@ -137,6 +134,21 @@ async function selectAgent(
  */
 async function lockKeys(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`agent keys of ${tenantId}`]);
+}
+
+async function insertAgent(
+  db: Queryable,
+  tenantId: string,
+  { id, settings }: { id: string; settings: AgentSettings },
+): Promise<Agent> {
+  const { rows } = await db.query<Agent>(
+    `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
+       parameters, tools, memory, visibility, owner_user_id, status, metadata)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+     returning ${columns}`,
+    [id, tenantId, ...settingValues(settings)],
+  );
+  return only(rows);
 }
 
 async function updateAgent(db: Queryable, id: string, settings: AgentSettings): Promise<Agent> {

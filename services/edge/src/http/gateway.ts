@@ -5,6 +5,7 @@ import { relayId } from '@gatehouse/contract/console';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
+import { idempotencyKeyOf } from '@gatehouse/http/idempotency';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { sendError, sendJson } from '@gatehouse/http/reply';
 import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';
@@ -107,6 +108,8 @@ export class Gateway {
     entry.principal = principal;
     checkBody(request, route);
     if (route.actingUser) checkActingUserHeader(actingUsers());
+    // What goes on has repeated headers joined to one, which would look like a key.
+    if (route.idempotencyKey) idempotencyKeyOf(request);
     const headers = requestHeaders(given, {
       [assertionHeader]: await this.#options.signer.assertion(principal),
       [requestIdHeader]: context.requestId,

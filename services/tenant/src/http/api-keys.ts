@@ -36,7 +36,7 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
       assertInFuture(expiresAt, nowMs());
       assertMayGive(powerOf(creator), power);
       const { text, keyId, secretSha256 } = newKeyText();
-      const key = await apiKeys.insert(creator.tenantId, {
+      const newKey = {
         id: newId(),
         keyId,
         secretSha256,
@@ -47,8 +47,15 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
         budget: body.budget ?? null,
         expiresAt,
         createdBy: creator.keyId,
-      });
-      return { body: { ...showApiKey(key), key: text }, headers: { location: `/v1/api-keys/${key.id}` } };
+      };
+      return apiKeys.insert(
+        creator.tenantId,
+        newKey,
+        call.conclude((key) => ({
+          body: { ...showApiKey(key), key: text },
+          headers: { location: `/v1/api-keys/${key.id}` },
+        })),
+      );
     },
 
     'api-keys.get': async (call: Call) => {
@@ -67,13 +74,14 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
       // The new text goes to the caller, so this gives as much as creating a key does.
       assertMayGive(powerOf(principal), key);
       const { text, secretSha256 } = newKeyText(key.keyId);
-      const rotated = await apiKeys.rotate(principal.tenantId, key.id, {
-        secretSha256,
-        overlapSeconds: call.body.overlap_seconds,
-      });
-      if (rotated === null)
+      const reply = await apiKeys.rotate(
+        principal.tenantId,
+        { id: key.id, secretSha256, overlapSeconds: call.body.overlap_seconds },
+        call.conclude((rotated) => ({ body: { ...showApiKey(rotated), key: text } })),
+      );
+      if (reply === null)
         throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');
-      return { body: { ...showApiKey(rotated), key: text } };
+      return reply;
     },
   };
 }

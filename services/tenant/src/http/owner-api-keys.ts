@@ -6,6 +6,7 @@ import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
+import type { NewApiKey } from '../domain/api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from '../domain/key-rules.ts';
 import type { ApiKeySystemStore } from '../store/api-key-system-store.ts';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
@@ -37,7 +38,7 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
       return { body: pageOf(rows, query.limit, showOwnerApiKey) };
     },
 
-    'owner.api-keys.create': async ({ body, principal }: Call<CreateBody>) => {
+    'owner.api-keys.create': async ({ body, principal, conclude }: Call<CreateBody>) => {
       const scopes = scopesForNewKey(body.role, body.scopes);
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
@@ -45,7 +46,7 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
       // An admin's scopes are not the owner's to have, but the owner's to give.
       if (body.role === 'owner') assertMayGive({ ...principal, userId: null }, { scopes, userId: null });
       const { text, keyId, secretSha256 } = newKeyText();
-      const key = await apiKeys.insert({
+      const newKey: NewApiKey = {
         id: newId(),
         tenantId,
         keyId,
@@ -58,8 +59,11 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
         budget: null,
         expiresAt,
         createdBy: principal.keyId,
-      });
-      return { body: { ...showOwnerApiKey(key), key: text } };
+      };
+      return apiKeys.insert(
+        newKey,
+        conclude((key) => ({ body: { ...showOwnerApiKey(key), key: text } })),
+      );
     },
 
     'owner.api-keys.revoke': async ({ params }: Call) => {

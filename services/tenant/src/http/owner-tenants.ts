@@ -27,9 +27,9 @@ export function ownerTenantHandlers(tenants: TenantSystemStore): Record<string, 
       return { body: pageOf(rows, query.limit, showTenant) };
     },
 
-    'owner.tenants.create': async ({ body, principal }: Call<CreateTenant>) => {
+    'owner.tenants.create': async ({ body, principal, conclude }: Call<CreateTenant>) => {
       const { text, keyId, secretSha256 } = newKeyText();
-      const tenant = await tenants.insert(
+      return tenants.insert(
         {
           id: newId(),
           slug: body.slug,
@@ -55,11 +55,11 @@ export function ownerTenantHandlers(tenants: TenantSystemStore): Record<string, 
           expiresAt: null,
           createdBy: principal.keyId,
         },
+        conclude(({ tenant }) => ({
+          body: { ...showTenant(tenant), admin_key: text },
+          headers: { location: `/internal/v1/owner/tenants/${tenant.id}` },
+        })),
       );
-      return {
-        body: { ...showTenant(tenant), admin_key: text },
-        headers: { location: `/internal/v1/owner/tenants/${tenant.id}` },
-      };
     },
 
     'owner.tenants.get': async ({ params }: Call) => {

@@ -1,4 +1,4 @@
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Conclude, type Pool } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
 
@@ -39,8 +39,14 @@ export class ApiKeyStore {
     });
   }
 
-  async insert(tenantId: string, key: Omit<NewApiKey, 'tenantId'>): Promise<ApiKey> {
-    return withTenant(this.#pool, tenantId, (db) => insertApiKey(db, { ...key, tenantId }));
+  async insert<Result>(
+    tenantId: string,
+    key: Omit<NewApiKey, 'tenantId'>,
+    conclude: Conclude<ApiKey, Result>,
+  ): Promise<Result> {
+    return withTenant(this.#pool, tenantId, async (db) =>
+      conclude(db, await insertApiKey(db, { ...key, tenantId })),
+    );
   }
 
   async revoke(tenantId: string, id: string): Promise<ApiKey | null> {
@@ -51,11 +57,11 @@ export class ApiKeyStore {
    * Gives a key a new secret. The one before it works on for the overlap, and any older one stops now. Null when the
    * key is revoked or expired.
    */
-  async rotate(
+  async rotate<Result>(
     tenantId: string,
-    id: string,
-    rotation: { secretSha256: Buffer; overlapSeconds: number },
-  ): Promise<ApiKey | null> {
+    { id, secretSha256, overlapSeconds }: { id: string; secretSha256: Buffer; overlapSeconds: number },
+    conclude: Conclude<ApiKey, Result>,
+  ): Promise<Result | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<ApiKey>(
         `update tenant.api_keys set
@@ -64,9 +70,10 @@ export class ApiKeyStore {
            previous_valid_until = case when $3 > 0 then now() + make_interval(secs => $3) end
          where id = $1 and tenant.api_key_status(api_keys) in ('active', 'expiring')
          returning ${apiKeyColumns}`,
-        [id, rotation.secretSha256, rotation.overlapSeconds],
+        [id, secretSha256, overlapSeconds],
       );
-      return rows[0] ?? null;
+      const [rotated] = rows;
+      return rotated === undefined ? null : conclude(db, rotated);
     });
   }
 }

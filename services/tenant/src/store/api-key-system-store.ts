@@ -1,7 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from '../domain/api-key.ts';
 import type { Credentials } from '../domain/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
@@ -78,8 +78,8 @@ export class ApiKeySystemStore {
     return rows;
   }
 
-  async insert(key: NewApiKey): Promise<ApiKey> {
-    return insertApiKey(this.#pool, key);
+  async insert<Result>(key: NewApiKey, conclude: Conclude<ApiKey, Result>): Promise<Result> {
+    return withTransaction(this.#pool, async (db) => conclude(db, await insertApiKey(db, key)));
   }
 
   /**

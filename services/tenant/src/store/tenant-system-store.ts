@@ -1,8 +1,8 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { NewApiKey } from '../domain/api-key.ts';
+import { withTransaction, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from '../domain/tenant.ts';
 import { insertApiKey } from './api-key-statements.ts';
 import type { PageRequest } from './api-key-store.ts';
@@ -45,11 +45,15 @@ export class TenantSystemStore {
   }
 
   /** A tenant is never without the key that it is run with. Throws `tenant_slug_taken`. */
-  async insert(tenant: NewTenant, adminKey: Omit<NewApiKey, 'tenantId'>): Promise<Tenant> {
+  async insert<Result>(
+    tenant: NewTenant,
+    adminKey: Omit<NewApiKey, 'tenantId'>,
+    conclude: Conclude<{ tenant: Tenant; adminKey: ApiKey }, Result>,
+  ): Promise<Result> {
     return withTransaction(this.#pool, async (db) => {
       const inserted = await insertTenant(db, tenant);
-      await insertApiKey(db, { ...adminKey, tenantId: tenant.id });
-      return inserted;
+      const key = await insertApiKey(db, { ...adminKey, tenantId: tenant.id });
+      return conclude(db, { tenant: inserted, adminKey: key });
     }).catch((error: unknown) => nameSlugConflict(error, tenant.slug));
   }
 

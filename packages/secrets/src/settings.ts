@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { KeyRing } from './key-ring.ts';
+
+/** For a service that seals secrets. */
+export const secretsSettings = {
+  SECRETS_KEYRING: z.string().transform((text, context) => {
+    try {
+      return KeyRing.parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  }),
+};

@@ -1,0 +1,43 @@
+-- Requests that were sent with an Idempotency-Key, and their answers.
+
+create table agent.idempotency_records (
+  -- The claim of the request that works on it: whoever takes an expired one over gives it a new id.
+  id uuid constraint idempotency_records_pkey primary key,
+  -- Null: an owner's.
+  tenant_id uuid,
+  key text not null,
+  -- SHA-256 of the route and the parameters in its path.
+  target bytea not null constraint idempotency_records_target_check check (octet_length(target) = 32),
+  -- SHA-256 of all that a repeat must have in common with the first request.
+  fingerprint bytea not null constraint idempotency_records_fingerprint_check check (octet_length(fingerprint) = 32),
+  -- The answer, sealed; null while the request runs.
+  response bytea,
+  -- Until then the claim holds, or the answer is repeated.
+  expires_at timestamptz not null,
+  constraint idempotency_records_use_key unique nulls not distinct (tenant_id, key, target)
+);
+create index idempotency_records_expires_at_idx on agent.idempotency_records (expires_at);
+
+alter table agent.idempotency_records enable row level security;
+alter table agent.idempotency_records force row level security;
+
+create policy idempotency_records_app_select on agent.idempotency_records for select to agent_app
+  using (tenant_id = agent.current_tenant());
+create policy idempotency_records_app_insert on agent.idempotency_records for insert to agent_app
+  with check (tenant_id = agent.current_tenant());
+create policy idempotency_records_app_update on agent.idempotency_records for update to agent_app
+  using (tenant_id = agent.current_tenant()) with check (tenant_id = agent.current_tenant());
+create policy idempotency_records_app_delete on agent.idempotency_records for delete to agent_app
+  using (tenant_id = agent.current_tenant());
+-- Owners' records, and whatever has expired.
+create policy idempotency_records_system_select on agent.idempotency_records for select to agent_system
+  using (tenant_id is null or expires_at <= now());
+create policy idempotency_records_system_insert on agent.idempotency_records for insert to agent_system
+  with check (tenant_id is null);
+create policy idempotency_records_system_update on agent.idempotency_records for update to agent_system
+  using (tenant_id is null) with check (tenant_id is null);
+create policy idempotency_records_system_delete on agent.idempotency_records for delete to agent_system
+  using (tenant_id is null or expires_at <= now());
+
+grant select, insert, delete on agent.idempotency_records to agent_app, agent_system;
+grant update (id, fingerprint, response, expires_at) on agent.idempotency_records to agent_app, agent_system;
