@@ -32,6 +32,7 @@ const passedNames = new Set([
   'DRAIN_DELAY_MS',
   'DRAIN_TIMEOUT_MS',
   'KAFKA_PREFIX',
+  'TRUSTED_PROXIES',
 ]);
 const passedPrefixes = ['NODE_', 'OTEL_'];
 

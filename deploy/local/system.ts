@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { migrateTopics } from '@gatehouse/events/migrate-command';
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { migrateTopic } from '@gatehouse/events/migrate-command';
+import { usageTopic } from '@gatehouse/events/run-event';
 import { bootstrap } from './bootstrap.ts';
 import { CredentialsFile, type Credentials } from './credentials.ts';
 import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
@@ -181,7 +183,9 @@ export class LocalSystem {
   /** The part of the migration step that is Kafka's. */
   async #createTopics(brokers: string): Promise<void> {
     try {
-      await migrateTopics('chat', { ...this.#options.caller, KAFKA_BROKERS: brokers });
+      const environment = { ...this.#options.caller, KAFKA_BROKERS: brokers };
+      await migrateTopic('chat', usageTopic, environment);
+      await migrateTopic('tenant', auditTopic, environment);
     } catch (error) {
       throw new StartError(`Creating the topics in Kafka at ${brokers} failed: ${(error as Error).message}`, {
         cause: error,

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { usageSummary } from '@gatehouse/contract/analytics';
-import { kafkaPlace } from '@gatehouse/events/settings';
-import { createTopics } from '@gatehouse/events/topics';
-import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
-import { kafkaBrokers, withoutKafka } from '@gatehouse/test/kafka';
+import { withoutKafka } from '@gatehouse/test/kafka';
+import { makeTopics } from '@gatehouse/test/kafka-topics';
 
 const obstacle = await withoutKafka();
 const describeKafka = obstacle === undefined ? describe : describe.skip;
@@ -15,12 +12,8 @@ describeKafka(`usage through Kafka${obstacle === undefined ? '' : ` (skipped: ${
   let gateway: TestGateway;
   let tenants: TenantAccess[];
   beforeAll(async () => {
-    const brokers = await kafkaBrokers();
-    const prefix = `${newId()}.`;
-    const place = kafkaPlace({ KAFKA_BROKERS: [brokers], KAFKA_PREFIX: prefix });
-    if (place !== null) await createTopics(place, createLogger('test', 'silent'));
     gateway = await TestGateway.start({
-      kafka: { KAFKA_BROKERS: brokers, KAFKA_PREFIX: prefix },
+      kafka: await makeTopics(),
       analytics: 2,
       chats: 2,
     });

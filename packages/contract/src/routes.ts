@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import * as agents from './agents.ts';
 import * as analytics from './analytics.ts';
+import * as audit from './audit.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
 import * as health from './health.ts';
@@ -313,6 +314,16 @@ export const apiRoutes: readonly Route[] = [
     response: ok(keys.ownerApiKey),
     summary: 'Revoke any API key',
     description: 'The last owner key that works can not be revoked.',
+  }),
+  route({
+    id: 'owner.audit-log.list',
+    method: 'GET',
+    path: '/internal/v1/owner/audit-log',
+    service: 'tenant',
+    access: owner,
+    query: audit.listAuditLog,
+    response: ok(audit.auditLogList),
+    summary: 'Administrative changes, newest first',
   }),
   route({
     id: 'owner.tenants.list',

@@ -8,7 +8,7 @@ import { KafkaConsumer, type Message } from './kafka-consumer.ts';
 import { KafkaSink } from './kafka-sink.ts';
 import { partitionCount } from './partitions.ts';
 import type { KafkaPlace } from './settings.ts';
-import { createTopics } from './topics.ts';
+import { createTopic } from './topics.ts';
 
 const log = createLogger('test', 'silent');
 const obstacle = await withoutKafka();
@@ -23,7 +23,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   const makePlace = async (): Promise<KafkaPlace> => {
     const prefix = `${newId()}.`;
     const place = { brokers, prefix, topic: `${prefix}events` };
-    await createTopics(place, log);
+    await createTopic(place, log);
     return place;
   };
   const startConsumer = (place: KafkaPlace, handle: (messages: readonly Message[]) => Promise<void>) => {
@@ -55,7 +55,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
 
   it('makes topics that can be made again', async () => {
     const place = await makePlace();
-    await createTopics(place, log);
+    await createTopic(place, log);
   }, 30_000);
 
   it('keeps the order within each partition, and tries again what could not be handled', async () => {
@@ -121,6 +121,6 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     await admin.connect();
     await admin.createPartitions({ topicPartitions: [{ topic: place.topic, count: partitionCount + 1 }] });
     await admin.disconnect();
-    await eventually(() => expect(createTopics(place, log)).rejects.toThrow(/9 partitions and must have 8/));
+    await eventually(() => expect(createTopic(place, log)).rejects.toThrow(/9 partitions and must have 8/));
   }, 30_000);
 });

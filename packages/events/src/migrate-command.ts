@@ -2,13 +2,14 @@ import { parseConfig } from '@gatehouse/kit/config';
 import { createLogger } from '@gatehouse/kit/log';
 import { z } from 'zod';
 import { kafkaPlace, kafkaSettings } from './settings.ts';
-import { createTopics } from './topics.ts';
+import { createTopic } from './topics.ts';
 
-/** The part of a service's migration step that makes its topics, where there is Kafka. */
-export async function migrateTopics(
+/** The part of a service's migration step that makes the topic it publishes to, where there is Kafka. */
+export async function migrateTopic(
   service: string,
+  topic: string,
   environment: Record<string, string | undefined>,
 ): Promise<void> {
-  const kafka = kafkaPlace(parseConfig(z.object(kafkaSettings), environment));
-  if (kafka !== null) await createTopics(kafka, createLogger(service, 'warn'));
+  const kafka = kafkaPlace(parseConfig(z.object(kafkaSettings), environment), topic);
+  if (kafka !== null) await createTopic(kafka, createLogger(service, 'warn'));
 }

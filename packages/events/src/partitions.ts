@@ -4,3 +4,8 @@
  * before it there.
  */
 export const partitionCount = 8;
+
+/** By the last digits of a UUIDv7, which are random. */
+export function partitionOf(tenantId: string): number {
+  return Number.parseInt(tenantId.slice(-8), 16) % partitionCount;
+}

@@ -15,6 +15,8 @@ export interface RelayOptions {
   pool: Pool;
   outbox: Outbox;
   sink: EventSink;
+  /** Whether to say from time to time up to when everything has been published, for those who must know. */
+  watermarks: boolean;
   log: Logger;
   registry: Registry;
 }
@@ -105,7 +107,7 @@ class RelaySession {
   async turn(): Promise<boolean> {
     await this.#takeFreePartitions();
     if (this.#owned.length === 0) return false;
-    const { outbox } = this.#options;
+    const { outbox, watermarks } = this.#options;
     // Before the read: what is settled now is in what is read next, or was published earlier.
     const clock = await readClock(this.#client);
     const settledAt = this.#settled.take(clock) ?? this.#settledAt;
@@ -118,7 +120,8 @@ class RelaySession {
       oldest === undefined ? 0 : (clock.at.getTime() - oldest.occurredAt.getTime()) / 1_000,
     );
     // With more in the outbox than was read, some of it may be older than what is settled.
-    if (!full && settledAt !== null) this.#addWatermarks(batches, settledAt, clock.at.getTime());
+    if (watermarks && !full && settledAt !== null)
+      this.#addWatermarks(batches, settledAt, clock.at.getTime());
     if (batches.size > 0) await this.#options.sink.publish([...batches.values()]);
     if (entries.length > 0)
       await outbox.remove(

@@ -1,4 +1,6 @@
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
+import type { Admin } from 'kafkajs';
 import { kafkaClient } from './kafka-client.ts';
 import { partitionCount } from './partitions.ts';
 import type { KafkaPlace } from './settings.ts';
@@ -7,15 +9,16 @@ import type { KafkaPlace } from './settings.ts';
 const retentionMs = 14 * 24 * 3_600_000;
 
 /**
- * Creates the topics with their partitions and retention; leaves those that exist. Part of the migration step: a topic
+ * Creates a topic with its partitions and retention; leaves one that exists. Part of the migration step: a topic
  * that a first message would create has one partition. Replication is the broker's default.
  */
-export async function createTopics({ brokers, topic }: KafkaPlace, log: Logger): Promise<void> {
+export async function createTopic({ brokers, topic }: KafkaPlace, log: Logger): Promise<void> {
   const admin = kafkaClient('gatehouse-migrate', brokers, log).admin();
   await admin.connect();
   try {
     await admin.createTopics({
-      waitForLeaders: true,
+      // Its own waiting gives up on a broker that has not heard of the topic yet.
+      waitForLeaders: false,
       topics: [
         {
           topic,
@@ -25,11 +28,29 @@ export async function createTopics({ brokers, topic }: KafkaPlace, log: Logger):
         },
       ],
     });
-    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-    const partitions = topics[0]?.partitions.length ?? 0;
+    const partitions = await partitionsOf(admin, topic);
     if (partitions !== partitionCount)
       throw new Error(`the topic ${topic} has ${partitions} partitions and must have ${partitionCount}`);
   } finally {
     await admin.disconnect();
+  }
+}
+
+const propagationMs = 10_000;
+const pollMs = 100;
+const notYet = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE']);
+
+/** How many partitions a topic has, once the broker that is asked knows it with its leaders. */
+async function partitionsOf(admin: Admin, topic: string): Promise<number> {
+  const deadline = monotonicMs() + propagationMs;
+  for (;;) {
+    try {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      return topics[0]?.partitions.length ?? 0;
+    } catch (error) {
+      const { type } = error as { type?: string };
+      if (type === undefined || !notYet.has(type) || monotonicMs() > deadline) throw error;
+    }
+    await sleep(pollMs);
   }
 }

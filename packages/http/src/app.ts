@@ -10,7 +10,9 @@ import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Conclude } from '@gatehouse/pg/pool';
 import express, { type Express } from 'express';
+import { auditEntryOf, type Change, type Circumstances, type RecordChange } from './audit.ts';
 import { hasBody, isJson, parseJson, readBody } from './body.ts';
+import { clientIpOf } from './client-ip.ts';
 import {
   fingerprintOf,
   idempotencyKeyOf,
@@ -34,10 +36,10 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   query: Query;
   log: Logger;
   /**
-   * For the store's write behind a request that changes something: makes the reply from the row that resulted, and
-   * commits with the effect what must not be lost once it has happened.
+   * For the store's write behind a request that changes something: makes the outcome from the row that resulted, and
+   * commits with the effect what must not be lost once it has happened. Every such handler uses it.
    */
-  conclude: <Row>(replyOf: (row: Row) => Reply) => Conclude<Row, Reply>;
+  conclude: <Row>(outcomeOf: (row: Row) => Outcome) => Conclude<Row, Reply>;
 }
 
 export interface Reply {
@@ -45,6 +47,11 @@ export interface Reply {
   status?: number;
   body?: unknown;
   headers?: Record<string, string> | undefined;
+}
+
+/** The reply to a request that changed something, and what it changed. */
+export interface Outcome extends Reply {
+  changes: readonly Change[];
 }
 
 // The table binds each handler to its route's shapes; the handler states them in its own signature.
@@ -65,6 +72,8 @@ export interface AppOptions {
   tracer?: Tracer | undefined;
   /** For a service with routes that take an `Idempotency-Key`. */
   idempotency?: Pick<Idempotency, 'once'>;
+  /** For a service whose handlers conclude changes. */
+  recordChange?: RecordChange;
 }
 
 /** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
@@ -173,9 +182,16 @@ class RouteServer {
       query: readQuery(request, route),
       log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
     };
+    const circumstances = {
+      actor: { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser },
+      tenantId: principal.tenantId,
+      clientIp: clientIpOf(request),
+      requestId,
+    };
+    const work = (keep?: KeepAnswer): Promise<Reply> =>
+      handler({ ...checked, conclude: this.#concluding(route, circumstances, keep) });
     const { idempotency } = this.#options;
-    if (key === null || idempotency === undefined)
-      return handler({ ...checked, conclude: concluding(route) });
+    if (key === null || idempotency === undefined) return work();
     return idempotency.once(
       {
         tenantId: principal.tenantId,
@@ -184,8 +200,19 @@ class RouteServer {
         fingerprint: fingerprintOf(principal, { url: request.url ?? '', body: bytes }),
         requestId,
       },
-      (keep) => handler({ ...checked, conclude: concluding(route, keep) }),
+      work,
     );
+  }
+
+  #concluding(route: Route, circumstances: Circumstances, keep?: KeepAnswer): Call['conclude'] {
+    const { recordChange, service } = this.#options;
+    return (outcomeOf) => async (db, row) => {
+      const { changes, ...reply } = outcomeOf(row);
+      if (recordChange === undefined) throw new Error(`${service} does not record changes`);
+      for (const change of changes) await recordChange(db, auditEntryOf(change, circumstances));
+      await keep?.(db, { ...reply, status: statusOf(reply, route) });
+      return reply;
+    };
   }
 
   #fail(response: ServerResponse, error: unknown, context: RequestContext): void {
@@ -211,14 +238,6 @@ function readQuery(request: IncomingMessage, route: Route): unknown {
   if (unknown === undefined) return {};
   const param = unknown.slice(0, 200);
   throw new AppError('unknown_parameter', `Unknown query parameter: ${param}.`, { param });
-}
-
-function concluding(route: Route, keep?: KeepAnswer): Call['conclude'] {
-  return (replyOf) => async (db, row) => {
-    const reply = replyOf(row);
-    await keep?.(db, { ...reply, status: statusOf(reply, route) });
-    return reply;
-  };
 }
 
 function statusOf(reply: Reply, route: Route): number {

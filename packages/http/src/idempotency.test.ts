@@ -37,6 +37,7 @@ const create: Handler = async (call: Call<{ name: string }>) => {
   const conclude = call.conclude((id: string) => ({
     body: { id, secret: 'hush-hush' },
     headers: { location: `/v1/agents/${id}` },
+    changes: [],
   }));
   return withTenant(app, tenantOf(call).tenantId, async (db) => {
     const { rows } = await db.query<{ id: string }>(
@@ -77,8 +78,9 @@ beforeAll(async () => {
       'agents.delete': nothing,
     };
     const duration = httpDuration(new Registry());
+    const recordChange = () => Promise.resolve();
     return new HttpServer(
-      createApp({ service: 'agent', handlers, verifier, log, duration, idempotency }),
+      createApp({ service: 'agent', handlers, verifier, log, duration, idempotency, recordChange }),
       silent,
     );
   });

@@ -78,6 +78,12 @@ export async function answers(pool: Pool): Promise<boolean> {
  */
 export type Conclude<Row, Result> = (db: Queryable, row: Row) => Promise<Result>;
 
+/** A row before and after a change. */
+export interface Changed<Row> {
+  before: Row;
+  after: Row;
+}
+
 /** Runs `work` in one transaction; rolls back on any throw. */
 export async function withTransaction<Result>(
   pool: Pool,

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { kafkaSettings } from '@gatehouse/events/settings';
 import {
   addresses,
   commonSettings,
@@ -15,6 +16,8 @@ const settings = z.object({
   ...databaseSettings,
   ...secretsSettings,
   CHAT_GRPC: addresses,
+  TENANT_GRPC: addresses,
+  ...kafkaSettings,
 });
 
 export type AgentConfig = Readonly<z.output<typeof settings>>;

@@ -1,3 +1,10 @@
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { DirectSink } from '@gatehouse/events/direct-sink';
+import { KafkaSink } from '@gatehouse/events/kafka-sink';
+import { Relay } from '@gatehouse/events/relay';
+import { kafkaPlace } from '@gatehouse/events/settings';
+import type { EventSink } from '@gatehouse/events/sink';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
@@ -14,6 +21,7 @@ import { answers, createPool } from '@gatehouse/pg/pool';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { migrationsDirectory, type AgentConfig } from './config.ts';
 import { agentHandlers } from './http/agents.ts';
 import { ModelClient } from './peers/models.ts';
@@ -57,6 +65,17 @@ export async function createAgentService(
   });
   const models = new ModelClient(chatPeer);
 
+  const outbox = new AuditOutbox(service);
+  const relay = new Relay({
+    source: outbox.source,
+    pool: systemPool,
+    outbox,
+    sink: createSink(config, { source: outbox.source, signer, log }),
+    watermarks: false,
+    log,
+    registry,
+  });
+
   const duration = httpDuration(registry);
   const idempotency = new Idempotency({
     service,
@@ -73,6 +92,7 @@ export async function createAgentService(
     duration,
     tracer,
     idempotency,
+    recordChange: (db, entry) => outbox.add(db, entry),
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
   const grpc = new GrpcServer({
@@ -98,6 +118,7 @@ export async function createAgentService(
       { stop: () => systemPool.end() },
       schemaCheck({ pool: appPool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },
+      relay,
       idempotency,
       grpc,
       http,
@@ -119,4 +140,19 @@ export async function createAgentService(
       return composed.adminPort;
     },
   };
+}
+
+/** Where changes of agents are told: the audit topic, or the tenant service itself. */
+function createSink(
+  config: AgentConfig,
+  { source, signer, log }: { source: string; signer: Signer; log: Logger },
+): EventSink {
+  const kafka = kafkaPlace(config, auditTopic);
+  if (kafka !== null) return new KafkaSink({ ...kafka, clientId: 'gatehouse-agent', log });
+  const { TENANT_GRPC: addresses } = config;
+  const peer = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+  return new DirectSink({
+    send: (events, options) => peer.call('recordAudit', { source, events }, options),
+    close: () => peer.close(),
+  });
 }

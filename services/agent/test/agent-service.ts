@@ -16,6 +16,7 @@ import { Client } from 'pg';
 import { z } from 'zod';
 import { loadConfig } from '../src/config.ts';
 import { createAgentService, type AgentService } from '../src/service.ts';
+import { AuditTaker } from './audit-taker.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
 /** Who calls: what the edge would assert. */
@@ -80,18 +81,21 @@ export class AgentServiceUnderTest {
   readonly proxy: DatabaseProxy;
   /** Stands in for chat. */
   readonly chat: ModelCatalogue;
+  /** Stands in for tenant. */
+  readonly tenant: AuditTaker;
   readonly service: AgentService;
   readonly #admin: Client;
   readonly #peers = new Map<string, Peer<AgentServiceClient>>();
 
   private constructor(
-    parts: Pick<AgentServiceUnderTest, 'database' | 'identity' | 'proxy' | 'chat' | 'service'>,
+    parts: Pick<AgentServiceUnderTest, 'database' | 'identity' | 'proxy' | 'chat' | 'tenant' | 'service'>,
     admin: Client,
   ) {
     this.database = parts.database;
     this.identity = parts.identity;
     this.proxy = parts.proxy;
     this.chat = parts.chat;
+    this.tenant = parts.tenant;
     this.service = parts.service;
     this.#admin = admin;
   }
@@ -101,12 +105,14 @@ export class AgentServiceUnderTest {
     const proxy = new DatabaseProxy(database.url);
     await proxy.open();
     const chat = await ModelCatalogue.start(identity);
-    const config = loadConfig(environmentOf({ databaseUrl: proxy.url, identity, chat: chat.address }));
+    const tenant = await AuditTaker.start(identity);
+    const peers = { chat: chat.address, tenant: tenant.address };
+    const config = loadConfig(environmentOf({ databaseUrl: proxy.url, identity, ...peers }));
     const service = await createAgentService(config, { log });
     const admin = new Client({ connectionString: database.adminUrl });
     await admin.connect();
     await service.start();
-    return new AgentServiceUnderTest({ database, identity, proxy, chat, service }, admin);
+    return new AgentServiceUnderTest({ database, identity, proxy, chat, tenant, service }, admin);
   }
 
   /** Waits until agents can be created again after chat was away. */
@@ -119,11 +125,16 @@ export class AgentServiceUnderTest {
     throw new Error('chat did not come back');
   }
 
+  /** The settings of another process of the service. */
+  environment(): Record<string, string> {
+    const { database, identity, chat, tenant } = this;
+    const peers = { chat: chat.address, tenant: tenant.address };
+    return environmentOf({ databaseUrl: database.url, identity, ...peers });
+  }
+
   /** Another replica on the same database, which the caller stops. */
   async startReplica(): Promise<AgentService> {
-    const { database, identity, chat } = this;
-    const environment = environmentOf({ databaseUrl: database.url, identity, chat: chat.address });
-    const replica = await createAgentService(loadConfig(environment), { log });
+    const replica = await createAgentService(loadConfig(this.environment()), { log });
     await replica.start();
     return replica;
   }
@@ -132,6 +143,7 @@ export class AgentServiceUnderTest {
     for (const peer of this.#peers.values()) peer.close();
     await this.service.stop();
     await this.chat.stop();
+    await this.tenant.stop();
     await this.proxy.cut();
     await this.#admin.end();
     await this.database.drop();
@@ -246,6 +258,7 @@ export function environmentOf(settings: {
   databaseUrl: string;
   identity: TestIdentity;
   chat: string;
+  tenant: string;
 }): Record<string, string> {
   return {
     HOST: '127.0.0.1',
@@ -257,5 +270,6 @@ export function environmentOf(settings: {
     ASSERTION_PUBLIC_KEYS: settings.identity.publicKeys,
     SECRETS_KEYRING: settings.identity.keyRing,
     CHAT_GRPC: settings.chat,
+    TENANT_GRPC: settings.tenant,
   };
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AgentServiceUnderTest, environmentOf } from './agent-service.ts';
+import { AgentServiceUnderTest } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 
@@ -13,11 +13,6 @@ beforeAll(async () => {
 afterAll(() => agents.stop());
 
 const source = (file: string) => fileURLToPath(new URL(`../src/${file}`, import.meta.url));
-
-function environment(): Record<string, string> {
-  const { database, identity, chat } = agents;
-  return environmentOf({ databaseUrl: database.url, identity, chat: chat.address });
-}
 
 function runToEnd(file: string, env: Record<string, string>): Promise<{ code: number; stderr: string }> {
   return new Promise((resolve) => {
@@ -30,7 +25,7 @@ function runToEnd(file: string, env: Record<string, string>): Promise<{ code: nu
 describe('the service as a process', () => {
   it('logs no prompt, ends on SIGTERM and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [source('main.ts')], {
-      env: { ...environment(), LOG_LEVEL: 'trace' },
+      env: { ...agents.environment(), LOG_LEVEL: 'trace' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines: string[] = [];
@@ -76,13 +71,13 @@ describe('the migration command', () => {
   it('may run again, and leaves agents as they are', async () => {
     const { admin } = agents.makeTenant();
     await agents.makeAgent(admin, { key: 'kept' });
-    const env = { ...environment(), MIGRATION_DATABASE_URL: agents.database.adminUrl };
+    const env = { ...agents.environment(), MIGRATION_DATABASE_URL: agents.database.adminUrl };
     expect(await runToEnd('migrate.ts', env)).toEqual({ code: 0, stderr: '' });
     expect(await agents.listKeys(admin)).toEqual(['kept']);
   });
 
   it('fails without the URL of an owner', async () => {
-    const { code, stderr } = await runToEnd('migrate.ts', environment());
+    const { code, stderr } = await runToEnd('migrate.ts', agents.environment());
     expect(code).toBe(1);
     expect(stderr).toContain('MIGRATION_DATABASE_URL');
   });

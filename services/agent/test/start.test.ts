@@ -19,10 +19,13 @@ afterAll(() => agents.stop());
 
 /** Another replica, not started yet. */
 async function makeReplica(databaseUrl: string): Promise<AgentService> {
-  const { identity, chat } = agents;
-  return createAgentService(loadConfig(environmentOf({ databaseUrl, identity, chat: chat.address })), {
-    log,
-  });
+  const { identity, chat, tenant } = agents;
+  return createAgentService(
+    loadConfig(environmentOf({ databaseUrl, identity, chat: chat.address, tenant: tenant.address })),
+    {
+      log,
+    },
+  );
 }
 
 async function cutProxy(): Promise<DatabaseProxy> {

@@ -1,4 +1,5 @@
 import { KafkaConsumer, type Message } from '@gatehouse/events/kafka-consumer';
+import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
@@ -130,7 +131,7 @@ function consumers(
   ingest: Ingest,
   tools: { log: Logger; registry: Registry },
 ): Part[] {
-  const kafka = kafkaPlace(config);
+  const kafka = kafkaPlace(config, usageTopic);
   if (kafka === null) return [];
   const { brokers, topic, prefix } = kafka;
   const handle = (messages: readonly Message[]): Promise<void> =>

@@ -1,6 +1,7 @@
 import path from 'node:path';
-import { migrateTopics } from '@gatehouse/events/migrate-command';
+import { migrateTopic } from '@gatehouse/events/migrate-command';
+import { usageTopic } from '@gatehouse/events/run-event';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
 
 await migrateCommand('chat', path.join(import.meta.dirname, '../migrations'), process.env);
-await migrateTopics('chat', process.env);
+await migrateTopic('chat', usageTopic, process.env);

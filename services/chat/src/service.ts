@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { GrpcSink } from '@gatehouse/events/grpc-sink';
+import { DirectSink } from '@gatehouse/events/direct-sink';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import { Relay } from '@gatehouse/events/relay';
+import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { Peer } from '@gatehouse/grpc/client';
@@ -83,6 +84,7 @@ export async function createChatService(
     pool,
     outbox: runOutbox,
     sink: createSink(config, signer, log),
+    watermarks: true,
     log,
     registry,
   });
@@ -179,9 +181,12 @@ export async function createChatService(
 }
 
 function createSink(config: ChatConfig, signer: Signer, log: Logger): EventSink {
-  const kafka = kafkaPlace(config);
+  const kafka = kafkaPlace(config, usageTopic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: 'gatehouse-chat', log });
   const { ANALYTICS_GRPC: addresses } = config;
   const peer = new Peer({ peer: 'analytics', addresses, stub: AnalyticsServiceClient, signer });
-  return new GrpcSink({ peer, source: eventSource });
+  return new DirectSink({
+    send: (events, options) => peer.call('ingest', { source: eventSource, events }, options),
+    close: () => peer.close(),
+  });
 }

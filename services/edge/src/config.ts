@@ -1,5 +1,22 @@
 import { addresses, commonSettings, parseConfig } from '@gatehouse/kit/config';
+import proxyaddr from 'proxy-addr';
 import { z } from 'zod';
+
+const proxies = z
+  .string()
+  .default('')
+  .transform((text, context) => {
+    const list = text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
+    try {
+      return proxyaddr.compile(list);
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, in a comma list' });
+      return z.NEVER;
+    }
+  });
 
 const settings = z.object({
   ...commonSettings,
@@ -8,6 +25,8 @@ const settings = z.object({
   AGENT_HTTP: addresses,
   CHAT_HTTP: addresses,
   ANALYTICS_HTTP: addresses,
+  /** Proxies in front of the edge: their word on the client's address (`X-Forwarded-For`) is believed. */
+  TRUSTED_PROXIES: proxies,
 });
 
 export type EdgeConfig = Readonly<z.output<typeof settings>>;

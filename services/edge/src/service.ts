@@ -62,6 +62,7 @@ export async function createEdgeService(
     signer,
     general,
     passThrough: new Map<ServiceName, PassThrough>([['chat', toChat]]),
+    isTrustedProxy: config.TRUSTED_PROXIES,
     log,
     duration: httpDuration(registry),
     tracer,

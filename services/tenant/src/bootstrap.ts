@@ -1,12 +1,23 @@
 import { parseArgs } from 'node:util';
 import { scopesOf } from '@gatehouse/contract/scopes';
+import { auditEntryOf } from '@gatehouse/http/audit';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool } from '@gatehouse/pg/pool';
-import { loadDatabaseConfig, migrationsDirectory } from './config.ts';
+import { loadBootstrapConfig, migrationsDirectory } from './config.ts';
+import { keyCreated } from './http/changes.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+import { changeRecorder } from './audit/change-recorder.ts';
+
+/** Nobody's key and nobody's request. */
+const bySystem = {
+  actor: { key_id: null, role: 'system', user_id: null },
+  tenantId: null,
+  clientIp: null,
+  requestId: null,
+} as const;
 
 /**
  * The bootstrap command: makes the platform's first owner key and prints its text, this once, as the only line on
@@ -14,7 +25,8 @@ import { ApiKeySystemStore } from './store/api-key-system-store.ts';
  */
 async function bootstrap(): Promise<void> {
   const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
-  const { DATABASE_URL: url } = loadDatabaseConfig(process.env);
+  const config = loadBootstrapConfig(process.env);
+  const { DATABASE_URL: url } = config;
   const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('tenant', 'silent') });
   try {
     await assertMigrated(pool, 'tenant', migrationsDirectory);
@@ -35,6 +47,10 @@ async function bootstrap(): Promise<void> {
         createdBy: 'bootstrap',
       },
       values,
+      async (db, key) => {
+        await changeRecorder(config)(db, auditEntryOf(keyCreated(key), bySystem));
+        return key;
+      },
     );
     if (key === null)
       throw new Error('There is an active owner key already; use --force to make another if it is lost.');

@@ -1,9 +1,16 @@
 import { fileURLToPath } from 'node:url';
+import { kafkaSettings } from '@gatehouse/events/settings';
 import { commonSettings, databaseSettings, grpcSettings, parseConfig } from '@gatehouse/kit/config';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { z } from 'zod';
 
-const settings = z.object({ ...commonSettings, ...grpcSettings, ...databaseSettings, ...secretsSettings });
+const settings = z.object({
+  ...commonSettings,
+  ...grpcSettings,
+  ...databaseSettings,
+  ...secretsSettings,
+  ...kafkaSettings,
+});
 
 export type TenantConfig = Readonly<z.output<typeof settings>>;
 
@@ -11,11 +18,13 @@ export function loadConfig(environment: Record<string, string | undefined>): Ten
   return parseConfig(settings, environment);
 }
 
-/** Settings of the commands beside the service, which need the database alone. */
-export function loadDatabaseConfig(
+const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });
+
+/** Settings of the command that makes the first owner key. */
+export function loadBootstrapConfig(
   environment: Record<string, string | undefined>,
-): Pick<TenantConfig, 'DATABASE_URL'> {
-  return parseConfig(z.object({ DATABASE_URL: databaseSettings.DATABASE_URL }), environment);
+): Readonly<z.output<typeof bootstrapSettings>> {
+  return parseConfig(bootstrapSettings, environment);
 }
 
 export const migrationsDirectory = fileURLToPath(new URL('../migrations', import.meta.url));

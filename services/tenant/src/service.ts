@@ -12,10 +12,14 @@ import { answers, createPool } from '@gatehouse/pg/pool';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { migrationsDirectory, type TenantConfig } from './config.ts';
+import { auditTopicParts } from './audit/audit-topic.ts';
+import { changeRecorder } from './audit/change-recorder.ts';
+import { AuditIntake } from './audit/intake.ts';
 import { LastUse } from './domain/last-use.ts';
 import { apiKeyHandlers } from './http/api-keys.ts';
 import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
+import { ownerAuditLogHandlers } from './http/owner-audit-log.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { QuotaCleanup } from './quota-cleanup.ts';
@@ -27,6 +31,8 @@ import { ApiKeyStore } from './store/api-key-store.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
 import { QuotaStore } from './store/quota-store.ts';
 import { QuotaSystemStore } from './store/quota-system-store.ts';
+import { recordAudit } from './rpc/record-audit.ts';
+import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
@@ -60,6 +66,8 @@ export async function createTenantService(
   const apiKeysOfAll = new ApiKeySystemStore(systemPool);
   const tenantsOfAll = new TenantSystemStore(systemPool);
   const quotas = new QuotaSystemStore(systemPool);
+  const auditLog = new AuditLogSystemStore(systemPool);
+  const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
 
   const idempotency = new Idempotency({
@@ -76,6 +84,7 @@ export async function createTenantService(
       ...limitHandlers(new QuotaStore(appPool)),
       ...apiKeyHandlers(apiKeys),
       ...ownerTenantHandlers(tenantsOfAll),
+      ...ownerAuditLogHandlers(auditLog),
       ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
     },
     verifier,
@@ -83,6 +92,7 @@ export async function createTenantService(
     duration: httpDuration(registry),
     tracer,
     idempotency,
+    recordChange: changeRecorder(config),
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
   const grpc = new GrpcServer({
@@ -98,6 +108,7 @@ export async function createTenantService(
     getTenantSettings: getTenantSettings(tenants),
     lease: lease(quotas),
     settle: settle(quotas, log),
+    recordAudit: recordAudit(intake),
   });
 
   const composed = composeService({
@@ -112,6 +123,7 @@ export async function createTenantService(
       lastUse,
       new QuotaCleanup(quotas, log),
       idempotency,
+      ...auditTopicParts(config, { pool: systemPool, intake, log, registry }),
       grpc,
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },

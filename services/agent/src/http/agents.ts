@@ -37,6 +37,7 @@ export function agentHandlers(agents: AgentStore, models: ModelClient): Record<s
         call.conclude((agent) => ({
           body: showAgent(agent),
           headers: { location: `/v1/agents/${agent.id}` },
+          changes: [{ action: 'agent.created', id: agent.id, before: null, after: showAgent(agent) }],
         })),
       );
     },
@@ -51,15 +52,27 @@ export function agentHandlers(agents: AgentStore, models: ModelClient): Record<s
       const viewer = viewerOf(principal);
       // Models are asked for before the row is locked: no transaction waits for another service.
       await assertNewModelsUsable(call, { agents, models });
-      const agent = await agents.update(viewer, refOf(call), (current) =>
-        patchedSettings(current, call.body, principal.actingUser),
+      const reply = await agents.update(
+        { viewer, ref: refOf(call) },
+        (current) => patchedSettings(current, call.body, principal.actingUser),
+        call.conclude(({ before, after }) => ({
+          body: showAgent(after),
+          changes: [
+            { action: 'agent.updated', id: after.id, before: showAgent(before), after: showAgent(after) },
+          ],
+        })),
       );
-      return { body: showAgent(found(agent)) };
+      return found(reply);
     },
 
     'agents.delete': async (call: Call) => {
-      found(await agents.delete(viewerOf(tenantOf(call)), refOf(call)));
-      return {};
+      const reply = await agents.delete(
+        { viewer: viewerOf(tenantOf(call)), ref: refOf(call) },
+        call.conclude((agent) => ({
+          changes: [{ action: 'agent.deleted', id: agent.id, before: showAgent(agent), after: null }],
+        })),
+      );
+      return found(reply);
     },
   };
 }
@@ -83,7 +96,7 @@ function refOf(call: Pick<Call, 'params'>): string {
   return call.params['agentID'] ?? '';
 }
 
-function found(agent: Agent | null): Agent {
+function found<Found>(agent: Found | null): Found {
   if (agent === null) throw new AppError('not_found', 'There is no such agent.');
   return agent;
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { withTenant, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
 import type { Viewer } from '../domain/viewer.ts';
 
@@ -26,6 +26,12 @@ function sight({
   user,
 }: Viewer): [tenantId: string, seesAll: boolean, user: string | null] {
   return [tenantId, seesAll, user];
+}
+
+/** An agent by id or key, as far as the viewer may see it. */
+export interface AgentSight {
+  viewer: Viewer;
+  ref: string;
 }
 
 /** The agents of one tenant at a time. What the viewer may not see is as good as not there. */
@@ -86,26 +92,30 @@ export class AgentStore {
    * Changes an agent by a function of what it is, under a lock on its row, so that two changes at once lose nothing.
    * Null when there is none. Throws `agent_key_taken`, and whatever `change` throws.
    */
-  async update(
-    viewer: Viewer,
-    ref: string,
+  async update<Result>(
+    { viewer, ref }: AgentSight,
     change: (current: Agent) => AgentSettings,
-  ): Promise<Agent | null> {
+    conclude: Conclude<Changed<Agent>, Result>,
+  ): Promise<Result | null> {
     return withTenant(this.#pool, viewer.tenantId, async (db) => {
-      const current = await selectAgent(db, viewer, ref, 'for update');
-      if (current === null) return null;
-      const settings = change(current);
-      if (settings.key !== current.key) await lockKeys(db, viewer.tenantId);
-      return updateAgent(db, current.id, settings);
+      const before = await selectAgent(db, viewer, ref, 'for update');
+      if (before === null) return null;
+      const settings = change(before);
+      if (settings.key !== before.key) await lockKeys(db, viewer.tenantId);
+      return conclude(db, { before, after: await updateAgent(db, before.id, settings) });
     }).catch(nameTakenKey);
   }
 
-  /** The agent that was; null when there was none. */
-  async delete(viewer: Viewer, ref: string): Promise<Agent | null> {
+  /** Concluded with the agent that was; null when there was none. */
+  async delete<Result>(
+    { viewer, ref }: AgentSight,
+    conclude: Conclude<Agent, Result>,
+  ): Promise<Result | null> {
     return withTenant(this.#pool, viewer.tenantId, async (db) => {
       const agent = await selectAgent(db, viewer, ref, 'for update');
-      if (agent !== null) await db.query('delete from agent.agents where id = $1', [agent.id]);
-      return agent;
+      if (agent === null) return null;
+      await db.query('delete from agent.agents where id = $1', [agent.id]);
+      return conclude(db, agent);
     });
   }
 }

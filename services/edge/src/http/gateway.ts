@@ -5,6 +5,7 @@ import { relayId } from '@gatehouse/contract/console';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
+import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { sendError, sendJson } from '@gatehouse/http/reply';
@@ -23,6 +24,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
 import { relayedHeaders, requestHeaders } from '../domain/headers.ts';
 import { checkRelayPath, relayForbidden } from '../domain/relay-path.ts';
+import { clientIp, type IsTrustedProxy } from '../domain/client-ip.ts';
 import type { GeneralProxy } from '../upstream/general-proxy.ts';
 import type { PassThrough } from '../upstream/pass-through.ts';
 import { consoleHandlers } from './console.ts';
@@ -35,6 +37,7 @@ export interface GatewayOptions {
   signer: Signer;
   general: GeneralProxy;
   passThrough: ReadonlyMap<ServiceName, PassThrough>;
+  isTrustedProxy: IsTrustedProxy;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
@@ -110,7 +113,9 @@ export class Gateway {
     if (route.actingUser) checkActingUserHeader(actingUsers());
     // What goes on has repeated headers joined to one, which would look like a key.
     if (route.idempotencyKey) idempotencyKeyOf(request);
+    const address = clientIp(request, this.#options.isTrustedProxy);
     const headers = requestHeaders(given, {
+      ...(address === null ? {} : { [clientIpHeader]: address }),
       [assertionHeader]: await this.#options.signer.assertion(principal),
       [requestIdHeader]: context.requestId,
       traceparent: toTraceparent(context.trace),

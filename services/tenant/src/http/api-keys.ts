@@ -10,6 +10,7 @@ import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from '../domain/key-rules.ts';
 import { withoutNulls } from '../domain/tenant.ts';
 import type { ApiKeyStore } from '../store/api-key-store.ts';
+import { keyCreated, keyRevoked, keyRotated } from './changes.ts';
 import { found, resourceId } from './resource-id.ts';
 import { showApiKey } from './views.ts';
 
@@ -54,6 +55,7 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
         call.conclude((key) => ({
           body: { ...showApiKey(key), key: text },
           headers: { location: `/v1/api-keys/${key.id}` },
+          changes: [keyCreated(key)],
         })),
       );
     },
@@ -64,8 +66,12 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
     },
 
     'api-keys.revoke': async (call: Call) => {
-      const key = await apiKeys.revoke(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showApiKey(found(key, what)) };
+      const reply = await apiKeys.revoke(
+        tenantOf(call).tenantId,
+        resourceId(call.params, what),
+        call.conclude((changed) => ({ body: showApiKey(changed.after), changes: keyRevoked(changed) })),
+      );
+      return found(reply, what);
     },
 
     'api-keys.rotate': async (call: Rotate) => {
@@ -77,7 +83,10 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
       const reply = await apiKeys.rotate(
         principal.tenantId,
         { id: key.id, secretSha256, overlapSeconds: call.body.overlap_seconds },
-        call.conclude((rotated) => ({ body: { ...showApiKey(rotated), key: text } })),
+        call.conclude((changed) => ({
+          body: { ...showApiKey(changed.after), key: text },
+          changes: [keyRotated(changed)],
+        })),
       );
       if (reply === null)
         throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');

@@ -10,6 +10,7 @@ import type { NewApiKey } from '../domain/api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from '../domain/key-rules.ts';
 import type { ApiKeySystemStore } from '../store/api-key-system-store.ts';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
+import { keyCreated, keyRevoked } from './changes.ts';
 import { found, resourceId } from './resource-id.ts';
 import { showOwnerApiKey } from './views.ts';
 
@@ -62,13 +63,16 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
       };
       return apiKeys.insert(
         newKey,
-        conclude((key) => ({ body: { ...showOwnerApiKey(key), key: text } })),
+        conclude((key) => ({ body: { ...showOwnerApiKey(key), key: text }, changes: [keyCreated(key)] })),
       );
     },
 
-    'owner.api-keys.revoke': async ({ params }: Call) => {
-      const key = await apiKeys.revoke(resourceId(params, what));
-      return { body: showOwnerApiKey(found(key, what)) };
+    'owner.api-keys.revoke': async ({ params, conclude }: Call) => {
+      const reply = await apiKeys.revoke(
+        resourceId(params, what),
+        conclude((changed) => ({ body: showOwnerApiKey(changed.after), changes: keyRevoked(changed) })),
+      );
+      return found(reply, what);
     },
   };
 }

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { scopesForNewKey } from '../domain/key-rules.ts';
 import { patchSettings, withoutNulls } from '../domain/tenant.ts';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
+import { keyCreated, tenantCreated, tenantUpdated } from './changes.ts';
 import { found, resourceId } from './resource-id.ts';
 import { showTenant } from './views.ts';
 
@@ -55,9 +56,10 @@ export function ownerTenantHandlers(tenants: TenantSystemStore): Record<string, 
           expiresAt: null,
           createdBy: principal.keyId,
         },
-        conclude(({ tenant }) => ({
+        conclude(({ tenant, adminKey }) => ({
           body: { ...showTenant(tenant), admin_key: text },
           headers: { location: `/internal/v1/owner/tenants/${tenant.id}` },
+          changes: [tenantCreated(tenant), keyCreated(adminKey)],
         })),
       );
     },
@@ -67,11 +69,13 @@ export function ownerTenantHandlers(tenants: TenantSystemStore): Record<string, 
       return { body: showTenant(found(tenant, what)) };
     },
 
-    'owner.tenants.patch': async ({ params, body }: Call<PatchTenant>) => {
-      const tenant = await tenants.change(resourceId(params, what), (current) =>
-        patchSettings(current, body),
+    'owner.tenants.patch': async ({ params, body, conclude }: Call<PatchTenant>) => {
+      const reply = await tenants.change(
+        resourceId(params, what),
+        (current) => patchSettings(current, body),
+        conclude((changed) => ({ body: showTenant(changed.after), changes: [tenantUpdated(changed)] })),
       );
-      return { body: showTenant(found(tenant, what)) };
+      return found(reply, what);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from '@gatehouse/pg/pool';
+import type { Changed, Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 
 /** What both stores do to keys in the same words: whose rows they reach is the connection's role and tenant. */
@@ -35,13 +35,25 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
   return row;
 }
 
+/** The key as it is, and stays until the transaction ends. Null when there is none in reach. */
+export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
+  const { rows } = await db.query<ApiKey>(
+    `select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
 /** Ends a key; one that is revoked already keeps its time. Null when there is none in reach. */
-export async function revokeApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
+export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
   const { rows } = await db.query<ApiKey>(
     `update tenant.api_keys set revoked_at = coalesce(revoked_at, now())
      where id = $1
      returning ${apiKeyColumns}`,
     [id],
   );
-  return rows[0] ?? null;
+  const [after] = rows;
+  return after === undefined ? null : { before, after };
 }

@@ -1,6 +1,6 @@
-import { withTenant, type Conclude, type Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Changed, type Conclude, type Pool } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
-import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
+import { apiKeyColumns, insertApiKey, lockApiKey, revokeApiKey } from './api-key-statements.ts';
 
 export interface PageRequest {
   limit: number;
@@ -49,8 +49,16 @@ export class ApiKeyStore {
     );
   }
 
-  async revoke(tenantId: string, id: string): Promise<ApiKey | null> {
-    return withTenant(this.#pool, tenantId, (db) => revokeApiKey(db, id));
+  /** Null when there is none. */
+  async revoke<Result>(
+    tenantId: string,
+    id: string,
+    conclude: Conclude<Changed<ApiKey>, Result>,
+  ): Promise<Result | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const changed = await revokeApiKey(db, id);
+      return changed === null ? null : conclude(db, changed);
+    });
   }
 
   /**
@@ -60,9 +68,11 @@ export class ApiKeyStore {
   async rotate<Result>(
     tenantId: string,
     { id, secretSha256, overlapSeconds }: { id: string; secretSha256: Buffer; overlapSeconds: number },
-    conclude: Conclude<ApiKey, Result>,
+    conclude: Conclude<Changed<ApiKey>, Result>,
   ): Promise<Result | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
+      const before = await lockApiKey(db, id);
+      if (before === null) return null;
       const { rows } = await db.query<ApiKey>(
         `update tenant.api_keys set
            secret_sha256 = $2,
@@ -72,8 +82,8 @@ export class ApiKeyStore {
          returning ${apiKeyColumns}`,
         [id, secretSha256, overlapSeconds],
       );
-      const [rotated] = rows;
-      return rotated === undefined ? null : conclude(db, rotated);
+      const [after] = rows;
+      return after === undefined ? null : conclude(db, { before, after });
     });
   }
 }

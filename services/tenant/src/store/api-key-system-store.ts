@@ -1,7 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { withTransaction, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from '../domain/api-key.ts';
 import type { Credentials } from '../domain/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
@@ -86,16 +86,20 @@ export class ApiKeySystemStore {
    * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`; of two at
    * once one wins.
    */
-  async insertFirstOwnerKey(key: NewApiKey, { force }: { force: boolean }): Promise<ApiKey | null> {
+  async insertFirstOwnerKey<Result>(
+    key: NewApiKey,
+    { force }: { force: boolean },
+    conclude: Conclude<ApiKey, Result>,
+  ): Promise<Result | null> {
     return withTransaction(this.#pool, async (db) => {
       await lockBootstrap(db);
       if (!force && (await lockActiveOwnerKeys(db)).length > 0) return null;
-      return insertApiKey(db, key);
+      return conclude(db, await insertApiKey(db, key));
     });
   }
 
   /** Revokes any key but the last active owner key: without one nobody could make another. */
-  async revoke(id: string): Promise<ApiKey | null> {
+  async revoke<Result>(id: string, conclude: Conclude<Changed<ApiKey>, Result>): Promise<Result | null> {
     return withTransaction(this.#pool, async (db) => {
       const [owner, ...others] = await lockActiveOwnerKeys(db);
       if (owner === id && others.length === 0) {
@@ -104,7 +108,8 @@ export class ApiKeySystemStore {
           'This is the last active owner key. Create another one before you revoke it.',
         );
       }
-      return revokeApiKey(db, id);
+      const changed = await revokeApiKey(db, id);
+      return changed === null ? null : conclude(db, changed);
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { withTransaction, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from '../domain/tenant.ts';
 import { insertApiKey } from './api-key-statements.ts';
@@ -58,12 +58,19 @@ export class TenantSystemStore {
   }
 
   /** Applies `change` to the settings as they are now, one change after the other. Throws `tenant_slug_taken`. */
-  async change(id: string, change: (current: TenantSettings) => TenantSettings): Promise<Tenant | null> {
+  async change<Result>(
+    id: string,
+    change: (current: TenantSettings) => TenantSettings,
+    conclude: Conclude<Changed<Tenant>, Result>,
+  ): Promise<Result | null> {
     return withTransaction(this.#pool, async (db) => {
       const current = await lockTenant(db, id);
       if (current === null) return null;
       const settings = change(current);
-      return updateTenant(db, id, settings).catch((error: unknown) => nameSlugConflict(error, settings.slug));
+      const after = await updateTenant(db, id, settings).catch((error: unknown) =>
+        nameSlugConflict(error, settings.slug),
+      );
+      return conclude(db, { before: current, after });
     });
   }
 }

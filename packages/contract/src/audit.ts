@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
+import { roles } from './scopes.ts';
+
+/** The record of administrative changes: `/internal/v1/owner/audit-log` (contract §3). */
+
+/** `<type of resource>.<what happened to it>` */
+export const auditActions = [
+  'agent.created',
+  'agent.updated',
+  'agent.deleted',
+  'api_key.created',
+  'api_key.rotated',
+  'api_key.revoked',
+  'tenant.created',
+  'tenant.updated',
+] as const;
+export type AuditAction = (typeof auditActions)[number];
+
+/** The public view of a resource, without secrets. A member of much text is there by its size and SHA-256 only. */
+const view = z.record(z.string(), z.unknown()).nullable();
+
+export const auditEntry = z.strictObject({
+  id: uuid,
+  at: utcTime,
+  action: z.string(),
+  actor: z.strictObject({
+    /** Null for the platform itself. */
+    key_id: uuid.nullable(),
+    role: z.enum([...roles, 'system']),
+    /** The user that the request acted for. */
+    user_id: z.string().nullable(),
+  }),
+  /** Null for what belongs to no tenant, such as an owner's key. */
+  tenant_id: uuid.nullable(),
+  resource: z.strictObject({ type: z.string(), id: uuid }),
+  client_ip: z.string().nullable(),
+  request_id: z.string().nullable(),
+  /** Null for what was created. */
+  before: view,
+  /** Null for what was deleted. */
+  after: view,
+});
+export type AuditEntry = z.output<typeof auditEntry>;
+/** An entry before the database has given it the time of its change. */
+export type NewAuditEntry = Omit<AuditEntry, 'at'>;
+
+export const listAuditLog = z.strictObject({
+  ...page,
+  tenant_id: uuid.optional(),
+  /** Id of the API key that made the change. */
+  actor: uuid.optional(),
+  action: z.enum(auditActions).optional(),
+  /** Inclusive. */
+  from: timestamp.optional(),
+  /** Exclusive. */
+  to: timestamp.optional(),
+});
+export const auditLogList = listOf(auditEntry);

@@ -1,0 +1,16 @@
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { kafkaPlace } from '@gatehouse/events/settings';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import type { RecordChange } from '@gatehouse/http/audit';
+import { insertEntry } from '../store/audit-log-system-store.ts';
+
+export const auditOutbox = new AuditOutbox('tenant');
+
+/** Writes changes made here into the audit log, and into the outbox where there is Kafka to publish them to. */
+export function changeRecorder(config: Parameters<typeof kafkaPlace>[0]): RecordChange {
+  if (kafkaPlace(config, auditTopic) === null) return insertEntry;
+  return async (db, entry) => {
+    await insertEntry(db, entry);
+    await auditOutbox.add(db, entry);
+  };
+}

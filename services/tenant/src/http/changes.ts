@@ -1,0 +1,42 @@
+import type { Change } from '@gatehouse/http/audit';
+import type { Changed } from '@gatehouse/pg/pool';
+import type { ApiKey } from '../domain/api-key.ts';
+import type { Tenant } from '../domain/tenant.ts';
+import { showOwnerApiKey, showTenant } from './views.ts';
+
+/** What happened to keys and tenants, for the audit log. */
+
+export function keyCreated(key: ApiKey): Change {
+  const { id, tenantId } = key;
+  return { action: 'api_key.created', id, tenantId, before: null, after: showOwnerApiKey(key) };
+}
+
+export function keyRotated(changed: Changed<ApiKey>): Change {
+  return keyChanged('api_key.rotated', changed);
+}
+
+/** Nothing for one that was revoked before. */
+export function keyRevoked(changed: Changed<ApiKey>): Change[] {
+  return changed.before.revokedAt === null ? [keyChanged('api_key.revoked', changed)] : [];
+}
+
+function keyChanged(action: Change['action'], { before, after }: Changed<ApiKey>): Change {
+  const { id, tenantId } = after;
+  return { action, id, tenantId, before: showOwnerApiKey(before), after: showOwnerApiKey(after) };
+}
+
+export function tenantCreated(tenant: Tenant): Change {
+  const { id } = tenant;
+  return { action: 'tenant.created', id, tenantId: id, before: null, after: showTenant(tenant) };
+}
+
+export function tenantUpdated({ before, after }: Changed<Tenant>): Change {
+  const { id } = after;
+  return {
+    action: 'tenant.updated',
+    id,
+    tenantId: id,
+    before: showTenant(before),
+    after: showTenant(after),
+  };
+}

@@ -1,0 +1,25 @@
+import type { listAuditLog } from '@gatehouse/contract/audit';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import type { z } from 'zod';
+import type { AuditLogSystemStore } from '../store/audit-log-system-store.ts';
+
+type List = Call<unknown, z.output<typeof listAuditLog>>;
+
+/** `/internal/v1/owner/audit-log`: the owner sees what was changed, in every service and by whom. */
+export function ownerAuditLogHandlers(auditLog: AuditLogSystemStore): Record<string, Handler> {
+  return {
+    'owner.audit-log.list': async ({ query }: List) => {
+      const rows = await auditLog.list({
+        tenantId: query.tenant_id ?? null,
+        actor: query.actor ?? null,
+        action: query.action ?? null,
+        from: query.from ?? null,
+        to: query.to ?? null,
+        limit: query.limit,
+        before: decodeCursor(query.cursor),
+      });
+      return { body: pageOf(rows, query.limit, ({ at, ...entry }) => ({ ...entry, at: at.toISOString() })) };
+    },
+  };
+}

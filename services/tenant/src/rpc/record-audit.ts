@@ -1,0 +1,14 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import type { RecordAuditRequest, RecordAuditResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { AuditIntake } from '../audit/intake.ts';
+
+/** Takes in changes, from services that publish without Kafka. */
+export function recordAudit(intake: AuditIntake): Rpc<RecordAuditRequest, RecordAuditResponse> {
+  return {
+    callers: ['agent'],
+    handle: async ({ source, events }) => {
+      await intake.take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
+      return {};
+    },
+  };
+}

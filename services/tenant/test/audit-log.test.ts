@@ -1,0 +1,243 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AuditEntry } from '@gatehouse/contract/audit';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, withTenant } from '@gatehouse/pg/pool';
+import { TenantServiceUnderTest, type As, type TestTenant } from './tenant-service.ts';
+
+let tenants: TenantServiceUnderTest;
+let tenant: TestTenant;
+const owner: As = { role: 'owner', keyId: newId() };
+const path = '/internal/v1/owner/audit-log';
+
+beforeAll(async () => {
+  tenants = await TenantServiceUnderTest.start();
+  tenant = await tenants.makeTenant();
+});
+afterAll(() => tenants.stop());
+
+async function entries(query = ''): Promise<AuditEntry[]> {
+  const answer = await tenants.call('GET', `${path}?limit=200&${query}`);
+  expect(answer.status).toBe(200);
+  return answer.body.data as unknown as AuditEntry[];
+}
+
+/** The only entry that a resource has for an action. */
+async function entryOf(action: string, id: string): Promise<AuditEntry> {
+  const found = (await entries(`action=${action}`)).filter(({ resource }) => resource.id === id);
+  expect(found).toHaveLength(1);
+  const [entry] = found;
+  if (entry === undefined) throw new Error('no entry');
+  return entry;
+}
+
+describe('the audit log', () => {
+  it('tells who changed what in which request, from where', async () => {
+    const by: As = { ...tenant.admin, actingUser: 'ann' };
+    const before = new Date();
+    const created = await tenants.call('POST', '/v1/api-keys', {
+      as: by,
+      body: { name: 'Laptop', role: 'user' },
+      headers: { 'x-gatehouse-client-ip': '2001:db8::7', 'x-request-id': 'request-1' },
+    });
+    const { key: _text, ...view } = created.body;
+    const entry = await entryOf('api_key.created', created.body.id);
+    expect(entry).toEqual({
+      id: expect.any(String),
+      at: expect.any(String),
+      action: 'api_key.created',
+      actor: { key_id: tenant.admin.keyId, role: 'admin', user_id: 'ann' },
+      tenant_id: tenant.id,
+      resource: { type: 'api_key', id: created.body.id },
+      client_ip: '2001:db8::7',
+      request_id: 'request-1',
+      before: null,
+      after: { ...view, tenant_id: tenant.id },
+    });
+    expect(Math.abs(Date.parse(entry.at) - before.getTime())).toBeLessThan(10_000);
+  });
+
+  it('has every change of an owner and of a tenant, with what was before and after', async () => {
+    const made = await tenants.call('POST', '/internal/v1/owner/tenants', {
+      as: owner,
+      body: { slug: 'audited', name: 'Before' },
+    });
+    const { id } = made.body;
+    await tenants.call('PATCH', `/internal/v1/owner/tenants/${id}`, { as: owner, body: { name: 'After' } });
+    const admin: As = { tenantId: id, tenantSlug: 'audited', role: 'admin', keyId: newId() };
+    const key = await tenants.makeKey(admin);
+    await tenants.call('POST', `/v1/api-keys/${key.id}/rotate`, { as: admin, body: { overlap_seconds: 60 } });
+    await tenants.call('POST', `/v1/api-keys/${key.id}/revoke`, { as: admin });
+    const second = await tenants.call('POST', '/internal/v1/owner/api-keys', {
+      as: owner,
+      body: { name: 'Second', role: 'admin', tenant_id: id },
+    });
+    await tenants.call('POST', `/internal/v1/owner/api-keys/${second.body.id}/revoke`, { as: owner });
+
+    const log = await entries(`tenant_id=${id}`);
+    expect(log.map(({ action, actor }) => [action, actor.role])).toEqual([
+      ['api_key.revoked', 'owner'],
+      ['api_key.created', 'owner'],
+      ['api_key.revoked', 'admin'],
+      ['api_key.rotated', 'admin'],
+      ['api_key.created', 'admin'],
+      ['tenant.updated', 'owner'],
+      // One transaction, one time.
+      ...[log[6], log[7]].map((entry) => [entry?.action, 'owner']),
+    ]);
+    expect([log[6]?.action, log[7]?.action].sort()).toEqual(['api_key.created', 'tenant.created']);
+    expect(log[2]).toMatchObject({
+      before: { id: key.id, status: 'expiring', revoked_at: null },
+      after: { id: key.id, status: 'revoked', revoked_at: expect.any(String) },
+    });
+    expect(log[3]).toMatchObject({ before: { status: 'active' }, after: { status: 'expiring' } });
+    expect(log[5]).toMatchObject({ before: { name: 'Before' }, after: { name: 'After' } });
+  });
+
+  it('has an owner’s key under no tenant', async () => {
+    const { body } = await tenants.call('POST', '/internal/v1/owner/api-keys', {
+      as: owner,
+      body: { name: 'Another owner', role: 'owner' },
+    });
+    expect(await entryOf('api_key.created', body.id)).toMatchObject({ tenant_id: null, client_ip: null });
+  });
+
+  it('holds no text and no hash of a key', async () => {
+    const { id, key } = await tenants.makeKey(tenant.admin);
+    const rotated = await tenants.call('POST', `/v1/api-keys/${id}/rotate`, { as: tenant.admin, body: {} });
+    const rows = await tenants.query<{ text: string }>('select l::text as text from tenant.audit_log l');
+    const [hash] = await tenants.query<{ hex: string }>(
+      `select encode(secret_sha256, 'hex') as hex from tenant.api_keys where id = $1`,
+      [id],
+    );
+    const all = JSON.stringify([rows, await entries()]);
+    expect(all).toContain(id);
+    for (const secret of [key.slice(-43), rotated.body.key.slice(-43), tenant.adminKey.slice(-43)])
+      expect(all).not.toContain(secret);
+    expect(all).not.toContain(hash?.hex);
+    expect(all).not.toContain('secret_sha256');
+  });
+
+  it('has nothing of what was refused, repeated, or changed nothing', async () => {
+    const { id } = await tenants.makeKey(tenant.admin);
+    const count = async () => (await entries()).length;
+    const before = await count();
+    const taken = await tenants.call('POST', '/internal/v1/owner/tenants', {
+      body: { slug: tenant.slug, name: 'Taken' },
+    });
+    expect(taken.status).toBe(409);
+    const headers = { 'idempotency-key': newId() };
+    for (let n = 0; n < 2; n += 1) {
+      const body = { name: 'Once', role: 'user' };
+      await tenants.call('POST', '/v1/api-keys', { as: tenant.admin, body, headers });
+      await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as: tenant.admin });
+    }
+    expect(await count()).toBe(before + 2);
+  });
+
+  it('has the first owner key, made by the system', async () => {
+    const bootstrap = fileURLToPath(new URL('../src/bootstrap.ts', import.meta.url));
+    await promisify(execFile)(process.execPath, [bootstrap, '--force'], {
+      env: { DATABASE_URL: tenants.database.url },
+    });
+    const [entry] = await entries('action=api_key.created');
+    expect(entry).toMatchObject({
+      actor: { key_id: null, role: 'system', user_id: null },
+      tenant_id: null,
+      client_ip: null,
+      request_id: null,
+      after: { name: 'First owner key', role: 'owner', created_by: 'bootstrap' },
+    });
+  });
+});
+
+describe('asking for it', () => {
+  it('filters by tenant, actor, action and time', async () => {
+    const other = await tenants.makeTenant();
+    const { id } = await tenants.makeKey(other.admin);
+    const { at } = await entryOf('api_key.created', id);
+    const ids = async (query: string) => (await entries(query)).map(({ resource }) => resource.id);
+    expect(await ids(`actor=${other.admin.keyId ?? ''}`)).toEqual([id]);
+    expect(await ids(`tenant_id=${other.id}&action=tenant.created`)).toEqual([other.id]);
+    expect(await ids(`tenant_id=${other.id}&action=api_key.revoked`)).toEqual([]);
+    expect(await ids(`actor=${newId()}`)).toEqual([]);
+    const next = new Date(Date.parse(at) + 1).toISOString();
+    expect(await ids(`actor=${other.admin.keyId ?? ''}&from=${at}&to=${next}`)).toEqual([id]);
+    expect(await ids(`tenant_id=${other.id}&from=${next}`)).toEqual([]);
+    expect(await ids(`tenant_id=${other.id}&to=${at}`)).not.toContain(id);
+  });
+
+  it('goes page by page, newest first, also while entries are added', async () => {
+    const { id, admin } = await tenants.makeTenant();
+    for (let n = 0; n < 5; n += 1) await tenants.makeKey(admin);
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const { body } = await tenants.call('GET', `${path}?tenant_id=${id}&limit=2${cursor}`);
+      seen.push(...body.data.map((entry) => entry.id));
+      cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
+      expect(body.has_more).toBe(cursor !== '');
+      await tenants.makeKey(admin);
+    } while (cursor !== '');
+    expect(seen).toHaveLength(7);
+    const all = await entries(`tenant_id=${id}`);
+    expect(all.slice(-7).map((entry) => entry.id)).toEqual(seen);
+    const times = all.map(({ at }) => at);
+    expect(times).toEqual([...times].sort().reverse());
+  });
+
+  it.each([
+    ['tenant_id=acme', 'tenant_id'],
+    ['actor=ann', 'actor'],
+    ['action=agent.exploded', 'action'],
+    ['from=yesterday', 'from'],
+    ['to=2026-13-01T00:00:00Z', 'to'],
+    ['limit=0', 'limit'],
+    ['cursor=x', 'cursor'],
+    ['resource=agent', 'resource'],
+  ])('answers ?%s with a 400 that names it', async (query, param) => {
+    const answer = await tenants.call('GET', `${path}?${query}`);
+    expect(answer).toMatchObject({ status: 400, body: { error: { param } } });
+  });
+
+  it('is for owners only', async () => {
+    const answer = await tenants.call('GET', path, { as: tenant.admin });
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'role_missing' } } });
+  });
+});
+
+describe('entries', () => {
+  it.each(['tenant_app', 'tenant_system'])('can not be changed or deleted by %s', async (role) => {
+    const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
+    try {
+      for (const statement of [
+        `update tenant.audit_log set action = 'x'`,
+        'delete from tenant.audit_log',
+        'truncate tenant.audit_log',
+      ])
+        await expect(withTenant(pool, tenant.id, (db) => db.query(statement))).rejects.toMatchObject({
+          code: '42501',
+        });
+    } finally {
+      await pool.end();
+    }
+  });
+
+  it('are not written for another tenant, nor read at all, by tenant_app', async () => {
+    const role = 'tenant_app';
+    const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
+    const inMine = (text: string, values: unknown[] = []) =>
+      withTenant(pool, tenant.id, (db) => db.query(text, values));
+    const insert = `insert into tenant.audit_log (id, action, actor_role, tenant_id, resource_type, resource_id)
+                    values ($1, 'x', 'admin', $2, 'x', $1)`;
+    try {
+      await expect(inMine(insert, [newId(), newId()])).rejects.toMatchObject({ code: '42501' });
+      await expect(inMine('select id from tenant.audit_log')).rejects.toMatchObject({ code: '42501' });
+    } finally {
+      await pool.end();
+    }
+  });
+});

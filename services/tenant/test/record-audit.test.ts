@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AuditEntry } from '@gatehouse/contract/audit';
+import { writeAuditEvent } from '@gatehouse/events/audit-event';
+import { writeEvent } from '@gatehouse/events/cloud-event';
+import { newId } from '@gatehouse/kit/ids';
+import { TenantServiceUnderTest } from './tenant-service.ts';
+
+let tenants: TenantServiceUnderTest;
+const source = 'gatehouse/agent';
+
+beforeAll(async () => {
+  tenants = await TenantServiceUnderTest.start();
+});
+afterAll(() => tenants.stop());
+
+function makeEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id: newId(),
+    at: '2026-11-21T12:00:00.123Z',
+    action: 'agent.deleted',
+    actor: { key_id: newId(), role: 'admin', user_id: null },
+    tenant_id: newId(),
+    resource: { type: 'agent', id: newId() },
+    client_ip: '203.0.113.9',
+    request_id: 'request-1',
+    before: { name: 'Gone', metadata: { nul: '\u0000', half: '\ud800' } },
+    after: null,
+    ...fields,
+  };
+}
+
+async function record(events: string[], caller = 'agent'): Promise<void> {
+  const peer = await tenants.peer(caller);
+  await peer.call('recordAudit', { source, events }, { deadlineMs: 5_000 });
+}
+
+async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {
+  const { body } = await tenants.call('GET', `/internal/v1/owner/audit-log?tenant_id=${id ?? ''}`);
+  return body.data;
+}
+
+describe('RecordAudit', () => {
+  it('takes a change into the log as it was told, once', async () => {
+    const entry = makeEntry();
+    const event = writeAuditEvent(source, entry);
+    await record([event]);
+    await record([event, event]);
+    await Promise.all([record([event]), record([event])]);
+    expect(await logOf(entry)).toEqual([entry]);
+  });
+
+  it('passes over other types and what a later release adds', async () => {
+    const entry = makeEntry();
+    const { data, ...rest } = JSON.parse(writeAuditEvent(source, entry)) as { data: object };
+    const other = writeEvent({
+      id: newId(),
+      source,
+      type: 'gatehouse.watermark',
+      time: entry.at,
+      subject: 'x',
+      partitionkey: 'x',
+      data: {},
+    });
+    await record([other, JSON.stringify({ ...rest, data: { ...data, reason: 'new' } })]);
+    expect(await logOf(entry)).toEqual([entry]);
+  });
+
+  it('keeps what nobody can read as dead letters, and takes in the rest', async () => {
+    const entry = makeEntry();
+    const wrong = writeAuditEvent(source, { ...makeEntry(), resource: { type: 'agent', id: 'x' } });
+    const refused = writeAuditEvent(source, makeEntry({ request_id: 'nul \u0000' }));
+    const events = ['{', wrong, refused, writeAuditEvent(source, entry)];
+    await record(events);
+    await record(events);
+    expect(await logOf(entry)).toEqual([entry]);
+    const letters = await tenants.query<{ origin: string; reason: string; text: string }>(
+      `select origin, reason, convert_from(payload, 'UTF8') as text from tenant.dead_letters`,
+    );
+    expect(letters.map(({ text }) => text).sort()).toEqual(events.slice(0, 3).sort());
+    expect(letters.map(({ reason }) => reason).sort()).toEqual([
+      'not JSON',
+      expect.stringContaining('not a change: resource.id'),
+      expect.stringContaining('refused by the database'),
+    ]);
+  });
+
+  it('is for the agent service alone', async () => {
+    await expect(record([], 'chat')).rejects.toMatchObject({ code: 'caller_not_allowed' });
+  });
+});
