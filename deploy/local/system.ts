@@ -110,7 +110,7 @@ export class LocalSystem {
       gateway: new GatewayClient(url),
       url,
       known: await file.read(),
-      createOwnerKey: () => this.#createOwnerKey(database),
+      createOwnerKey: () => this.#createOwnerKey(environment),
       keep: (known) => file.keep(known),
       log: (message) => log.say(message, 'WARN'),
     });
@@ -265,11 +265,12 @@ export class LocalSystem {
     );
   }
 
-  async #createOwnerKey(database: DatabaseOptions): Promise<string> {
+  async #createOwnerKey({ database, kafkaBrokers }: EnvironmentOptions): Promise<string> {
     const command = path.join(repositoryRoot, 'services/tenant/src/bootstrap.ts');
     const environment = {
       ...sharedEnvironment(this.#options.caller),
       DATABASE_URL: serviceUrl(database, 'tenant'),
+      ...(kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: kafkaBrokers }),
     };
     // Asked only when no owner key is known here, so one that the database still has is lost: hence the force.
     const { stdout } = await run(process.execPath, [command, '--force'], { env: environment });

@@ -195,6 +195,7 @@ describe('asking for it', () => {
     ['action=agent.exploded', 'action'],
     ['from=yesterday', 'from'],
     ['to=2026-13-01T00:00:00Z', 'to'],
+    ['from=2026-11-02T00:00:00Z&to=2026-11-02T01:00:00%2B02:00', 'from'],
     ['limit=0', 'limit'],
     ['cursor=x', 'cursor'],
     ['resource=agent', 'resource'],

@@ -1,6 +1,7 @@
 import type { listAuditLog } from '@gatehouse/contract/audit';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
 import type { AuditLogSystemStore } from '../store/audit-log-system-store.ts';
 
@@ -10,6 +11,7 @@ type List = Call<unknown, z.output<typeof listAuditLog>>;
 export function ownerAuditLogHandlers(auditLog: AuditLogSystemStore): Record<string, Handler> {
   return {
     'owner.audit-log.list': async ({ query }: List) => {
+      assertPeriod(query);
       const rows = await auditLog.list({
         tenantId: query.tenant_id ?? null,
         actor: query.actor ?? null,
@@ -22,4 +24,10 @@ export function ownerAuditLogHandlers(auditLog: AuditLogSystemStore): Record<str
       return { body: pageOf(rows, query.limit, ({ at, ...entry }) => ({ ...entry, at: at.toISOString() })) };
     },
   };
+}
+
+/** Throws a 400 for a period that ends before it begins. Times are normalised, so their texts compare. */
+function assertPeriod({ from, to }: List['query']): void {
+  if (from === undefined || to === undefined || from < to) return;
+  throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });
 }

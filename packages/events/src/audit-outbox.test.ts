@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { readAuditEvent } from './audit-event.ts';
+import { partitionCount, partitionOf } from './partitions.ts';
+import { AuditOutbox } from './store/audit-outbox-store.ts';
+
+const outbox = new AuditOutbox('agent');
+const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition);
+const tenantId = newId();
+
+let database: TestDatabase;
+let app: Pool;
+let system: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase('agent');
+  const log = createLogger('test', 'silent');
+  app = createPool({ url: database.url, role: 'agent_app', max: 1, log });
+  system = createPool({ url: database.url, role: 'agent_system', max: 1, log });
+});
+afterAll(async () => {
+  for (const pool of [app, system]) await pool.end();
+  await database.drop();
+});
+
+function makeEntry(bytes = 0): NewAuditEntry {
+  return {
+    id: newId(),
+    action: 'agent.created',
+    actor: { key_id: newId(), role: 'admin', user_id: null },
+    tenant_id: tenantId,
+    resource: { type: 'agent', id: newId() },
+    client_ip: null,
+    request_id: 'request-1',
+    before: null,
+    after: { nul: '\u0000', bulk: 'x'.repeat(bytes) },
+  };
+}
+
+const add = (entries: NewAuditEntry[]) =>
+  withTenant(app, tenantId, async (db) => {
+    for (const entry of entries) await outbox.add(db, entry);
+    const { rows } = await db.query<{ now: Date }>('select now()');
+    return rows[0]?.now;
+  });
+
+/** Reads and removes until there is nothing left; the events of each turn. */
+async function drain(): Promise<string[][]> {
+  const turns: string[][] = [];
+  for (;;) {
+    const entries = await outbox.read(system, allPartitions, 500);
+    if (entries.length === 0) return turns;
+    turns.push(entries.map(({ json }) => json ?? ''));
+    await outbox.remove(
+      system,
+      entries.map(({ id }) => id),
+    );
+  }
+}
+
+describe('an outbox of changes', () => {
+  it('gives them out in their order, with the time of their transaction', async () => {
+    const entries = Array.from({ length: 5 }, () => makeEntry());
+    const at = (await add(entries))?.toISOString();
+    const [turn = []] = await drain();
+    expect(turn.map((json) => readAuditEvent(json))).toEqual(entries.map((entry) => ({ ...entry, at })));
+  });
+
+  it('gives out no more at once than a broker takes, and every entry', async () => {
+    // The largest that an entry is made: two views of sixteen members of 8 KiB.
+    const entries = Array.from({ length: 12 }, () => makeEntry(260_000));
+    await add(entries);
+    const turns = await drain();
+    expect(turns.flat()).toHaveLength(entries.length);
+    for (const turn of turns) expect(Buffer.byteLength(turn.join(''))).toBeLessThan(1_000_000);
+    expect(turns.length).toBeLessThan(entries.length);
+  });
+
+  it('gives out one partition and leaves the others', async () => {
+    const [entry] = [makeEntry()];
+    await add([entry]);
+    const own = partitionOf(tenantId);
+    const others = allPartitions.filter((partition) => partition !== own);
+    expect(await outbox.read(system, others, 10)).toEqual([]);
+    expect(await outbox.read(system, [own], 10)).toMatchObject([{ partition: own, key: tenantId }]);
+  });
+});
