@@ -6,31 +6,31 @@ import { kafkaPlace } from '@gatehouse/events/settings';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type GatewayOptions, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
 import { withoutKafka } from '@gatehouse/test/kafka';
-import { makeTopics } from '@gatehouse/test/kafka-topics';
+import { makeTopics, type Topics } from '@gatehouse/test/kafka-topics';
 
 const obstacle = await withoutKafka();
 
 type Suite = (name: string, tests: () => void) => void;
 
-const ways: [string, Suite, () => Promise<GatewayOptions>][] = [
-  ['directly', describe, () => Promise.resolve({})],
+const ways: [string, Suite, kafka: boolean][] = [
+  ['directly', describe, false],
   [
     `through Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     obstacle === undefined ? describe : describe.skip,
-    async () => ({ kafka: await makeTopics() }),
+    true,
   ],
 ];
 
-for (const [how, suite, options] of ways)
+for (const [how, suite, throughKafka] of ways)
   suite(`the audit log, told ${how}`, () => {
     let gateway: TestGateway;
     let tenant: TenantAccess;
-    let made: GatewayOptions;
+    let kafka: Topics | undefined;
     beforeAll(async () => {
-      made = await options();
-      gateway = await TestGateway.start(made);
+      if (throughKafka) kafka = await makeTopics();
+      gateway = await TestGateway.start(kafka === undefined ? {} : { kafka });
       tenant = await gateway.makeTenant();
     }, 180_000);
     afterAll(() => gateway.stop(), 60_000);
@@ -71,31 +71,32 @@ for (const [how, suite, options] of ways)
       expect(await log('action=tenant.created')).toHaveLength(1);
     });
 
-    it('is on the audit topic as a whole, where there is one', async () => {
-      if (made.kafka === undefined) return;
-      const place = kafkaPlace({ ...made.kafka, KAFKA_BROKERS: [made.kafka.KAFKA_BROKERS] }, auditTopic);
-      if (place === null) throw new Error('no place');
-      const seen = new Set<string>();
-      const consumer = new KafkaConsumer({
-        ...place,
-        groupId: `${place.prefix}test`,
-        handle: (messages) => {
-          for (const { value } of messages) seen.add(readAuditEvent(value.toString())?.id ?? '');
-          return Promise.resolve();
-        },
-        log: createLogger('test', 'silent'),
-        registry: createRegistry('test'),
-      });
-      consumer.start();
-      try {
-        const ids = (await log()).map(({ id }) => id);
-        expect(ids.length).toBeGreaterThan(5);
-        await eventually(() => expect([...seen]).toEqual(expect.arrayContaining(ids)));
-        expect(await gateway.rows('tenant', 'select id from tenant.audit_outbox')).toEqual([]);
-      } finally {
-        await consumer.stop();
-      }
-    }, 60_000);
+    if (throughKafka)
+      it('is on the audit topic as a whole', async () => {
+        if (kafka === undefined) throw new Error('there is no Kafka');
+        const place = kafkaPlace({ ...kafka, KAFKA_BROKERS: [kafka.KAFKA_BROKERS] }, auditTopic);
+        if (place === null) throw new Error('there is no place');
+        const seen = new Set<string>();
+        const consumer = new KafkaConsumer({
+          ...place,
+          groupId: `${place.prefix}test`,
+          handle: (messages) => {
+            for (const { value } of messages) seen.add(readAuditEvent(value.toString())?.id ?? '');
+            return Promise.resolve();
+          },
+          log: createLogger('test', 'silent'),
+          registry: createRegistry('test'),
+        });
+        consumer.start();
+        try {
+          const ids = (await log()).map(({ id }) => id);
+          expect(ids.length).toBeGreaterThan(5);
+          await eventually(() => expect([...seen]).toEqual(expect.arrayContaining(ids)));
+          expect(await gateway.rows('tenant', 'select id from tenant.audit_outbox')).toEqual([]);
+        } finally {
+          await consumer.stop();
+        }
+      }, 60_000);
 
     it('believes no client about its address', async () => {
       const headers = { 'x-gatehouse-client-ip': '198.51.100.1', 'x-forwarded-for': '198.51.100.1' };
@@ -123,3 +124,23 @@ for (const [how, suite, options] of ways)
       expect(await agentLog()).toHaveLength(before + 3);
     }, 90_000);
   });
+
+describe('the address of a client behind a trusted proxy', () => {
+  it('is the one that the proxy names', async () => {
+    const gateway = await TestGateway.start({ environment: { TRUSTED_PROXIES: '127.0.0.0/8' } });
+    try {
+      const headers = { 'x-forwarded-for': '192.0.2.1, 203.0.113.9' };
+      await gateway.call('/internal/v1/owner/tenants', {
+        key: gateway.ownerKey,
+        body: { slug: 'proxied', name: 'Proxied' },
+        headers,
+      });
+      const answer = await gateway.call('/internal/v1/owner/audit-log?action=tenant.created', {
+        key: gateway.ownerKey,
+      });
+      expect(answer.body).toMatchObject({ data: [{ client_ip: '203.0.113.9' }] });
+    } finally {
+      await gateway.stop();
+    }
+  });
+});

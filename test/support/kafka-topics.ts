@@ -6,8 +6,13 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { kafkaBrokers } from './kafka.ts';
 
+export interface Topics {
+  KAFKA_BROKERS: string;
+  KAFKA_PREFIX: string;
+}
+
 /** The settings of services that find all topics there, under a prefix of their own, as the migration step makes them. */
-export async function makeTopics(): Promise<{ KAFKA_BROKERS: string; KAFKA_PREFIX: string }> {
+export async function makeTopics(): Promise<Topics> {
   const brokers = await kafkaBrokers();
   const prefix = `${newId()}.`;
   for (const topic of [usageTopic, auditTopic]) {
