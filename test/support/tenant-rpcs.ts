@@ -6,7 +6,14 @@ type TenantRpcs = RpcsOf<typeof TenantServiceService>;
 /** A tenant service of which a test plays some calls; nobody may make the others. */
 export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
   const unused = { callers: [], handle: () => Promise.reject(new Error('not part of this test')) };
-  return { authenticate: unused, getTenantSettings: unused, lease: unused, settle: unused, recordAudit: unused, ...played };
+  return {
+    authenticate: unused,
+    getTenantSettings: unused,
+    lease: unused,
+    settle: unused,
+    recordAudit: unused,
+    ...played,
+  };
 }
 
 /** Settings of a tenant that may do everything, but for `fields`. */

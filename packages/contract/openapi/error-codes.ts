@@ -21,6 +21,7 @@ const ofOwner: When = ({ access }) => access.kind === 'owner';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
 const takesActingUser: When = ({ actingUser }) => actingUser;
+const takesIdempotencyKey: When = ({ idempotencyKey }) => idempotencyKey;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
 const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
@@ -58,6 +59,8 @@ const when: Record<ErrorCode, When> = {
   route_not_found: namesResource,
   method_not_allowed: always,
   agent_key_taken: at('agents.create', 'agents.patch'),
+  idempotency_in_progress: takesIdempotencyKey,
+  idempotency_key_reused: takesIdempotencyKey,
   key_revoked: at('api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,

@@ -48,18 +48,13 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-/** Whether the operation makes something, so that doing it twice by accident would hurt. */
-export function takesIdempotencyKey({ method, response, id }: Route): boolean {
-  return method === 'POST' && (response.status === 201 || id.endsWith('.rotate'));
-}
-
 /** The path as OpenAPI writes it, which knows no parameters of several segments. */
 export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
 
 export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
   const headers = [
     route.actingUser ? 'X-Service-User-Id' : null,
-    takesIdempotencyKey(route) ? 'Idempotency-Key' : null,
+    route.idempotencyKey ? 'Idempotency-Key' : null,
     route.passThrough ? 'X-Session-Id' : null,
     route.response.revalidated === true ? 'If-None-Match' : null,
   ].filter((name) => name !== null);

@@ -3,7 +3,6 @@ import { errorBody } from '../src/error-body.ts';
 import type { Example, Examples } from '../src/examples/example.ts';
 import { apiRoutes, type Route } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
-import { takesIdempotencyKey } from './parameters.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
 const header = (description: string, schema: JsonObject = { type: 'string' }): JsonObject => ({
@@ -75,7 +74,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   const { status, shape, events, revalidated } = route.response;
   const headers = headerRefs([
     ...(hasLocation(route) ? ['Location'] : []),
-    ...(takesIdempotencyKey(route) ? ['Idempotency-Replayed'] : []),
+    ...(route.idempotencyKey ? ['Idempotency-Replayed'] : []),
     ...(route.passThrough ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);

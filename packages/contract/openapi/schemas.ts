@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import * as agents from '../src/agents.ts';
 import * as analytics from '../src/analytics.ts';
+import * as audit from '../src/audit.ts';
 import * as chat from '../src/chat.ts';
 import * as errorBody from '../src/error-body.ts';
 import * as health from '../src/health.ts';
@@ -16,6 +17,7 @@ export type JsonObject = Record<string, unknown>;
 const modules: readonly JsonObject[] = [
   agents,
   analytics,
+  audit,
   chat,
   errorBody,
   health,

@@ -11,6 +11,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['api-keys', 'API keys', "A tenant's keys"],
   ['owner.api-keys', 'Owner: API keys', 'Keys of the owner and of the admins of tenants'],
   ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],
+  ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],
   ['', 'Gateway', 'The gateway itself'],
 ];
 

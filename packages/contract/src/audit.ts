@@ -12,6 +12,7 @@ export const auditActions = [
   'api_key.created',
   'api_key.rotated',
   'api_key.revoked',
+  'budget.threshold_reached',
   'tenant.created',
   'tenant.updated',
 ] as const;

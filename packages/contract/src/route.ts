@@ -23,6 +23,8 @@ export interface Route {
   access: Access;
   /** Whether `X-Service-User-Id` names the acting user here; elsewhere it is ignored. */
   actingUser: boolean;
+  /** Whether a repeat with the same `Idempotency-Key` gets the first answer; elsewhere the header is ignored. */
+  idempotencyKey: boolean;
   /** Closed to the browser relay; `operator-surface.ts` says so by path. */
   operatorSurface: boolean;
   /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */

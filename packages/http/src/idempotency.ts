@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '@gatehouse/identity/principal';
-import { sleep } from '@gatehouse/kit/clock';
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { AppError, errorBody, toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -82,8 +82,7 @@ export class Idempotency {
   readonly #service: string;
   readonly #keyRing: KeyRing;
   readonly #log: Logger;
-  readonly #stopping = new AbortController();
-  #removing: Promise<void> = Promise.resolve();
+  readonly #removing = new BackgroundLoop(() => this.#removeSome());
 
   constructor(options: IdempotencyOptions) {
     this.#store = new IdempotencySystemStore(options);
@@ -94,12 +93,11 @@ export class Idempotency {
 
   /** Begins to remove records that have expired. */
   start(): void {
-    this.#removing = this.#keepRemoving();
+    this.#removing.start(jittered(removal.firstMs));
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#removing;
+    await this.#removing.stop();
   }
 
   /**
@@ -169,23 +167,14 @@ export class Idempotency {
     return `${tenantId ?? 'owner'}/${this.#service}.idempotency_records/response/${id}`;
   }
 
-  async #keepRemoving(): Promise<void> {
-    const { signal } = this.#stopping;
-    for (let waitMs = removal.firstMs; ; waitMs = await this.#removeSome()) {
-      // Replicas that were started together need not remove together.
-      await sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => undefined);
-      if (signal.aborted) return;
-    }
-  }
-
   /** One batch; returns how long to wait for the next. */
   async #removeSome(): Promise<number> {
     try {
       const removed = await this.#store.removeExpired(removal.batchSize);
-      return removed === removal.batchSize ? removal.pauseMs : removal.everyMs;
+      return removed === removal.batchSize ? removal.pauseMs : jittered(removal.everyMs);
     } catch (error) {
       this.#log.warn({ err: error }, 'expired idempotency records could not be removed; it is tried again');
-      return removal.everyMs;
+      return jittered(removal.everyMs);
     }
   }
 }

@@ -4,8 +4,9 @@ import { GrpcServer } from '@gatehouse/grpc/server';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
-import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { TenantServiceService, type RecordAuditRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import type { TestIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 
 /** Tenant as the agent service sees it: takes in what was changed, when it is in the mood. */
 export class AuditTaker {
@@ -15,24 +16,18 @@ export class AuditTaker {
 
   private constructor(server: GrpcServer) {
     this.#server = server;
-    server.add(TenantServiceService, {
-      authenticate: { callers: [], handle: () => Promise.resolve({ result: undefined }) },
-      getTenantSettings: {
-        callers: [],
-        handle: () => Promise.reject(new AppError('not_found', 'There is no such tenant.')),
+    const recordAudit = {
+      callers: ['agent'],
+      handle: async ({ events }: RecordAuditRequest) => {
+        if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
+        for (const event of events) {
+          const entry = readAuditEvent(event);
+          if (entry !== null) this.entries.push(entry);
+        }
+        return {};
       },
-      recordAudit: {
-        callers: ['agent'],
-        handle: async ({ events }) => {
-          if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
-          for (const event of events) {
-            const entry = readAuditEvent(event);
-            if (entry !== null) this.entries.push(entry);
-          }
-          return {};
-        },
-      },
-    });
+    };
+    server.add(TenantServiceService, tenantRpcs({ recordAudit }));
   }
 
   static async start(identity: TestIdentity): Promise<AuditTaker> {

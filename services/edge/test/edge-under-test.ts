@@ -6,8 +6,13 @@ import { newKeyText } from '@gatehouse/identity/key-text';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  TenantServiceService,
+  type AuthenticateRequest,
+  type AuthenticateResponse,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import { testIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import { createEdgeService, type EdgeService } from '../src/service.ts';
 
@@ -98,16 +103,12 @@ function tenantThatKnows(knownId: string, verifier: Verifier): GrpcServer {
     scopes: [...scopes],
   };
   const server = new GrpcServer({ service: 'tenant', host, port: 0, verifier, log, drainTimeoutMs: 100 });
-  return server.add(TenantServiceService, {
-    authenticate: {
-      callers: ['edge'],
-      handle: async ({ keyId }) => (keyId === knownId ? { result: { $case: 'key', value } } : {}),
-    },
-    getTenantSettings: {
-      callers: [],
-      handle: () => Promise.reject(new Error('the edge asks for no settings')),
-    },
-  });
+  const authenticate = {
+    callers: ['edge'],
+    handle: async ({ keyId }: AuthenticateRequest): Promise<AuthenticateResponse> =>
+      keyId === knownId ? { result: { $case: 'key', value } } : {},
+  };
+  return server.add(TenantServiceService, tenantRpcs({ authenticate }));
 }
 
 function recorder(arrivals: Arrival[]): Server {

@@ -26,13 +26,13 @@ import { QuotaCleanup } from './quota-cleanup.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
 import { lease } from './rpc/lease.ts';
+import { recordAudit } from './rpc/record-audit.ts';
 import { settle } from './rpc/settle.ts';
 import { ApiKeyStore } from './store/api-key-store.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
 import { QuotaStore } from './store/quota-store.ts';
 import { QuotaSystemStore } from './store/quota-system-store.ts';
-import { recordAudit } from './rpc/record-audit.ts';
-import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
@@ -65,7 +65,8 @@ export async function createTenantService(
   const tenants = new TenantStore(appPool);
   const apiKeysOfAll = new ApiKeySystemStore(systemPool);
   const tenantsOfAll = new TenantSystemStore(systemPool);
-  const quotas = new QuotaSystemStore(systemPool);
+  const recordChange = changeRecorder(config);
+  const quotas = new QuotaSystemStore(systemPool, recordChange);
   const auditLog = new AuditLogSystemStore(systemPool);
   const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
@@ -92,7 +93,7 @@ export async function createTenantService(
     duration: httpDuration(registry),
     tracer,
     idempotency,
-    recordChange: changeRecorder(config),
+    recordChange,
   });
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
   const grpc = new GrpcServer({
@@ -107,7 +108,7 @@ export async function createTenantService(
     authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
     getTenantSettings: getTenantSettings(tenants),
     lease: lease(quotas),
-    settle: settle(quotas, log),
+    settle: settle(quotas),
     recordAudit: recordAudit(intake),
   });
 

@@ -204,6 +204,27 @@ describe('a budget', () => {
     });
   });
 
+  it('tells once of each threshold that its use reaches, in the audit log', async () => {
+    const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'month' } });
+    const replica = new Replica();
+    const grant = await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [1_000n] });
+    for (const amount of [400n, 100n, 10n, 390n, 200n])
+      await replica.settle([cost(tenant, replica, grant, amount)]);
+    const { body } = await service.call(
+      'GET',
+      `/internal/v1/owner/audit-log?tenant_id=${tenant.id}&action=budget.threshold_reached`,
+    );
+    const entries = body.data as unknown as {
+      actor: { role: string };
+      after: { percent: number; used_usd: string };
+    }[];
+    expect(entries.map(({ actor, after }) => [actor.role, after.percent, after.used_usd])).toEqual([
+      ['system', 100, '0.000000001100'],
+      ['system', 80, '0.000000000900'],
+      ['system', 50, '0.000000000500'],
+    ]);
+  });
+
   it.each([
     ['Pacific/Auckland', 'day'],
     ['America/New_York', 'month'],
@@ -238,7 +259,7 @@ it('forgets settlements after a week, and replicas that nobody released after 40
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
-  await new QuotaSystemStore(pool).deleteOld();
+  await new QuotaSystemStore(pool, () => Promise.resolve()).deleteOld();
   await pool.end();
   const ids = [[old, young]];
   expect(

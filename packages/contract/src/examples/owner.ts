@@ -36,7 +36,27 @@ const ownerKey = {
   tenant_id: null,
 };
 
+const change = {
+  id: '0198c304-2b3c-7d15-87a0-1c2d3e4f5a09',
+  at: '2026-01-12T08:00:00.000Z',
+  action: 'tenant.updated',
+  actor: { key_id: ownerKey.id, role: 'owner', user_id: null },
+  tenant_id: tenant.id,
+  resource: { type: 'tenant', id: tenant.id },
+  client_ip: '203.0.113.7',
+  request_id: '0198c304-2b3a-7e41-9f60-5d6e7f8a9b10',
+  before: tenant,
+  after: { ...tenant, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
+};
+
 export const ownerExamples: Record<string, Examples> = {
+  'owner.audit-log.list': {
+    suspensions: {
+      summary: 'Changes of tenants since the new year',
+      query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
+      response: { data: [change], has_more: false, next_cursor: null },
+    },
+  },
   'owner.api-keys.list': {
     unused: {
       summary: 'Keys that work and were not used since then',

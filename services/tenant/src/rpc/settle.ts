@@ -1,17 +1,16 @@
 import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import type { Logger } from '@gatehouse/kit/log';
 import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { QuotaSystemStore } from '../store/quota-system-store.ts';
 
 /** Charges what runs cost, and frees what dead replicas held. */
-export function settle(quotas: QuotaSystemStore, log: Logger): Rpc<SettleRequest, SettleResponse> {
+export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
     handle: async ({ holderId, settlements, releasedHolderIds }) => {
       assertValid({ holderId, settlements, releasedHolderIds });
-      const reached = await quotas.settle(
+      await quotas.settle(
         holderId,
         settlements.map(({ charges, ...settlement }) => ({
           ...settlement,
@@ -21,8 +20,6 @@ export function settle(quotas: QuotaSystemStore, log: Logger): Rpc<SettleRequest
           })),
         })),
       );
-      for (const { tenantId, subjectId, percent } of reached)
-        log.info({ tenant_id: tenantId, subject_id: subjectId, percent }, 'budget threshold reached');
       if (releasedHolderIds.length > 0) await quotas.releaseHolders(releasedHolderIds);
       return {};
     },

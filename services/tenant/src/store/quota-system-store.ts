@@ -1,6 +1,18 @@
+import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import type { RecordChange } from '@gatehouse/http/audit';
 import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { lease, thresholdOf, validForMs, type Ask, type Lease, type Resource } from '../domain/quota.ts';
+import {
+  lease,
+  thresholdOf,
+  validForMs,
+  type Ask,
+  type Lease,
+  type Quota,
+  type Resource,
+} from '../domain/quota.ts';
 import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './quota-statements.ts';
 
 export interface ResourceAsk extends Ask {
@@ -25,22 +37,15 @@ export interface Settlement {
   costPico: bigint;
 }
 
-/** What a budget's use has just reached. */
-export interface ReachedThreshold {
-  tenantId: string;
-  subjectId: string;
-  percent: number;
-  used: bigint;
-  limit: bigint;
-}
-
 /** Limits of all tenants, as replicas of chat lease from them. */
 export class QuotaSystemStore {
   readonly #pool: Pool;
+  readonly #recordChange: RecordChange;
 
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
+  /** `pool` acts as `tenant_system`; `recordChange` writes down what a budget's use has reached. */
+  constructor(pool: Pool, recordChange: RecordChange) {
     this.#pool = pool;
+    this.#recordChange = recordChange;
   }
 
   /**
@@ -77,11 +82,11 @@ export class QuotaSystemStore {
     });
   }
 
-  /** Charges runs that have not been charged yet; returns what thresholds that reached. */
-  async settle(holderId: string, settlements: readonly Settlement[]): Promise<ReachedThreshold[]> {
-    return withTransaction(this.#pool, async (db) => {
+  /** Charges runs that have not been charged yet, and tells once in a window of each threshold that a budget reaches. */
+  async settle(holderId: string, settlements: readonly Settlement[]): Promise<void> {
+    await withTransaction(this.#pool, async (db) => {
       await touchHolder(db, holderId);
-      if (settlements.length === 0) return [];
+      if (settlements.length === 0) return;
       const fresh = await insertSettled(db, settlements);
       const charges = settlements
         .filter((settlement) => fresh.has(settlement.runId))
@@ -90,7 +95,7 @@ export class QuotaSystemStore {
       await findQuotas(db, subjectIds, 'for update');
       await chargeQuotas(db, charges);
       await chargeHolds(db, charges);
-      return this.#findReached(db, [...new Set(charges.map((charge) => charge.tenantId))], subjectIds);
+      await this.#tellReached(db, [...new Set(charges.map((charge) => charge.tenantId))], subjectIds);
     });
   }
 
@@ -105,24 +110,44 @@ export class QuotaSystemStore {
     await this.#pool.query(`delete from tenant.quota_holders where seen_at < now() - interval '40 days'`);
   }
 
-  async #findReached(
+  async #tellReached(
     db: Queryable,
     tenantIds: readonly string[],
     subjectIds: readonly string[],
-  ): Promise<ReachedThreshold[]> {
+  ): Promise<void> {
     const quotas = await findQuotas(db, subjectIds);
-    const reached: ReachedThreshold[] = [];
     for (const tenantId of tenantIds) {
       const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
       for (const { subjectId, resource, quota } of limits) {
         if (resource !== 'budget' || quota.usedIn !== quota.window.start) continue;
         const percent = thresholdOf(quota.used, quota.limit);
         if (percent === 0 || !(await raiseTold(db, subjectId, percent))) continue;
-        reached.push({ tenantId, subjectId, percent, used: quota.used, limit: quota.limit });
+        await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, quota }));
       }
     }
-    return reached;
   }
+}
+
+function thresholdReached(
+  tenantId: string,
+  { subjectId, percent, quota }: { subjectId: string; percent: number; quota: Quota },
+): NewAuditEntry {
+  return {
+    id: newId(),
+    action: 'budget.threshold_reached',
+    actor: { key_id: null, role: 'system', user_id: null },
+    tenant_id: tenantId,
+    resource: { type: subjectId === tenantId ? 'tenant' : 'api_key', id: subjectId },
+    client_ip: null,
+    request_id: null,
+    before: null,
+    after: {
+      percent,
+      used_usd: usdOf(quota.used),
+      budget_usd: usdOf(quota.limit),
+      window_start: new Date(quota.window.start).toISOString(),
+    },
+  };
 }
 
 function grant(
