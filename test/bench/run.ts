@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { stringify } from 'yaml';
+import { limitedTenant, pairsOf } from './limited.ts';
 import { abortDelays, closedLoop, openLoop, pacedStreams, type StreamsResult, type Target } from './load.ts';
 import { visibleAfter } from './visible.ts';
 import { cpuMs, pin, residentMiB } from './processes.ts';
@@ -59,7 +61,7 @@ async function stopAll(): Promise<void> {
 }
 
 interface Setup {
-  targets: { simulator: Target; passThrough: Target; gateway: Target };
+  targets: { simulator: Target; passThrough: Target; gateway: Target; limited: Target };
   processes: Process[];
   simulatorUrl: string;
 }
@@ -74,7 +76,10 @@ async function setUp(folder: string): Promise<Setup> {
     models,
     stringify({
       providers: [{ name: 'simulator', kind: 'openai', base_url: `${simulatorUrl}/v1` }],
-      models: [{ id: 'bench', provider: 'simulator' }],
+      // With a price, which a budget needs.
+      models: [
+        { id: 'bench', provider: 'simulator', price: { input_per_mtok: '0.4', output_per_mtok: '1.6' } },
+      ],
     }),
   );
   const state = path.join(folder, 'state');
@@ -87,10 +92,7 @@ async function setUp(folder: string): Promise<Setup> {
     LOG_LEVEL: 'warn',
   });
   await lineOf(up, /^ready: /m);
-  const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as {
-    url: string;
-    user_key: string;
-  };
+  const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
   const passPort = await freePort();
   const passThrough = start('test/bench/pass-through.ts', [String(passPort), simulatorUrl], {});
   await once(passThrough, 'message');
@@ -117,6 +119,7 @@ async function setUp(folder: string): Promise<Setup> {
         url: credentials.url,
         headers: { authorization: `Bearer ${credentials.user_key}` },
       },
+      limited: await limitedTenant(credentials),
     },
   };
 }
@@ -163,6 +166,7 @@ async function measure({ targets, processes, simulatorUrl }: Setup): Promise<voi
     streams.push(await pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }));
   const many = await pacedStreams(targets.gateway, { streams: 256, chunks: 50, chunkDelayMs: 100 });
   const visible = await visibleAfter(targets.gateway, 300, seconds * 2);
+  const limited = await pairsOf(targets.limited, targets.gateway, { pairs: 5, seconds });
   const worstAbort = await abortDelays(targets.gateway, simulatorUrl, 10);
 
   const column = (values: number[][], index: number): number =>
@@ -204,6 +208,7 @@ async function measure({ targets, processes, simulatorUrl }: Setup): Promise<voi
     ['broken of 256 streams', '', '', String(many.broken), ''],
     ['p50 from end to visible in follow at 300/s, ms', '', '', figure(visible.p50, 0), ''],
     ['p99 from end to visible in follow at 300/s, ms', '', '', figure(visible.p99, 0), ''],
+    ['requests/s with limits : without, median of 5 pairs', '', '', figure(median(limited), 2), ''],
     ['abort seen by the provider, worst of 10, ms', '', '', figure(worstAbort, 0), ''],
   ];
   print(rows);

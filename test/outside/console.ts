@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import puppeteer, { type ElementHandle, type Page } from 'puppeteer-core';
 
-/** A step of `make test-outside` (40-console.sh): see test/outside/README.md. */
+/** A step of `make test-outside` (30-console.sh): see test/outside/README.md. */
 
 function setting(name: string): string {
   const value = process.env[name];
