@@ -42,15 +42,19 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
   };
 }
 
-/** A prompt may hold more than an event can carry; that it changed shows in its hash. */
+/** More than an event can carry; that it changed shows in its hash. */
 const maxMemberBytes = 8_192;
+
+/** What a tenant tells its models is nobody else's business, and the log is the owner's to read. */
+const privateMembers: ReadonlySet<string> = new Set(['system_prompt']);
 
 function withoutBulk(view: object | null): Record<string, unknown> | null {
   if (view === null) return null;
   return Object.fromEntries(
     Object.entries(view).map(([name, member]) => {
       const json = Buffer.from(JSON.stringify(member ?? null));
-      if (json.length <= maxMemberBytes) return [name, member as unknown];
+      const isPrivate = privateMembers.has(name) && member !== '';
+      if (json.length <= maxMemberBytes && !isPrivate) return [name, member as unknown];
       const sha256 = createHash('sha256').update(json).digest('hex');
       return [name, { omitted_bytes: json.length, sha256 }];
     }),

@@ -140,7 +140,7 @@ describe('the relay', () => {
         accept: 'application/json',
         'content-type': 'application/json',
         'idempotency-key': 'once',
-      'x-gatehouse-client-ip': '127.0.0.1',
+        'x-gatehouse-client-ip': '127.0.0.1',
         cookie: 'session=1',
         'x-service-user-id': 'ann',
         'x-session-id': 's-1',

@@ -38,12 +38,12 @@ create table tenant.quota_holds (
 ) with (fillfactor = 50);
 create index quota_holds_holder_id_idx on tenant.quota_holds (holder_id);
 
--- Runs whose cost is in `used`, so that a settlement that is sent again changes nothing.
-create table tenant.settled_runs (
-  run_id uuid constraint settled_runs_pkey primary key,
+-- Settlements whose cost is in `used`, so that one that is sent again changes nothing.
+create table tenant.settlements (
+  id uuid constraint settlements_pkey primary key,
   settled_at timestamptz not null default now()
 );
-create index settled_runs_settled_at_idx on tenant.settled_runs using brin (settled_at);
+create index settlements_settled_at_idx on tenant.settlements (settled_at);
 
 -- Keys with limits of their own are few, and looked for by tenant.
 create index api_keys_limited_idx on tenant.api_keys (tenant_id) where limits is not null or budget is not null;
@@ -54,8 +54,8 @@ alter table tenant.quota_holders enable row level security;
 alter table tenant.quota_holders force row level security;
 alter table tenant.quota_holds enable row level security;
 alter table tenant.quota_holds force row level security;
-alter table tenant.settled_runs enable row level security;
-alter table tenant.settled_runs force row level security;
+alter table tenant.settlements enable row level security;
+alter table tenant.settlements force row level security;
 
 create policy quotas_app_select on tenant.quotas for select to tenant_app
   using (tenant_id = tenant.current_tenant());
@@ -74,11 +74,11 @@ create policy quota_holders_system_delete on tenant.quota_holders for delete to 
 create policy quota_holds_system_select on tenant.quota_holds for select to tenant_system using (true);
 create policy quota_holds_system_insert on tenant.quota_holds for insert to tenant_system with check (true);
 create policy quota_holds_system_update on tenant.quota_holds for update to tenant_system using (true) with check (true);
-create policy settled_runs_system_select on tenant.settled_runs for select to tenant_system using (true);
-create policy settled_runs_system_insert on tenant.settled_runs for insert to tenant_system with check (true);
-create policy settled_runs_system_delete on tenant.settled_runs for delete to tenant_system using (true);
+create policy settlements_system_select on tenant.settlements for select to tenant_system using (true);
+create policy settlements_system_insert on tenant.settlements for insert to tenant_system with check (true);
+create policy settlements_system_delete on tenant.settlements for delete to tenant_system using (true);
 
 grant select on tenant.quotas, tenant.quota_holds, tenant.quota_holders to tenant_app;
 grant select, insert, update on tenant.quotas, tenant.quota_holds to tenant_system;
 grant select, insert, update, delete on tenant.quota_holders to tenant_system;
-grant select, insert, delete on tenant.settled_runs to tenant_system;
+grant select, insert, delete on tenant.settlements to tenant_system;

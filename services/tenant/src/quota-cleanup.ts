@@ -3,6 +3,8 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { QuotaSystemStore } from './store/quota-system-store.ts';
 
 const everyMs = 3_600_000;
+/** Between batches. */
+const pauseMs = 100;
 
 /** Forgets what leases and settlements leave behind. Every replica does it; what is gone is gone. */
 export class QuotaCleanup {
@@ -10,10 +12,11 @@ export class QuotaCleanup {
 
   constructor(quotas: QuotaSystemStore, log: Logger) {
     this.#loop = new BackgroundLoop(async () => {
-      await quotas
-        .deleteOld()
-        .catch((error: unknown) => log.warn({ err: error }, 'old settlements could not be deleted'));
-      return jittered(everyMs);
+      const more = await quotas.deleteOld().catch((error: unknown) => {
+        log.warn({ err: error }, 'old settlements could not be deleted');
+        return false;
+      });
+      return more ? pauseMs : jittered(everyMs);
     });
   }
 

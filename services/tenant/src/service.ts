@@ -66,7 +66,9 @@ export async function createTenantService(
   const apiKeysOfAll = new ApiKeySystemStore(systemPool);
   const tenantsOfAll = new TenantSystemStore(systemPool);
   const recordChange = changeRecorder(config);
-  const quotas = new QuotaSystemStore(systemPool, recordChange);
+  // Of their own: leases that wait for each other must not keep keys from being checked.
+  const leasePool = createPool({ url, role: 'tenant_system', max: Math.ceil(max / 2), log });
+  const quotas = new QuotaSystemStore(leasePool, recordChange);
   const auditLog = new AuditLogSystemStore(systemPool);
   const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
@@ -120,6 +122,7 @@ export async function createTenantService(
       { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
+      { stop: () => leasePool.end() },
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
       lastUse,
       new QuotaCleanup(quotas, log),

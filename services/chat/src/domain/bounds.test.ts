@@ -68,6 +68,8 @@ describe('the most that the answers come to', () => {
     [{ max_tokens: 10, n: 3 }, {}, 30],
     [{}, { max_tokens: 7, n: 2 }, 14],
     [{ max_tokens: 9 }, { max_tokens: 7 }, 9],
+    [{ max_tokens: null }, { max_tokens: 7 }, 1_000],
+    [{ max_completion_tokens: null }, { max_tokens: 7 }, 1_000],
     [{ max_tokens: 10, n: 1e300 }, {}, 1e9],
   ])('of %j with the agent’s %j is %d', (fields, defaults, most) => {
     expect(mostOutputTokens(chatRequest(fields), target({ defaults }), model)).toBe(most);

@@ -10,6 +10,9 @@ const attachmentTokens = 4_096;
 /** Members of content parts whose text is not read as text. */
 const attachments: Record<string, string> = { image_url: 'url', input_audio: 'data', file: 'file_data' };
 
+/** OpenAI's two names of one limit. */
+const limitNames = ['max_completion_tokens', 'max_tokens'];
+
 /** More than any request comes to, so that sums stay exact. */
 const mostTokens = 1e9;
 
@@ -27,10 +30,13 @@ export function mostInputTokens(request: CompletionRequest, target: Target): num
 /** Tokens of all answers at most. */
 export function mostOutputTokens(request: CompletionRequest, target: Target, model: Model): number {
   if (request.operation === 'embeddings') return 0;
-  const { fields } = request;
-  const given = fields['max_completion_tokens'] ?? fields['max_tokens'];
-  const asked = given ?? target.defaults['max_completion_tokens'] ?? target.defaults['max_tokens'];
-  const most = typeof asked === 'number' && asked >= 0 ? asked : Infinity;
+  // What the client names, if only with null, replaces the agent's default of either name.
+  const isGiven = limitNames.some((name) => Object.hasOwn(request.fields, name));
+  const source = isGiven ? request.fields : target.defaults;
+  const asked = limitNames
+    .map((name) => source[name])
+    .filter((value) => typeof value === 'number' && value >= 0);
+  const most = asked.length === 0 ? Infinity : Math.max(...(asked as number[]));
   const choices = Math.max(request.choices, numberOf(target.defaults['n']));
   return Math.min(mostTokens, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
 }

@@ -1,6 +1,6 @@
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../domain/run.ts';
-import type { Pool } from './pool.ts';
+import type { Pool, Term } from './pool.ts';
 
 /** What a request may need of one limit. */
 export interface Need {
@@ -15,7 +15,7 @@ export interface Spent {
 }
 
 interface Taken extends Need {
-  windowStart: bigint;
+  term: Term;
 }
 
 /** A request that was let in: what is reserved for it, until it is over. */
@@ -27,7 +27,7 @@ export class Admission {
   /** Takes what is needed, which fits. */
   constructor(needs: readonly Need[], onRelease: () => void) {
     this.#taken = needs.flatMap((need) =>
-      need.pool.limit === null ? [] : [{ ...need, windowStart: need.pool.windowStart }],
+      need.pool.limit === null ? [] : [{ ...need, term: need.pool.term }],
     );
     this.#onRelease = onRelease;
     for (const { pool, amount } of needs) pool.take(amount);
@@ -38,7 +38,7 @@ export class Admission {
     const budgets = this.#taken.filter(({ pool }) => pool.resource === Resource.BUDGET);
     return budgets.length === 0
       ? null
-      : budgets.map(({ pool, windowStart }) => ({
+      : budgets.map(({ pool, term: { windowStart } }) => ({
           subjectId: pool.subjectId,
           windowStart: Number(windowStart),
         }));
@@ -48,8 +48,7 @@ export class Admission {
   release(spent: Spent): void {
     if (this.#over) return;
     this.#over = true;
-    for (const { pool, amount, windowStart } of this.#taken)
-      pool.spend(amount, spentOf(pool.resource, spent), windowStart);
+    for (const { pool, amount, term } of this.#taken) pool.spend(amount, spentOf(pool.resource, spent), term);
     this.#onRelease();
   }
 }

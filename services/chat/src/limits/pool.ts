@@ -1,11 +1,16 @@
-import type { Ask, Grant, Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
-import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** How long the answer that nothing is limited any more is believed. */
 const unlimitedMs = 1_000;
-
+/** After a call that failed, what it should have told is told again. */
+const retryMs = 1_000;
 /** What is free of limits up to this is given back at once: another replica may wait for it. */
 const smallLimit = 600n;
+
+/** One window of one life of this replica: what was taken in it is settled in it, or concerns nobody any more. */
+export interface Term {
+  readonly windowStart: bigint;
+}
 
 /**
  * What this replica has leased of one limit and not spent. Times are of the monotonic clock, so that a wall clock that
@@ -13,10 +18,10 @@ const smallLimit = 600n;
  */
 export class Pool {
   readonly subjectId: string;
-  readonly resource: WireResource;
+  readonly resource: Resource;
   /** Null: unlimited, as far as is known. */
   limit: bigint | null = null;
-  windowStart = 0n;
+  term: Term = { windowStart: 0n };
   resetsAt = 0;
   /** To be spent here; negative when more was spent than leased. */
   #free = 0n;
@@ -25,10 +30,11 @@ export class Pool {
   /** What was left for others when it was leased. */
   #remaining = 0n;
   #validUntil = -Infinity;
-  /** Whether a settlement may have crossed a call that still counted its money as held. */
+  /** Whether the tenant service may count more for us than we need, for what it was told last was lost or overtaken. */
   #stale = false;
+  #retryAt = -Infinity;
 
-  constructor(subjectId: string, resource: WireResource) {
+  constructor(subjectId: string, resource: Resource) {
     this.subjectId = subjectId;
     this.resource = resource;
   }
@@ -39,7 +45,7 @@ export class Pool {
     return left > 0n ? left : 0n;
   }
 
-  /** Whether the tenant service counts more for this replica than it needs. */
+  /** Whether the tenant service counts more or less for this replica than it should. */
   get hasExcess(): boolean {
     return this.#free !== 0n || this.#stale;
   }
@@ -49,15 +55,21 @@ export class Pool {
     return this.#taken !== 0n;
   }
 
-  /** When it should give back what is free. */
+  /** When the tenant service should be told what is free. */
   get returnAt(): number {
     const isScarce = this.limit !== null && this.limit <= smallLimit;
     // What was spent beyond the lease is told at once, too.
-    return isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
+    const at = isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
+    return Math.max(at, this.#retryAt);
+  }
+
+  /** Whether what is known of the limit is recent enough to let in and to refuse by. */
+  isFresh(now: number): boolean {
+    return now < this.#validUntil;
   }
 
   fits(amount: bigint, now: number): boolean {
-    return now < this.#validUntil && (this.limit === null || amount <= this.#free);
+    return this.isFresh(now) && (this.limit === null || amount <= this.#free);
   }
 
   /** Spends `amount`, which fits. */
@@ -68,22 +80,24 @@ export class Pool {
   }
 
   /** Takes note that of `reserved` only `spent` was used; a run's money stays taken until it is settled. */
-  spend(reserved: bigint, spent: bigint, windowStart: bigint): void {
-    if (windowStart !== this.windowStart) return;
+  spend(reserved: bigint, spent: bigint, term: Term): void {
+    if (term !== this.term) return;
     this.#free += reserved - spent;
     if (this.#isHeld) this.#taken += spent - reserved;
   }
 
   /** The tenant service has charged `amount` to the budget. */
   settled(amount: bigint, windowStart: bigint): void {
-    if (windowStart !== this.windowStart) return;
+    if (windowStart !== this.term.windowStart) return;
     this.#taken -= amount;
+    // It may have crossed a call that still counted this as held.
     this.#stale = true;
   }
 
   /** Gives back what is free, and says what is needed. Until it is answered, nothing is free here. */
   ask(needs: bigint[]): Ask {
-    const { subjectId, resource, windowStart } = this;
+    const { subjectId, resource } = this;
+    const { windowStart } = this.term;
     const free = this.#free;
     this.#free = 0n;
     this.#validUntil = -Infinity;
@@ -97,8 +111,8 @@ export class Pool {
   /** `sentAt`: when the request for this grant was sent. */
   apply(grant: Grant, sentAt: number): void {
     this.limit = grant.limit ?? null;
-    if (grant.windowStart !== this.windowStart) {
-      this.windowStart = grant.windowStart;
+    if (grant.windowStart !== this.term.windowStart) {
+      this.term = { windowStart: grant.windowStart };
       this.#free = 0n;
       this.#taken = 0n;
     }
@@ -106,6 +120,28 @@ export class Pool {
     this.#remaining = grant.remaining;
     this.#validUntil = sentAt + (this.limit === null ? unlimitedMs : Number(grant.validForMs));
     this.resetsAt = sentAt + Number(grant.resetsInMs);
+  }
+
+  /** Nobody knows whether `ask` arrived. What was given back counts as spent; what else it told is told again. */
+  failed(ask: Ask, now: number): void {
+    if (this.#isHeld) this.#stale = true;
+    else if (ask.returned < 0n && ask.windowStart === this.term.windowStart) this.#free += ask.returned;
+    this.#retryAt = now + retryMs;
+  }
+
+  /**
+   * This replica was taken for dead and begins anew: its money is settled by whoever ends its runs, while requests that
+   * are still under way keep their slots.
+   */
+  renewed(): void {
+    if (this.resource === Resource.CONCURRENCY) {
+      this.#stale = true;
+    } else {
+      this.term = { windowStart: 0n };
+      this.#taken = 0n;
+    }
+    this.#free = 0n;
+    this.#validUntil = -Infinity;
   }
 
   get #isHeld(): boolean {

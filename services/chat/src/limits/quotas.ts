@@ -78,9 +78,23 @@ export class Quotas {
 
   /** Whether anything was leased lately. */
   get inUse(): boolean {
-    for (const [id, quota] of this.#tenants)
-      if (monotonicMs() - quota.idleSince > forgetAfterMs) this.#tenants.delete(id);
     return this.#tenants.size > 0;
+  }
+
+  /** Forgets what has not been used for a while. */
+  forgetIdle(): void {
+    for (const [id, quota] of this.#tenants) {
+      quota.forgetIdle();
+      if (monotonicMs() - quota.idleSince > forgetAfterMs) this.#tenants.delete(id);
+    }
+  }
+
+  /** Begins anew if this replica was taken for dead: what its former self held is released by whoever did that. */
+  renew(): void {
+    const holderId = this.#options.holderId();
+    if (holderId === this.#holderId) return;
+    this.#holderId = holderId;
+    for (const quota of this.#tenants.values()) quota.renew();
   }
 
   async stop(): Promise<void> {
@@ -88,22 +102,17 @@ export class Quotas {
   }
 
   #tenant(tenantId: string): TenantQuota {
-    const holderId = this.#options.holderId();
-    if (holderId !== this.#holderId) {
-      // What the former self held is released by whoever took it for dead.
-      this.#tenants.clear();
-      this.#holderId = holderId;
-    }
+    this.renew();
     const known = this.#tenants.get(tenantId);
     if (known !== undefined) return known;
-    const made = new TenantQuota((asks) => this.#lease(holderId, tenantId, asks));
+    const made = new TenantQuota((asks) => this.#lease(tenantId, asks));
     this.#tenants.set(tenantId, made);
     return made;
   }
 
-  async #lease(holderId: string, tenantId: string, asks: Ask[]): Promise<Grant[]> {
+  async #lease(tenantId: string, asks: Ask[]): Promise<Grant[]> {
     this.#sequence += 1n;
-    const request = { holderId, sequence: this.#sequence, tenantId, asks };
+    const request = { holderId: this.#holderId, sequence: this.#sequence, tenantId, asks };
     const { grants } = await this.#options.peer.call('lease', request, { deadlineMs }).catch(hangIsOutage);
     return grants;
   }

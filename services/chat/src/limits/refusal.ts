@@ -7,10 +7,7 @@ import type { Pool } from './pool.ts';
 const slotRetryMs = 1_000;
 
 /** The 429 for a request that a limit does not let in. Truthful: waiting for as long as it says helps, or is not advised. */
-export function refusal(short: Need | undefined, needs: readonly Need[], now: number): AppError {
-  if (short === undefined)
-    return new AppError('service_unavailable', 'The limits could not be read in time.');
-  const { pool, amount } = short;
+export function refusal({ pool, amount }: Need, needs: readonly Need[], now: number): AppError {
   const limit = pool.limit ?? 0n;
   const waitMs = pool.resource === Resource.CONCURRENCY ? slotRetryMs : Math.max(1, pool.resetsAt - now);
   const headers = {

@@ -9,6 +9,7 @@ class Limit {
   readonly asks: Ask[][] = [];
   left: bigint;
   fails = false;
+  validForMs = 2_000n;
   readonly #limit: bigint;
   readonly #resource: Resource;
   #held = 0n;
@@ -37,7 +38,7 @@ class Limit {
         granted,
         remaining: this.left,
         resetsInMs: 9_000n,
-        validForMs: 2_000n,
+        validForMs: this.validForMs,
       };
     });
   };
@@ -113,12 +114,66 @@ describe('a replica’s leases of a tenant’s limits', () => {
     expect(await codes([admit()])).toEqual(['rate_limit_exceeded']);
   });
 
+  it('refuses by nothing that has lapsed, and says 503 when every lease does', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 60n);
+    source.validForMs = 1n;
+    expect(await codes([admit()])).toEqual(['service_unavailable']);
+    expect(source.asks.length).toBeGreaterThan(1);
+    source.validForMs = 2_000n;
+    expect(await codes([admit()])).toEqual(['in']);
+  });
+
+  it('gives back later what it could not give back at once', async () => {
+    const { source, quota, admit } = setUp(Resource.CONCURRENCY, 1n);
+    const admission = await admit();
+    source.fails = true;
+    admission.release(nothing);
+    await sleep(200);
+    expect(source.left).toBe(0n);
+    source.fails = false;
+    await sleep(1_500);
+    expect(source.left).toBe(1n);
+    await quota.stop();
+  });
+
+  it('tells again what was overspent when that could not be told', async () => {
+    const { source, quota, admit } = setUp(Resource.TOKENS, 1_000n);
+    const admission = await admit(100n);
+    source.fails = true;
+    admission.release({ tokens: 400, costPico: 0n });
+    await sleep(200);
+    source.fails = false;
+    await quota.stop();
+    expect(source.left).toBe(600n);
+  });
+
+  it('keeps the slots of its requests when it was taken for dead, and none of its money', async () => {
+    const slots = setUp(Resource.CONCURRENCY, 10n);
+    const first = await slots.admit();
+    slots.quota.renew();
+    await sleep(100);
+    expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]);
+    first.release(nothing);
+    await slots.quota.stop();
+    expect(slots.source.left).toBe(10n);
+
+    const money = setUp(Resource.BUDGET, 1_000n);
+    const paid = await money.admit(400n);
+    money.quota.renew();
+    const next = await money.admit(100n);
+    paid.release({ tokens: 0, costPico: 400n });
+    next.release({ tokens: 0, costPico: 50n });
+    await money.quota.stop();
+    expect(money.source.asks.at(-1)).toMatchObject([{ holding: 50n }]);
+  });
+
   it('passes on why nothing could be leased, and goes on when it can', async () => {
-    const { source, admit } = setUp(Resource.REQUESTS, 3n);
+    const { source, quota, admit } = setUp(Resource.REQUESTS, 3n);
     source.fails = true;
     await expect(admit()).rejects.toThrow('away');
     source.fails = false;
     await admit();
+    await quota.stop();
   });
 
   it('lets everything in when the limit was lifted', async () => {

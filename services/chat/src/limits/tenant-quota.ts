@@ -1,4 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { Admission, type Need } from './admission.ts';
 import { Pool } from './pool.ts';
@@ -37,6 +38,9 @@ export class TenantQuota {
   #busy = false;
   #timer: NodeJS.Timeout | null = null;
   #timerAt = 0;
+  #stopped = false;
+  /** Requests that wait to be let in. */
+  #pending = 0;
   #usedAt = monotonicMs();
 
   constructor(lease: Lease) {
@@ -46,7 +50,10 @@ export class TenantQuota {
   /** Since when nobody has asked for anything, and nothing lies here. Infinity while it is in use. */
   get idleSince(): number {
     const inUse =
-      this.#busy || this.#timer !== null || [...this.#pools.values()].some((pool) => pool.isInUse);
+      this.#pending > 0 ||
+      this.#busy ||
+      this.#timer !== null ||
+      [...this.#pools.values()].some((pool) => pool.isInUse);
     return inUse ? Infinity : this.#usedAt;
   }
 
@@ -64,28 +71,48 @@ export class TenantQuota {
   async admit(needs: readonly Need[]): Promise<Admission> {
     this.#usedAt = monotonicMs();
     if (this.#waiting.length === 0 && fitsAll(needs, this.#usedAt)) return this.#take(needs);
-    return new Promise((resolve, reject) => {
+    this.#pending += 1;
+    return new Promise<Admission>((resolve, reject) => {
       this.#waiting.push({ needs, resolve, reject, tries: slotTries });
       this.#run();
+    }).finally(() => {
+      this.#pending -= 1;
     });
   }
 
   /** The tenant service has charged `amount` to a budget. */
   settled(subjectId: string, amount: bigint, windowStart: bigint): void {
-    this.pool(subjectId, Resource.BUDGET).settled(amount, windowStart);
-    this.#scheduleReturn();
+    const pool = this.pool(subjectId, Resource.BUDGET);
+    pool.settled(amount, windowStart);
+    this.#scheduleReturn([pool]);
   }
 
   /** Gives back what is free here. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     await this.#giveBack(true);
   }
 
+  /** This replica was taken for dead and begins anew, under another id. */
+  renew(): void {
+    for (const pool of this.#pools.values()) pool.renewed();
+    this.#scheduleReturn(this.#pools.values());
+  }
+
+  /** Forgets limits that nothing is known of any more, such as those of keys that are not used. */
+  forgetIdle(): void {
+    if (this.#pending > 0 || this.#busy) return;
+    const now = monotonicMs();
+    for (const [name, pool] of this.#pools)
+      if (!pool.hasExcess && !pool.isInUse && !pool.isFresh(now)) this.#pools.delete(name);
+  }
+
   #take(needs: readonly Need[]): Admission {
-    this.#scheduleReturn();
-    return new Admission(needs, () => this.#scheduleReturn());
+    const pools = needs.map(({ pool }) => pool);
+    this.#scheduleReturn(pools);
+    return new Admission(needs, () => this.#scheduleReturn(pools));
   }
 
   #run(): void {
@@ -99,7 +126,7 @@ export class TenantQuota {
     void work().finally(() => {
       this.#busy = false;
       if (this.#waiting.length > 0) this.#run();
-      else this.#scheduleReturn();
+      else this.#scheduleReturn(this.#pools.values());
     });
   }
 
@@ -132,36 +159,53 @@ export class TenantQuota {
 
   async #exchange(pools: readonly Pool[], asks: Ask[]): Promise<void> {
     const sentAt = monotonicMs();
-    const grants = await this.#lease(asks);
-    for (const [index, pool] of pools.entries()) {
-      const grant = grants[index];
-      if (grant !== undefined) pool.apply(grant, sentAt);
+    try {
+      const grants = await this.#lease(asks);
+      for (const [index, pool] of pools.entries()) {
+        const grant = grants[index];
+        if (grant !== undefined) pool.apply(grant, sentAt);
+      }
+    } catch (error) {
+      const now = monotonicMs();
+      for (const [index, pool] of pools.entries()) {
+        const ask = asks[index];
+        if (ask !== undefined) pool.failed(ask, now);
+      }
+      throw error;
     }
   }
 
   #refuse(waiter: Waiter, now: number): void {
-    const short = waiter.needs.filter(({ pool, amount }) => !pool.fits(amount, now));
+    const { needs } = waiter;
+    const isFresh = needs.every(({ pool }) => pool.isFresh(now));
+    const short = needs.filter(({ pool, amount }) => pool.isFresh(now) && !pool.fits(amount, now));
     const [first] = short;
-    // What was leased lapsed before it could be used, or it is slots alone that are short: ask again.
-    const mayCome = first === undefined || short.every(({ pool }) => pool.resource === Resource.CONCURRENCY);
-    if (!mayCome || waiter.tries <= 1) {
-      waiter.reject(refusal(first ?? waiter.needs[0], waiter.needs, now));
-      return;
+    // A lease that lapsed before it could be used says nothing, and a slot may be free in a moment: ask again.
+    const mayCome = !isFresh || short.every(({ pool }) => pool.resource === Resource.CONCURRENCY);
+    if (mayCome && waiter.tries > 1) {
+      waiter.tries -= 1;
+      setTimeout(
+        () => {
+          this.#waiting.push(waiter);
+          this.#run();
+        },
+        isFresh ? slotRetryMs : 0,
+      );
+    } else if (first === undefined) {
+      waiter.reject(new AppError('service_unavailable', 'The limits could not be read in time. Try again.'));
+    } else {
+      waiter.reject(refusal(first, needs, now));
     }
-    waiter.tries -= 1;
-    setTimeout(() => {
-      this.#waiting.push(waiter);
-      this.#run();
-    }, slotRetryMs);
   }
 
   /** What lies unused goes back when its lease is over, and what there is little of at once. */
-  #scheduleReturn(): void {
-    if (this.#busy) return;
-    const excess = [...this.#pools.values()].filter((pool) => pool.hasExcess);
-    if (excess.length === 0) return;
+  #scheduleReturn(pools: Iterable<Pool>): void {
+    if (this.#busy || this.#stopped) return;
+    let first = Infinity;
+    for (const pool of pools) if (pool.hasExcess) first = Math.min(first, pool.returnAt);
+    if (first === Infinity) return;
     const now = monotonicMs();
-    const at = Math.max(now + returnMs, Math.min(...excess.map((pool) => pool.returnAt)));
+    const at = Math.max(now + returnMs, first);
     if (this.#timer !== null && this.#timerAt <= at) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timerAt = at;
@@ -175,7 +219,7 @@ export class TenantQuota {
     const now = monotonicMs();
     const pools = [...this.#pools.values()].filter((pool) => pool.hasExcess && (all || pool.returnAt <= now));
     if (pools.length === 0) return;
-    // What could not be given back lapses, and is counted as spent until its window or this replica ends.
+    // What could not be told is told again a second later.
     await this.#exchange(
       pools,
       pools.map((pool) => pool.ask([])),

@@ -7,16 +7,15 @@ import type { Quotas } from '../limits/quotas.ts';
 import {
   deleteSettlements,
   findReleasable,
-  findSettlements,
   markReleased,
+  takeSettlements,
   type Settlement,
 } from '../store/settlement-system-store.ts';
 import type { Instance } from './instance.ts';
 
 const everyMs = 1_000;
-/** The tenant service takes silence of 20 s for death. */
+/** In rounds: the tenant service takes silence of 20 s for death. */
 const signEveryRounds = 5;
-const batch = 500;
 const deadlineMs = 5_000;
 
 /**
@@ -30,7 +29,7 @@ export class Settler {
   readonly #quotas: Quotas;
   readonly #log: Logger;
   readonly #loop = new BackgroundLoop(async () => {
-    await this.#try(() => this.#work());
+    await this.#work();
     return everyMs;
   });
   #round = 0;
@@ -62,29 +61,34 @@ export class Settler {
 
   async #work(): Promise<void> {
     this.#round += 1;
-    const signs = this.#round % signEveryRounds === 0;
-    const settled = await this.#settle();
-    const released = signs ? await findReleasable(this.#pool) : [];
-    if (released.length > 0 || (signs && settled === 0 && this.#quotas.inUse)) await this.#send([], released);
-    if (released.length > 0) await markReleased(this.#pool, released);
+    this.#quotas.renew();
+    this.#quotas.forgetIdle();
+    if (this.#round % signEveryRounds === 0) {
+      // First of all, and whatever else fails: while our own database is away, streams go on and need their slots.
+      if (this.#quotas.inUse) await this.#try(() => this.#send([], []));
+      await this.#try(() => this.#releaseDead());
+    }
+    await this.#try(() => this.#settle());
   }
 
-  /** How many runs were settled. */
-  async #settle(): Promise<number> {
-    let count = 0;
-    for (;;) {
-      const { id } = this.#instance;
-      const settlements = await findSettlements(this.#pool, id, batch);
-      if (settlements.length === 0) return count;
-      await this.#send(settlements, []);
-      await deleteSettlements(
-        this.#pool,
-        settlements.map(({ runId }) => runId),
-      );
-      for (const { holderId, tenantId, charges, costPico } of settlements)
-        if (holderId === id) this.#quotas.settled(tenantId, charges, costPico);
-      count += settlements.length;
-    }
+  async #settle(): Promise<void> {
+    const { id } = this.#instance;
+    const settlements = await takeSettlements(this.#pool, id);
+    if (settlements.length === 0) return;
+    await this.#send(settlements, []);
+    await deleteSettlements(
+      this.#pool,
+      settlements.map((settlement) => settlement.id),
+    );
+    for (const { holderId, tenantId, charges, costPico } of settlements)
+      if (holderId === id) this.#quotas.settled(tenantId, charges, costPico);
+  }
+
+  async #releaseDead(): Promise<void> {
+    const released = await findReleasable(this.#pool);
+    if (released.length === 0) return;
+    await this.#send([], released);
+    await markReleased(this.#pool, released);
   }
 
   async #send(settlements: readonly Settlement[], releasedHolderIds: string[]): Promise<void> {

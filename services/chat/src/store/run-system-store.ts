@@ -203,9 +203,9 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
       ), events as (
         insert into chat.outbox (tenant_id, run_id, type)
         select tenant_id, id, '${runEnded}' from ended
-      ), settlements as (
-        insert into chat.settlements (run_id, tenant_id, holder_id, charges, cost_pico)
-        select id, tenant_id, instance_id, charges, coalesce(cost_pico, 0) from ended where charges is not null
+      ), costs as (
+        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+        select tenant_id, instance_id, charges::text, coalesce(cost_pico, 0) from ended where charges is not null
       )
       select id from ended`,
     values: [pgJson(ends), pgJson(attempts), ends.map(({ id }) => id), attempts.map(({ id }) => id)],

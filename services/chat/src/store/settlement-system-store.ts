@@ -1,44 +1,63 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { BudgetCharge } from '../domain/run.ts';
 
-/** What a run came to, for the budgets that it was reserved in. */
+/** What runs of one tenant and one instance came to, for the budgets that they were reserved in. */
 export interface Settlement {
-  runId: string;
+  id: string;
   tenantId: string;
+  /** The instance that reserved for them. */
   holderId: string;
   charges: readonly BudgetCharge[];
   costPico: bigint;
 }
 
 interface SettlementRow {
-  run_id: string;
+  id: string;
   tenant_id: string;
   holder_id: string;
-  charges: BudgetCharge[];
+  charges: string;
   cost_pico: string;
 }
 
-/** Those of `instanceId`'s runs, and of instances that are dead. */
-export async function findSettlements(pool: Pool, instanceId: string, limit: number): Promise<Settlement[]> {
+const maxRuns = 5_000;
+
+/** Of `$1` itself, and of instances that are dead. */
+const ofUsOrTheDead = `(s.holder_id = $1
+  or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null))`;
+
+/**
+ * Sums the costs of runs of `instanceId` and of dead instances, and returns all settlements of theirs that have not been
+ * sent: also those of an earlier call whose answer got lost. Two replicas may return the same one.
+ */
+export async function takeSettlements(pool: Pool, instanceId: string): Promise<Settlement[]> {
+  await pool.query(
+    `with due as (
+       select s.id from chat.run_costs s where ${ofUsOrTheDead} order by s.id limit $2
+     ), taken as (
+       delete from chat.run_costs c where c.id = any (array (select id from due))
+       returning c.tenant_id, c.holder_id, c.charges, c.cost_pico
+     )
+     insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
+     select tenant_id, holder_id, charges, sum(cost_pico) from taken group by tenant_id, holder_id, charges`,
+    [instanceId, maxRuns],
+  );
   const { rows } = await pool.query<SettlementRow>(
-    `select s.run_id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
-     from chat.settlements s
-     where s.holder_id = $1
-       or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null)
-     limit $2`,
-    [instanceId, limit],
+    `select s.id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
+     from chat.settlements s where ${ofUsOrTheDead} limit 1000`,
+    [instanceId],
   );
   return rows.map((row) => ({
-    runId: row.run_id,
+    id: row.id,
     tenantId: row.tenant_id,
     holderId: row.holder_id,
-    charges: row.charges,
+    charges: JSON.parse(row.charges) as BudgetCharge[],
     costPico: BigInt(row.cost_pico),
   }));
 }
 
-export async function deleteSettlements(pool: Pool, runIds: readonly string[]): Promise<void> {
-  await pool.query('delete from chat.settlements where run_id = any($1::uuid[])', [runIds]);
+/** Forgets settlements that were charged. */
+export async function deleteSettlements(pool: Pool, ids: readonly string[]): Promise<void> {
+  await pool.query('delete from chat.settlements where id = any($1::uuid[])', [ids]);
 }
 
 /** Dead instances of whose runs none is under way or waits to be settled. */
@@ -47,6 +66,7 @@ export async function findReleasable(pool: Pool): Promise<string[]> {
     `select i.id from chat.instances i
      where i.dead_at is not null and i.released_at is null
        and not exists (select from chat.runs r where r.instance_id = i.id and r.status = 'started')
+       and not exists (select from chat.run_costs c where c.holder_id = i.id)
        and not exists (select from chat.settlements s where s.holder_id = i.id)
      limit 100`,
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { lease, spent, thresholdOf, validForMs, type Ask, type Quota } from './quota.ts';
+import { lease, spent, thresholdsReached, validForMs, type Ask, type Quota } from './quota.ts';
 
 const minute = { start: 60_000, end: 120_000 };
 
@@ -132,14 +132,15 @@ describe('what is spent', () => {
   });
 
   it.each([
-    [0n, 100n, 0],
-    [49n, 100n, 0],
-    [50n, 100n, 50],
-    [99n, 100n, 80],
-    [100n, 100n, 100],
-    [500n, 100n, 100],
-    [0n, 0n, 0],
-  ])('%s of %s reaches %d percent', (used, limit, percent) => {
-    expect(thresholdOf(used, limit)).toBe(percent);
+    [0n, 100n, 0, []],
+    [49n, 100n, 0, []],
+    [50n, 100n, 0, [50]],
+    [99n, 100n, 0, [50, 80]],
+    [99n, 100n, 50, [80]],
+    [100n, 100n, 80, [100]],
+    [500n, 100n, 100, []],
+    [0n, 0n, 0, []],
+  ])('%s of %s reaches, after %d percent, %j', (used, limit, told, reached) => {
+    expect(thresholdsReached(used, limit, told)).toEqual(reached);
   });
 });

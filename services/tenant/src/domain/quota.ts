@@ -107,7 +107,12 @@ export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: numb
 
 /** What is spent and held of the window of now. */
 export function spent(quota: Quota): bigint {
-  return currentWindow(quota).start === quota.usedIn ? quota.used + quota.othersHold : 0n;
+  return isCurrent(quota) ? quota.used + quota.othersHold : 0n;
+}
+
+/** Whether what is spent was spent in the window of now. */
+export function isCurrent(quota: Quota): boolean {
+  return currentWindow(quota).start === quota.usedIn;
 }
 
 /** How long a lease of this window is good. */
@@ -118,10 +123,10 @@ export function validForMs(window: Window, now: number): number {
 /** What is told of a budget's use, once in each window. */
 export const thresholds = [50, 80, 100] as const;
 
-/** The highest threshold in percent that `used` has reached; 0 below the first. */
-export function thresholdOf(used: bigint, limit: bigint): number {
-  if (limit <= 0n) return 0;
-  return thresholds.findLast((percent) => used * 100n >= limit * BigInt(percent)) ?? 0;
+/** The thresholds in percent that `used` has reached, above those that were told of already. */
+export function thresholdsReached(used: bigint, limit: bigint, told: number): number[] {
+  if (limit <= 0n) return [];
+  return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));
 }
 
 /** Windows never go back: a transaction that waited for its turn may have read the clock before the last one. */

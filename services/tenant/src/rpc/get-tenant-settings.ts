@@ -18,17 +18,19 @@ export function getTenantSettings(
   return {
     callers: ['chat', 'analytics'],
     handle: async ({ tenantId }) => {
-      const tenant = isUuid(tenantId) ? await tenants.find(tenantId) : null;
-      if (tenant === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews, retentionDays, limits, budget } = tenant;
-      const keys = await tenants.findLimitedKeys(tenantId);
+      const found = isUuid(tenantId) ? await tenants.find(tenantId) : null;
+      if (found === null) throw new AppError('not_found', 'There is no such tenant.');
+      const { allowedModels, previews, retentionDays, limits, budget } = found.tenant;
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
         previewsEnabled: previews.enabled,
         previewMaxChars: previews.max_chars,
         retentionDays,
         limited: limitedOf(limits, budget),
-        limitedKeys: keys.map((key) => ({ id: key.id, limited: limitedOf(key.limits, key.budget) })),
+        limitedKeys: found.limitedKeys.map((key) => ({
+          id: key.id,
+          limited: limitedOf(key.limits, key.budget),
+        })),
       };
     },
   };

@@ -28,13 +28,13 @@ export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleRespo
 
 function assertValid({ holderId, settlements, releasedHolderIds }: SettleRequest): void {
   const ids = settlements.flatMap((settlement) => [
-    settlement.runId,
+    settlement.id,
     settlement.tenantId,
     settlement.holderId,
     ...settlement.charges.map((charge) => charge.subjectId),
   ]);
   if (![holderId, ...releasedHolderIds, ...ids].every(isUuid))
-    throw new AppError('invalid_value', 'Holders, runs, tenants and subjects are UUIDs.');
+    throw new AppError('invalid_value', 'Holders, settlements, tenants and subjects are UUIDs.');
   if (settlements.some((settlement) => settlement.costPico < 0n))
     throw new AppError('invalid_value', 'A cost is not negative.');
 }

@@ -38,6 +38,8 @@ export interface QuotaRow {
   resource: Resource;
   windowStart: number;
   used: bigint;
+  /** Of a budget: the highest threshold that was told of in this window. */
+  toldPercent: number;
 }
 
 export interface HeldRow {
@@ -85,24 +87,26 @@ export async function readLimits(
 export async function findQuotas(
   db: Queryable,
   subjectIds: readonly string[],
-  lock: 'for update' | '' = '',
+  { of = resources, lock = '' }: { of?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<QuotaRow[]> {
   const { rows } = await db.query<{
     subject_id: string;
     resource: Resource;
     window_start: number;
     used: string;
+    told_percent: number;
   }>(
-    `select subject_id, resource, ${milliseconds('window_start')} as window_start, used::text
-     from tenant.quotas where subject_id = any($1::uuid[])
+    `select subject_id, resource, ${milliseconds('window_start')} as window_start, used::text, told_percent
+     from tenant.quotas where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
-    [subjectIds],
+    [subjectIds, of],
   );
   return rows.map((row) => ({
     subjectId: row.subject_id,
     resource: row.resource,
     windowStart: row.window_start,
     used: BigInt(row.used),
+    toldPercent: row.told_percent,
   }));
 }
 

@@ -1,12 +1,14 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { RecordChange } from '@gatehouse/http/audit';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
+  isCurrent,
   lease,
-  thresholdOf,
+  thresholdsReached,
   validForMs,
   type Ask,
   type Lease,
@@ -14,6 +16,10 @@ import {
   type Resource,
 } from '../domain/quota.ts';
 import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './quota-statements.ts';
+
+/** How often a sign of life is written, of how many holders that is remembered. */
+const touchEveryMs = 1_000;
+const maxTouched = 1_000;
 
 export interface ResourceAsk extends Ask {
   subjectId: string;
@@ -28,11 +34,12 @@ export interface Granted extends Ask {
   resetsInMs: number;
 }
 
+/** What runs came to that one holder reserved for. */
 export interface Settlement {
-  runId: string;
+  id: string;
   tenantId: string;
   holderId: string;
-  /** The budgets that the run was reserved in. */
+  /** The budgets that the runs were reserved in. */
   charges: readonly { subjectId: string; windowStart: number }[];
   costPico: bigint;
 }
@@ -41,6 +48,8 @@ export interface Settlement {
 export class QuotaSystemStore {
   readonly #pool: Pool;
   readonly #recordChange: RecordChange;
+  /** When a holder's sign of life was last written, by the monotonic clock. */
+  readonly #touched = new Map<string, number>();
 
   /** `pool` acts as `tenant_system`; `recordChange` writes down what a budget's use has reached. */
   constructor(pool: Pool, recordChange: RecordChange) {
@@ -58,11 +67,11 @@ export class QuotaSystemStore {
     asks: readonly ResourceAsk[],
   ): Promise<(Granted | null)[]> {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
+    await this.#touchHolder(holder.id);
     return withTransaction(this.#pool, async (db) => {
-      await touchHolder(db, holder.id);
       await insertMissing(db, tenantId, asks);
       // Held by others is read after the lock is ours: a statement sees what was committed before it began.
-      const quotas = await findQuotas(db, subjectIds, 'for update');
+      const quotas = await findQuotas(db, subjectIds, { lock: 'for update' });
       const held = await findHeld(db, subjectIds, holder.id);
       const replicas = await countHolders(db);
       const { now, limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held });
@@ -78,25 +87,23 @@ export class QuotaSystemStore {
       });
       await updateQuotas(db, leases);
       await upsertHolds(db, { holder, tenantId, leases });
+      await dropHolds(
+        db,
+        holder.id,
+        asks.filter((_, index) => granted[index] === null),
+      );
       return granted;
     });
   }
 
-  /** Charges runs that have not been charged yet, and tells once in a window of each threshold that a budget reaches. */
+  /**
+   * Charges settlements that have not been charged yet, and tells once in a window of each threshold that a budget
+   * reaches. Each tenant's in a transaction of its own: none waits for another's.
+   */
   async settle(holderId: string, settlements: readonly Settlement[]): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
-      await touchHolder(db, holderId);
-      if (settlements.length === 0) return;
-      const fresh = await insertSettled(db, settlements);
-      const charges = settlements
-        .filter((settlement) => fresh.has(settlement.runId))
-        .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
-      const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
-      await findQuotas(db, subjectIds, 'for update');
-      await chargeQuotas(db, charges);
-      await chargeHolds(db, charges);
-      await this.#tellReached(db, [...new Set(charges.map((charge) => charge.tenantId))], subjectIds);
-    });
+    await this.#touchHolder(holderId);
+    for (const [tenantId, own] of Map.groupBy(settlements, (settlement) => settlement.tenantId))
+      await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
   }
 
   /** Frees all that dead replicas held. */
@@ -104,27 +111,54 @@ export class QuotaSystemStore {
     await this.#pool.query('delete from tenant.quota_holders where id = any($1::uuid[])', [holderIds]);
   }
 
-  /** Forgets settlements that nobody sends again, and replicas that nobody has released in all that time. */
-  async deleteOld(): Promise<void> {
-    await this.#pool.query(`delete from tenant.settled_runs where settled_at < now() - interval '7 days'`);
+  /**
+   * Forgets settlements that nobody sends again, and replicas that nobody has released in all that time. Returns whether
+   * there may be more.
+   */
+  async deleteOld(batch = 1_000): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.settlements where id in (
+         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1)`,
+      [batch],
+    );
     await this.#pool.query(`delete from tenant.quota_holders where seen_at < now() - interval '40 days'`);
+    return rowCount === batch;
   }
 
-  async #tellReached(
-    db: Queryable,
-    tenantIds: readonly string[],
-    subjectIds: readonly string[],
-  ): Promise<void> {
-    const quotas = await findQuotas(db, subjectIds);
-    for (const tenantId of tenantIds) {
-      const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
-      for (const { subjectId, resource, quota } of limits) {
-        if (resource !== 'budget' || quota.usedIn !== quota.window.start) continue;
-        const percent = thresholdOf(quota.used, quota.limit);
-        if (percent === 0 || !(await raiseTold(db, subjectId, percent))) continue;
+  async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
+    const fresh = await insertSettlements(db, settlements);
+    const charges = settlements
+      .filter((settlement) => fresh.has(settlement.id))
+      .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
+    const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
+    if (subjectIds.length === 0) return;
+    await findQuotas(db, subjectIds, { of: ['budget'], lock: 'for update' });
+    await chargeQuotas(db, charges);
+    await chargeHolds(db, charges);
+    const quotas = await findQuotas(db, subjectIds, { of: ['budget'] });
+    const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
+    for (const { subjectId, resource, quota } of limits) {
+      if (resource !== 'budget' || !isCurrent(quota)) continue;
+      const told = quotas.find((row) => row.subjectId === subjectId)?.toldPercent ?? 0;
+      const reached = thresholdsReached(quota.used, quota.limit, told);
+      for (const percent of reached)
         await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, quota }));
-      }
+      const highest = reached.at(-1);
+      if (highest !== undefined) await updateTold(db, subjectId, highest);
     }
+  }
+
+  /** Seldom writes, and in no other transaction: the row would be what everything waits for. */
+  async #touchHolder(id: string): Promise<void> {
+    const now = monotonicMs();
+    const last = this.#touched.get(id);
+    if (last !== undefined && now - last < touchEveryMs) return;
+    await this.#pool.query(
+      `insert into tenant.quota_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
+      [id],
+    );
+    if (this.#touched.size > maxTouched) this.#touched.clear();
+    this.#touched.set(id, now);
   }
 }
 
@@ -163,15 +197,6 @@ function grant(
     validForMs: validForMs(window, now),
     resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
   };
-}
-
-/** Seldom writes: the row would be the busiest of all. */
-async function touchHolder(db: Queryable, id: string): Promise<void> {
-  await db.query(
-    `insert into tenant.quota_holders as h (id) values ($1)
-     on conflict (id) do update set seen_at = now() where h.seen_at < now() - interval '1 second'`,
-    [id],
-  );
 }
 
 async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
@@ -242,20 +267,31 @@ async function upsertHolds(
     throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
 }
 
-/** The runs of them that had not been settled before. */
-async function insertSettled(
+/** There is no such limit any more: what was held of it must not count when there is one again. */
+async function dropHolds(db: Queryable, holderId: string, asks: readonly ResourceAsk[]): Promise<void> {
+  if (asks.length === 0) return;
+  await db.query(
+    `update tenant.quota_holds h set amount = 0
+     from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
+     where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource`,
+    [holderId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
+  );
+}
+
+/** The ids of those that had not been settled before. */
+async function insertSettlements(
   db: Queryable,
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ run_id: string }>(
-    `insert into tenant.settled_runs (run_id) select run_id from unnest($1::uuid[]) as s (run_id) order by run_id
-     on conflict do nothing returning run_id`,
-    [settlements.map(({ runId }) => runId)],
+  const { rows } = await db.query<{ id: string }>(
+    `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
+     on conflict do nothing returning id`,
+    [settlements.map(({ id }) => id)],
   );
-  return new Set(rows.map((row) => row.run_id));
+  return new Set(rows.map((row) => row.id));
 }
 
-interface RunCharge {
+interface Charge {
   holderId: string;
   subjectId: string;
   windowStart: number;
@@ -263,7 +299,7 @@ interface RunCharge {
 }
 
 /** To the window that the run was reserved in; what was reserved in one that has passed concerns nobody any more. */
-async function chargeQuotas(db: Queryable, charges: readonly RunCharge[]): Promise<void> {
+async function chargeQuotas(db: Queryable, charges: readonly Charge[]): Promise<void> {
   await db.query(
     `with charges as (
        select subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
@@ -280,7 +316,7 @@ async function chargeQuotas(db: Queryable, charges: readonly RunCharge[]): Promi
   );
 }
 
-async function chargeHolds(db: Queryable, charges: readonly RunCharge[]): Promise<void> {
+async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
   await db.query(
     `with charges as (
        select holder_id, subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
@@ -300,12 +336,9 @@ async function chargeHolds(db: Queryable, charges: readonly RunCharge[]): Promis
   );
 }
 
-/** False when that has been told already in this window. */
-async function raiseTold(db: Queryable, subjectId: string, percent: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update tenant.quotas set told_percent = $2
-     where subject_id = $1 and resource = 'budget' and told_percent < $2`,
-    [subjectId, percent],
-  );
-  return rowCount === 1;
+async function updateTold(db: Queryable, subjectId: string, percent: number): Promise<void> {
+  await db.query(`update tenant.quotas set told_percent = $2 where subject_id = $1 and resource = 'budget'`, [
+    subjectId,
+    percent,
+  ]);
 }

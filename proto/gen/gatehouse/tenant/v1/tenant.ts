@@ -164,16 +164,18 @@ export interface SettleRequest {
   releasedHolderIds: string[];
 }
 
+/** What runs of one tenant came to that one holder reserved for. */
 export interface Settlement {
-  runId: string;
+  /** A settlement that was sent before changes nothing. */
+  id: string;
   tenantId: string;
-  /** Who reserved for the run. */
+  /** Who reserved for the runs. */
   holderId: string;
   charges: Charge[];
   costPico: bigint;
 }
 
-/** One budget that a run was reserved in. */
+/** One budget that runs were reserved in. */
 export interface Charge {
   subjectId: string;
   windowStart: bigint;
@@ -1126,13 +1128,13 @@ export const SettleRequest: MessageFns<SettleRequest> = {
 };
 
 function createBaseSettlement(): Settlement {
-  return { runId: "", tenantId: "", holderId: "", charges: [], costPico: 0n };
+  return { id: "", tenantId: "", holderId: "", charges: [], costPico: 0n };
 }
 
 export const Settlement: MessageFns<Settlement> = {
   encode(message: Settlement, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.runId !== "") {
-      writer.uint32(10).string(message.runId);
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
     }
     if (message.tenantId !== "") {
       writer.uint32(18).string(message.tenantId);
@@ -1170,7 +1172,7 @@ export const Settlement: MessageFns<Settlement> = {
               break;
             }
 
-            message.runId = reader.string();
+            message.id = reader.string();
             continue;
           }
           case 2: {
@@ -1495,8 +1497,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): LeaseResponse => LeaseResponse.decode(value),
   },
   /**
-   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
-   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
+   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
    */
   settle: {
     path: "/gatehouse.tenant.v1.TenantService/Settle" as const,
@@ -1537,8 +1539,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    */
   lease: handleUnaryCall<LeaseRequest, LeaseResponse>;
   /**
-   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
-   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
+   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
    */
   settle: handleUnaryCall<SettleRequest, SettleResponse>;
   /**
@@ -1605,8 +1607,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: LeaseResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Charges what runs cost to the budgets they were reserved in, each run once however often it is sent, and forgets
-   * holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
+   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
    */
   settle(
     request: SettleRequest,
