@@ -1,25 +1,20 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort } from '@gatehouse/local/ports';
 import { loadSettings, repositoryRoot } from '@gatehouse/local/settings';
 import { eventually } from '@gatehouse/test/eventually';
-import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { fencedBlocks } from '@gatehouse/test/examples';
+import { Terminal } from '@gatehouse/test/terminal';
 
-const run = promisify(execFile);
 const startTimeoutMs = 90_000;
 
 const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
 
 /** The fenced blocks of one language, in their order. */
 function examples(language: string): string[] {
-  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
-    .filter(([, found]) => found === language)
-    .map(([, , text]) => text ?? '');
+  return fencedBlocks(readme)
+    .filter((block) => block.language === language)
+    .map(({ text }) => text);
 }
 
 /** What each shell example after the first, which sets variables, must print. */
@@ -42,34 +37,13 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
 ];
 
 describe('the README', () => {
-  /** Stands in for the repository: the state folder lies in it under its default name. */
-  let folder: string;
-  let removeState: () => Promise<void>;
-  let system: LocalSystem;
+  let terminal: Terminal;
   const [variables = '', ...commands] = examples('sh');
 
   beforeAll(async () => {
-    const state = await makeStateFolder();
-    removeState = state.remove;
-    folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-readme-'));
-    await symlink(state.folder, path.join(folder, '.gatehouse'));
-    await symlink(path.join(repositoryRoot, 'node_modules'), path.join(folder, 'node_modules'));
-    system = new LocalSystem(state.folder, { PORT: String(await freePort()) });
-    await system.ready();
+    terminal = await Terminal.open();
   }, startTimeoutMs);
-
-  afterAll(async () => {
-    await system.stop();
-    await rm(folder, { recursive: true, force: true });
-    await removeState();
-  }, startTimeoutMs);
-
-  /** Runs a script as if pasted into a terminal in the repository. */
-  async function paste(script: string): Promise<string> {
-    const { stdout, stderr } = await run('bash', ['-e', '-c', script], { cwd: folder });
-    expect(stderr).toBe('');
-    return stdout;
-  }
+  afterAll(() => terminal.close(), startTimeoutMs);
 
   it('has an expectation here for each of its shell examples', () => {
     expect(commands).toHaveLength(expectations.length);
@@ -80,7 +54,7 @@ describe('the README', () => {
     async ({ index, prints }) => {
       const command = commands[index] ?? 'false';
       const check = async () => {
-        expect(await paste(`${variables}\n${command}`)).toMatch(prints);
+        expect(await terminal.paste(`${variables}\n${command}`)).toMatch(prints);
       };
       // Runs are counted a moment after they ended.
       await (command.includes(' -d ') ? check() : eventually(check));
@@ -89,8 +63,8 @@ describe('the README', () => {
 
   it('streams with the TypeScript example it shows', async () => {
     const [example = ''] = examples('ts');
-    await writeFile(path.join(folder, 'stream.mts'), example);
-    const said = await paste(`${variables}\n'${process.execPath}' stream.mts`);
+    await terminal.save('stream.mts', example);
+    const said = await terminal.paste(`${variables}\n'${process.execPath}' stream.mts`);
     expect(said).toContain('Say hello in three languages.');
   });
 

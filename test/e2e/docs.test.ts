@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '@gatehouse/local/ports';
+import { repositoryRoot } from '@gatehouse/local/settings';
+import { eventually } from '@gatehouse/test/eventually';
+import {
+  examplesOf,
+  fencedBlocks,
+  programOf,
+  readPages,
+  shown,
+  withoutSpace,
+} from '@gatehouse/test/examples';
+import { Terminal } from '@gatehouse/test/terminal';
+
+const startTimeoutMs = 90_000;
+const pages = readPages();
+const [catalogue, ...otherYaml] = pages.flatMap(({ examples }) =>
+  examples.filter(({ language }) => language === 'yaml'),
+);
+
+const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
+const [variables] = fencedBlocks(readme).filter(({ language }) => language === 'sh');
+
+let terminal: Terminal;
+let catalogueFolder: string;
+
+// The system runs with the catalogue that the page about models shows, and one of its two providers is down.
+beforeAll(async () => {
+  catalogueFolder = await mkdtemp(path.join(tmpdir(), 'gatehouse-catalogue-'));
+  const file = path.join(catalogueFolder, 'models.yaml');
+  await writeFile(file, catalogue?.text ?? '');
+  const down = `http://127.0.0.1:${await freePort()}/v1`;
+  terminal = await Terminal.open({ GATEHOUSE_MODELS: file, VLLM_URL: down });
+}, startTimeoutMs);
+afterAll(async () => {
+  await terminal.close();
+  await rm(catalogueFolder, { recursive: true, force: true });
+}, startTimeoutMs);
+
+/** What makes something is tried once; runs are counted a moment after they ended, and keys revoked within seconds. */
+function isRepeatable(script: string): boolean {
+  return !/ (-d|-X) /.test(script) || script.includes('/v1/chat/completions');
+}
+
+describe.each(pages)('$file', ({ name, examples, ...page }) => {
+  const scripts = examples.filter(({ language }) => language === 'sh');
+  const program = programOf({ name, examples, ...page }, 'ts');
+
+  it.each(scripts)('shows what the commands in line $line print', async ({ text, prints }) => {
+    const session = path.join(terminal.folder, `${name}.session`);
+    const before = `touch '${session}'; source '${session}'\n${variables?.text ?? ''}`;
+    const check = async () => {
+      const printed = await terminal.paste(`${before}\n${text}\nexport -p >'${session}'`);
+      expect(withoutSpace(printed)).toMatch(shown(prints));
+    };
+    await (isRepeatable(text) ? eventually(check) : check());
+  });
+
+  if (program !== undefined) {
+    it('shows what its TypeScript prints', async () => {
+      await terminal.save(`${name}.mts`, program.code);
+      const printed = await terminal.paste(`${variables?.text ?? ''}\n'${process.execPath}' ${name}.mts`);
+      expect(withoutSpace(printed)).toMatch(shown(program.prints));
+    });
+  }
+
+  it('is in the list of documents', () => {
+    const list = readFileSync(path.join(repositoryRoot, 'docs/README.md'), 'utf8');
+    expect(list).toContain(`(${path.relative('docs', page.file)})`);
+  });
+});
+
+it('runs every block: one catalogue, and none of an unknown language or without fences', () => {
+  expect(otherYaml).toEqual([]);
+  for (const stray of [
+    '```\nls\n```\n',
+    '```json\n{}\n```\n',
+    '~~~sh\nls\n~~~\n',
+    '\n    ls\n',
+    '```sh\nls\n',
+  ]) {
+    expect(() => examplesOf('a page', stray)).toThrow(/a page/);
+  }
+});
