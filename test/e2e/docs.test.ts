@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(catalogueFolder, { recursive: true, force: true });
 }, startTimeoutMs);
 
-/** What makes something is tried once; runs are counted a moment after they ended, and keys revoked within seconds. */
+/** Runs are counted a moment after they end, and changes hold within seconds. Only what makes or changes something is tried once. */
 function isRepeatable(script: string): boolean {
   return !/ (-d|-X) /.test(script) || script.includes('/v1/chat/completions');
 }
