@@ -5,6 +5,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import {
   insertEnds,
+  insertOpen,
   insertStarts,
   NothingWrittenError,
   type EndRow,
@@ -16,6 +17,8 @@ import type { Instance } from './instance.ts';
 /** How long a client's last byte waits for its run's end to be committed. */
 const longestHoldMs = 10_000;
 const tickMs = 500;
+/** Runs that take longer are told of before they end. */
+const tellOpenMs = 500;
 /** How long stopping waits for ends. */
 const longestStopMs = 5_000;
 /** Ends kept for later while the database is away: about 2 kB each. */
@@ -52,8 +55,10 @@ export class Meter {
   readonly #log: Logger;
   readonly #starts: GroupCommit<PendingStart>;
   readonly #ends: GroupCommit<EndRow>;
-  /** Runs of this process that have no committed end yet. */
-  readonly #open = new Set<string>();
+  /** Runs of this process that have no committed end yet, and when they began. */
+  readonly #open = new Map<string, number>();
+  /** Those of them that were told of as under way. */
+  readonly #told = new Set<string>();
   readonly #holds = new Set<Hold>();
   /** Runs whose start is perhaps written, or will be. */
   readonly #doubtful = new Set<string>();
@@ -93,13 +98,13 @@ export class Meter {
 
   /** Runs that this process still has in its hands. */
   get openRuns(): readonly string[] {
-    return [...this.#open, ...this.#late.keys()];
+    return [...this.#open.keys(), ...this.#late.keys()];
   }
 
   /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
   async startAttempt(row: StartRow): Promise<void> {
     const { run, attempt } = row;
-    this.#open.add(run.id);
+    if (!this.#open.has(run.id)) this.#open.set(run.id, monotonicMs());
     const pending: PendingStart = { row, refused: false };
     try {
       await this.#starts.submit(pending);
@@ -127,6 +132,7 @@ export class Meter {
       this.#holds.add(hold);
       const settle = (): void => {
         this.#open.delete(id);
+        this.#told.delete(id);
         this.#holds.delete(hold);
         resolve();
       };
@@ -163,6 +169,7 @@ export class Meter {
 
   #tick(): void {
     const now = monotonicMs();
+    void this.#tellOpen(now);
     // In the order in which they began to wait.
     for (const hold of this.#holds) {
       if (now - hold.since < longestHoldMs) break;
@@ -174,6 +181,22 @@ export class Meter {
       late.nextAt = now + lateEveryMs;
       void this.#endLate(id, late);
     }
+  }
+
+  /** Most runs are over by then, and their end says it all. */
+  async #tellOpen(now: number): Promise<void> {
+    const due: string[] = [];
+    for (const [id, since] of this.#open) {
+      // In the order in which they began.
+      if (now - since < tellOpenMs) break;
+      if (!this.#told.has(id)) due.push(id);
+    }
+    if (due.length === 0) return;
+    for (const id of due) this.#told.add(id);
+    await insertOpen(this.#pool, due).catch((error: unknown) => {
+      // They are told of when they end; the next that are due are tried as well.
+      this.#log.warn({ err: error }, 'runs under way could not be told of');
+    });
   }
 
   /** Tries the end again of a run whose start may have been written meanwhile. */

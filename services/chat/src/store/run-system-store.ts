@@ -99,15 +99,11 @@ export async function insertStarts(
                api_key_id, user_id, session_id, agent_id, request_model, streamed, input_preview, charges
         from input where number = 1
         on conflict (id) do nothing
-        returning id, tenant_id
       ), new_attempts as (
         insert into chat.attempts (id, run_id, tenant_id, number, provider, model, upstream_model, input_tokens_guess)
         select attempt_id, id, tenant_id, number, provider, model, upstream_model, input_tokens_guess from input
         where attempt_id not in (select attempt_id from refused)
         on conflict (id) do nothing
-      ), events as (
-        insert into chat.outbox (tenant_id, run_id, type)
-        select tenant_id, id, '${runStarted}' from new_runs
       ), ended as (
         update chat.attempts a set ${attemptAssignments}
         from alive, json_to_recordset($3::json) as e (${attemptRecord})
@@ -123,6 +119,17 @@ export async function insertStarts(
     ],
   });
   return { alive: row?.alive === true, refused: new Set(row?.refused) };
+}
+
+/** Brings into the outbox that these runs are under way, those that are. */
+export async function insertOpen(pool: Pool, runIds: readonly string[]): Promise<void> {
+  await pool.query({
+    name: 'insert_open',
+    text: `
+      insert into chat.outbox (tenant_id, run_id, type)
+      select tenant_id, id, '${runStarted}' from chat.runs where id = any($1::uuid[]) and ended_at is null`,
+    values: [runIds],
+  });
 }
 
 interface TimedQuery {
