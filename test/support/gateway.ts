@@ -20,6 +20,7 @@ import { Client } from 'pg';
 import { stringify } from 'yaml';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
+import { eventually } from './eventually.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 
@@ -175,14 +176,25 @@ export class TestGateway {
 
   /** A new tenant with an admin key and a user key. */
   async makeTenant(fields: Record<string, unknown> = {}): Promise<TenantAccess> {
-    const slug = `t-${newId().slice(-12)}`;
-    const tenant = await this.call('/internal/v1/owner/tenants', {
-      key: this.ownerKey,
-      body: { slug, name: slug, ...fields },
+    // Services that have only just started under load may answer 503 at first.
+    return eventually(async () => {
+      const slug = `t-${newId().slice(-12)}`;
+      const tenant = await this.#create<{ id: string; admin_key: string }>('/internal/v1/owner/tenants', {
+        key: this.ownerKey,
+        body: { slug, name: slug, ...fields },
+      });
+      const { id, admin_key: adminKey } = tenant;
+      const user = { name: 'user', role: 'user' };
+      const { key } = await this.#create<{ key: string }>('/v1/api-keys', { key: adminKey, body: user });
+      return { id, slug, adminKey, userKey: key };
     });
-    const { id, admin_key: adminKey } = tenant.body as { id: string; admin_key: string };
-    const user = await this.call('/v1/api-keys', { key: adminKey, body: { name: 'user', role: 'user' } });
-    return { id, slug, adminKey, userKey: (user.body as { key: string }).key };
+  }
+
+  async #create<Body>(route: string, call: Call): Promise<Body> {
+    const answer = await this.call(route, call);
+    const body = answer.body as Body;
+    if (answer.status !== 201) throw new Error(`${route} answered ${answer.status}: ${JSON.stringify(body)}`);
+    return body;
   }
 
   async stop(): Promise<void> {

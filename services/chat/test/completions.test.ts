@@ -42,7 +42,7 @@ describe('a unary completion', () => {
     const events = await harness.rows('select type from chat.outbox where run_id = $1 order by id', [
       run['id'],
     ]);
-    expect(events).toEqual([{ type: 'gatehouse.run.started' }, { type: 'gatehouse.run.ended' }]);
+    expect(events).toEqual([{ type: 'gatehouse.run.ended' }]);
   });
 
   it('has committed the run before the provider sees the request', async () => {
