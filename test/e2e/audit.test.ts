@@ -81,7 +81,7 @@ for (const [how, suite, throughKafka] of ways)
           ...place,
           groupId: `${place.prefix}test`,
           handle: (messages) => {
-            for (const { value } of messages) seen.add(readAuditEvent(value.toString())?.id ?? '');
+            for (const { payload } of messages) seen.add(readAuditEvent(payload.toString())?.id ?? '');
             return Promise.resolve();
           },
           log: createLogger('test', 'silent'),

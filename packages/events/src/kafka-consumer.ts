@@ -2,13 +2,12 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
+import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
 
 /** A message as it lay in the topic. */
-export interface Message {
+export interface Message extends Received {
   partition: number;
-  offset: string;
-  value: Buffer;
 }
 
 export interface KafkaConsumerOptions {
@@ -116,13 +115,14 @@ export class KafkaConsumer {
     messages: EachBatchPayload['batch']['messages'],
   ): Promise<boolean> {
     const { signal } = this.#stopping;
+    const { topic, partition } = payload.batch;
     while (payload.isRunning() && !payload.isStale() && !signal.aborted) {
       try {
         await this.#options.handle(
           messages.map(({ offset, value }) => ({
-            partition: payload.batch.partition,
-            offset,
-            value: value ?? Buffer.alloc(0),
+            partition,
+            origin: `${topic}/${partition}/${offset}`,
+            payload: value ?? Buffer.alloc(0),
           })),
         );
         return true;

@@ -37,7 +37,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     consumer.start();
     return consumer;
   };
-  const texts = (messages: readonly Message[]): string[] => messages.map(({ value }) => value.toString());
+  const texts = (messages: readonly Message[]): string[] => messages.map(({ payload }) => payload.toString());
   const stops: (() => Promise<void>)[] = [];
   afterAll(async () => {
     for (const stop of stops.splice(0).reverse()) await stop();
@@ -67,8 +67,8 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
         failures -= 1;
         return Promise.reject(new Error('not yet'));
       }
-      for (const { partition, value } of messages)
-        seen.set(partition, [...(seen.get(partition) ?? []), value.toString()]);
+      for (const { partition, payload } of messages)
+        seen.set(partition, [...(seen.get(partition) ?? []), payload.toString()]);
       return Promise.resolve();
     });
     stops.push(() => consumer.stop());

@@ -1,4 +1,4 @@
-import { KafkaConsumer, type Message } from '@gatehouse/events/kafka-consumer';
+import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { Peer } from '@gatehouse/grpc/client';
@@ -134,12 +134,8 @@ function consumers(
   const kafka = kafkaPlace(config, usageTopic);
   if (kafka === null) return [];
   const { brokers, topic, prefix } = kafka;
-  const handle = (messages: readonly Message[]): Promise<void> =>
-    ingest.take(
-      messages.map(({ partition, offset, value }) => ({
-        origin: `${topic}/${partition}/${offset}`,
-        payload: value,
-      })),
-    );
-  return [new KafkaConsumer({ ...tools, groupId: `${prefix}gatehouse-analytics`, brokers, topic, handle })];
+  const groupId = `${prefix}gatehouse-analytics`;
+  return [
+    new KafkaConsumer({ ...tools, groupId, brokers, topic, handle: (messages) => ingest.take(messages) }),
+  ];
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Received } from '@gatehouse/events/dead-letters';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
@@ -6,7 +7,6 @@ import fc from 'fast-check';
 import { Client } from 'pg';
 import type { Group } from '../src/domain/summary.ts';
 import type { Ingest } from '../src/ingest/ingest.ts';
-import type { Received } from '../src/ingest/read-events.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
 import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';

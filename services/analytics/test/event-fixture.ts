@@ -1,6 +1,6 @@
-import { newId } from '@gatehouse/kit/ids';
+import type { Received } from '@gatehouse/events/dead-letters';
 import { writeRunEvent, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
-import type { Received } from '../src/ingest/read-events.ts';
+import { newId } from '@gatehouse/kit/ids';
 
 /** The start of a run as chat tells it. */
 export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {

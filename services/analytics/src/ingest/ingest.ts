@@ -1,40 +1,38 @@
-import { createHash } from 'node:crypto';
+import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
-import { readEvents, type ReadEvents, type Received, type RunEvent } from './read-events.ts';
+import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
 /** Takes in events from wherever they come: exactly once, whatever comes again. */
 export class Ingest {
   readonly #pool: Pool;
   readonly #log: Logger;
   readonly #runs: Counter;
-  readonly #deadLetters: Counter;
+  readonly #deadLetters: DeadLetters;
 
   /** `pool` acts as `analytics_system`. */
   constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
     this.#pool = options.pool;
     this.#log = options.log;
-    const registers = [options.registry];
     this.#runs = new Counter({
       name: 'gatehouse_events_ingested_total',
       help: 'Events about runs taken in, repeated ones included',
-      registers,
+      registers: [options.registry],
     });
-    this.#deadLetters = new Counter({
-      name: 'gatehouse_dead_letters_total',
-      help: 'Events that could not be read or stored',
-      registers,
+    this.#deadLetters = new DeadLetters({
+      keep: (letter) => insertDeadLetter(options.pool, letter),
+      ...options,
     });
   }
 
   /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
   async take(batch: readonly Received[]): Promise<void> {
     const { runs, watermarks, rejected } = readEvents(batch);
-    for (const { received, reason } of rejected) await this.#bury(received, reason);
+    for (const { received, reason } of rejected) await this.#deadLetters.bury(received, reason);
     await this.#store(runs, watermarks);
     this.#runs.inc(runs.length);
     // Twice a run: not even the fields are made for nothing.
@@ -59,7 +57,8 @@ export class Ingest {
       // Anything else may pass when it is tried again, and nothing that may be counted yet is given up.
       if (!isRefusal(error) || events.length === 0) throw error;
       const [only, ...others] = events;
-      if (only !== undefined && others.length === 0) await this.#bury(only.received, refusal(error));
+      if (only !== undefined && others.length === 0)
+        await this.#deadLetters.bury(only.received, refusalOf(error));
       else for (const event of events) await this.#store([event], []);
     }
     await this.#store([], watermarks);
@@ -73,19 +72,10 @@ export class Ingest {
     );
     for (const { received, run } of runs.filter(({ run: { run_id: id } }) => lost.includes(id))) {
       const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
-      await this.#bury({ ...received, payload }, `too late: the run is older than ${lateAfterDays} days`);
+      await this.#deadLetters.bury(
+        { ...received, payload },
+        `too late: the run is older than ${lateAfterDays} days`,
+      );
     }
   }
-
-  async #bury({ origin, payload }: Received, reason: string): Promise<void> {
-    this.#log.error({ origin, reason }, 'an event could not be taken in');
-    this.#deadLetters.inc();
-    const hash = createHash('sha256').update(origin).update(payload).digest('hex').slice(0, 32);
-    await insertDeadLetter(this.#pool, { id: hash, origin, reason, payload });
-  }
-}
-
-/** Without the row, which PostgreSQL puts into the detail. */
-function refusal(error: unknown): string {
-  return `refused by the database: ${(error as Error).message}`;
 }

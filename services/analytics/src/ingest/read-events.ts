@@ -1,4 +1,5 @@
 import { parseShape, readEvent } from '@gatehouse/events/cloud-event';
+import type { Received } from '@gatehouse/events/dead-letters';
 import {
   runEnded,
   runEndedData,
@@ -8,13 +9,6 @@ import {
   type RunStarted,
 } from '@gatehouse/events/run-event';
 import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/watermark';
-
-/** An event as it came. */
-export interface Received {
-  /** Where it lay: topic, partition and offset, or the service that sent it. */
-  origin: string;
-  payload: Buffer;
-}
 
 export type RunEvent = { received: Received; run: RunStarted | RunEnded };
 

@@ -1,3 +1,4 @@
+import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Watermark } from '@gatehouse/events/watermark';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -214,14 +215,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
   return rows.map(({ id }) => id);
 }
 
-export interface DeadLetter {
-  id: string;
-  origin: string;
-  reason: string;
-  payload: Buffer;
-}
-
-/** Keeps what could not be read. The id is made of the origin, so that it is kept once. */
+/** Keeps what could not be taken in, once. */
 export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query({
     name: 'insert_dead_letter',

@@ -1,5 +1,5 @@
 import { auditTopic } from '@gatehouse/events/audit-event';
-import { KafkaConsumer, type Message } from '@gatehouse/events/kafka-consumer';
+import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import { Relay } from '@gatehouse/events/relay';
 import { kafkaPlace } from '@gatehouse/events/settings';
@@ -29,13 +29,6 @@ export function auditTopicParts(
   const kafka = kafkaPlace(config, auditTopic);
   if (kafka === null) return [];
   const { brokers, topic, prefix } = kafka;
-  const handle = (messages: readonly Message[]): Promise<void> =>
-    intake.take(
-      messages.map(({ partition, offset, value }) => ({
-        origin: `${topic}/${partition}/${offset}`,
-        payload: value,
-      })),
-    );
   return [
     new Relay({
       source: auditOutbox.source,
@@ -46,6 +39,13 @@ export function auditTopicParts(
       log,
       registry,
     }),
-    new KafkaConsumer({ groupId: `${prefix}gatehouse-tenant`, brokers, topic, handle, log, registry }),
+    new KafkaConsumer({
+      groupId: `${prefix}gatehouse-tenant`,
+      brokers,
+      topic,
+      handle: (messages) => intake.take(messages),
+      log,
+      registry,
+    }),
   ];
 }

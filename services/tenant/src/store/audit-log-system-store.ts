@@ -1,4 +1,5 @@
 import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
+import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { PageRequest } from './api-key-store.ts';
 
@@ -15,14 +16,6 @@ export interface AuditFilter extends PageRequest {
 
 /** An entry as it is kept. */
 export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
-
-/** An event that could not be read. */
-export interface DeadLetter {
-  id: string;
-  origin: string;
-  reason: string;
-  payload: Buffer;
-}
 
 /** Adds an entry to the log, in the transaction of the change that it tells of and with the time of that. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
