@@ -221,6 +221,8 @@ describe('a budget', () => {
       actor: { role: string };
       after: { percent: number; used_usd: string };
     }[];
+    // Entries of one transaction have one time, and no order.
+    entries.sort((a, b) => b.after.percent - a.after.percent);
     expect(entries.map(({ actor, after }) => [actor.role, after.percent, after.used_usd])).toEqual([
       ['system', 100, '0.000000001100'],
       ['system', 80, '0.000000000900'],

@@ -14,7 +14,20 @@ const attachments: Record<string, string> = { image_url: 'url', input_audio: 'da
 const limitNames = ['max_completion_tokens', 'max_tokens'];
 
 /** More than any request comes to, so that sums stay exact. */
-const mostTokens = 1e9;
+const tokenCap = 1e9;
+
+/** What a call of one model reads and writes at most. */
+export interface MostTokens {
+  model: Model;
+  input: number;
+  output: number;
+}
+
+/** For each model that the request may go to. */
+export function mostTokens(request: CompletionRequest, target: Target): MostTokens[] {
+  const input = mostInputTokens(request, target);
+  return target.chain.map((model) => ({ model, input, output: mostOutputTokens(request, target, model) }));
+}
 
 /**
  * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
@@ -24,7 +37,7 @@ export function mostInputTokens(request: CompletionRequest, target: Target): num
   const added = Buffer.byteLength(target.systemPrompt ?? '') + JSON.stringify(target.defaults).length;
   const attached = attachmentsOf(request);
   const bytes = request.body.length + added - attached.bytes;
-  return Math.min(mostTokens, bytes + attached.count * attachmentTokens);
+  return Math.min(tokenCap, bytes + attached.count * attachmentTokens);
 }
 
 /** Tokens of all answers at most. */
@@ -38,7 +51,7 @@ export function mostOutputTokens(request: CompletionRequest, target: Target, mod
     .filter((value) => typeof value === 'number' && value >= 0);
   const most = asked.length === 0 ? Infinity : Math.max(...(asked as number[]));
   const choices = Math.max(request.choices, numberOf(target.defaults['n']));
-  return Math.min(mostTokens, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
+  return Math.min(tokenCap, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
 }
 
 function numberOf(value: unknown): number {

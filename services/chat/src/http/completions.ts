@@ -64,7 +64,7 @@ async function complete(
   const request = call.read(body, parseJson(body));
   const settings = await dependencies.settings.get(principal.tenantId, call);
   const target = await findTarget(dependencies, call, request, settings);
-  const admitted = await dependencies.quotas.admit({
+  const admission = await dependencies.quotas.admit({
     tenantId: principal.tenantId,
     apiKeyId: principal.keyId,
     settings,
@@ -87,7 +87,7 @@ async function complete(
     requestModel: request.model,
     streamed: request.stream,
     inputPreview: settings.previewChars === 0 ? null : inputPreview(request, settings.previewChars),
-    charges: admitted?.admission.charges ?? null,
+    charges: admission?.charges ?? null,
   };
   const { previewChars } = settings;
   const systemPrompt = target.systemPrompt ?? '';
@@ -101,10 +101,10 @@ async function complete(
     systemPrompt,
     previewChars,
     arrivedAt,
-    admission: admitted?.admission ?? null,
+    admission,
   });
   const { requestId } = call;
-  const headers = admitted?.headers ?? {};
+  const headers = admission?.headers ?? {};
   await new Exchange({
     ...dependencies,
     request,

@@ -1,6 +1,8 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../domain/run.ts';
 import type { Pool, Term } from './pool.ts';
+import { limitHeaders } from './rate-limit-headers.ts';
 
 /** What a request may need of one limit. */
 export interface Need {
@@ -31,6 +33,14 @@ export class Admission {
     );
     this.#onRelease = onRelease;
     for (const { pool, amount } of needs) pool.take(amount);
+  }
+
+  /** What its answer tells of the limits. */
+  get headers(): Record<string, string> {
+    return limitHeaders(
+      this.#taken.map(({ pool }) => pool),
+      monotonicMs(),
+    );
   }
 
   /** The budgets that its run is charged to; null when there are none. */

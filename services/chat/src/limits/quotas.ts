@@ -3,14 +3,13 @@ import { hangIsOutage } from '@gatehouse/grpc/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { Resource, type Ask, type Grant, type TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { mostInputTokens, mostOutputTokens } from '../domain/bounds.ts';
+import { mostTokens, type MostTokens } from '../domain/bounds.ts';
 import type { CompletionRequest } from '../domain/completion-request.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { BudgetCharge } from '../domain/run.ts';
 import type { Target } from '../domain/target.ts';
 import type { TenantSettings } from '../peers/tenant-settings.ts';
 import type { Admission, Need } from './admission.ts';
-import { limitHeaders } from './refusal.ts';
 import { TenantQuota } from './tenant-quota.ts';
 
 const deadlineMs = 1_500;
@@ -31,12 +30,6 @@ export interface AdmissionRequest {
   target: Target;
 }
 
-/** A request that was let in, and what its answer tells of the limits. */
-export interface Admitted {
-  admission: Admission;
-  headers: Record<string, string>;
-}
-
 /**
  * Limits and budgets as this replica leases and spends them (architecture decision 6). A request is let in before its
  * provider is called, and settled when it is over.
@@ -55,7 +48,7 @@ export class Quotas {
    * Lets a request in; null when nothing limits it. Throws 429 `rate_limit_exceeded` or `insufficient_quota`, 403
    * `model_unpriced`, and 503 while nothing can be leased.
    */
-  async admit(asked: AdmissionRequest): Promise<Admitted | null> {
+  async admit(asked: AdmissionRequest): Promise<Admission | null> {
     const limited = limitsOf(asked);
     if (limited.length === 0) return null;
     const quota = this.#tenant(asked.tenantId);
@@ -64,9 +57,7 @@ export class Quotas {
       pool: quota.pool(subjectId, resource),
       amount: amounts.of(resource),
     }));
-    const admission = await quota.admit(needs);
-    const pools = needs.map(({ pool }) => pool);
-    return { admission, headers: limitHeaders(pools, monotonicMs()) };
+    return quota.admit(needs);
   }
 
   /** The tenant service has charged what a run of this replica came to. */
@@ -134,7 +125,7 @@ function limitsOf({
 class Amounts {
   readonly #asked: AdmissionRequest;
   readonly #pricing: Pricing;
-  #input: number | undefined;
+  #calls: readonly MostTokens[] | undefined;
 
   constructor(asked: AdmissionRequest, pricing: Pricing) {
     this.#asked = asked;
@@ -144,7 +135,7 @@ class Amounts {
   of(resource: Resource): bigint {
     switch (resource) {
       case Resource.TOKENS:
-        return this.#tokens();
+        return BigInt(Math.max(...this.#perModel().map(({ input, output }) => input + output)));
       case Resource.BUDGET:
         return this.#money();
       default:
@@ -152,23 +143,10 @@ class Amounts {
     }
   }
 
-  get #mostInput(): number {
-    this.#input ??= mostInputTokens(this.#asked.request, this.#asked.target);
-    return this.#input;
-  }
-
-  #tokens(): bigint {
-    const { request, target } = this.#asked;
-    const outputs = target.chain.map((model) => mostOutputTokens(request, target, model));
-    return BigInt(this.#mostInput + Math.max(...outputs));
-  }
-
   /** At the dearest model of the chain. */
   #money(): bigint {
-    const { request, target } = this.#asked;
     const at = new Date();
-    const costs = target.chain.map((model) => {
-      const tokens = { input: this.#mostInput, output: mostOutputTokens(request, target, model) };
+    const costs = this.#perModel().map(({ model, ...tokens }) => {
       const cost = this.#pricing.mostCost(model, tokens, at);
       if (cost !== null) return cost;
       throw new AppError(
@@ -178,5 +156,10 @@ class Amounts {
       );
     });
     return costs.reduce((most, cost) => (cost > most ? cost : most));
+  }
+
+  #perModel(): readonly MostTokens[] {
+    this.#calls ??= mostTokens(this.#asked.request, this.#asked.target);
+    return this.#calls;
   }
 }

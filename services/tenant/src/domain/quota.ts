@@ -31,6 +31,11 @@ export function limitOf(
   return typeof limit === 'number' ? BigInt(limit) : null;
 }
 
+/** Whether replicas hold it while they need it; what is not held is spent as it is leased. */
+export function isHeld(resource: Resource): boolean {
+  return resource === 'concurrency' || resource === 'budget';
+}
+
 /** A span of time, in milliseconds since the epoch, by the database's clock. */
 export interface Window {
   start: number;
@@ -87,11 +92,11 @@ const sliceOf = 8n;
 export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: number): Lease {
   const window = currentWindow(quota);
   const sameWindow = window.start === quota.usedIn;
-  const isHeld = resource === 'concurrency' || resource === 'budget';
+  const held = isHeld(resource);
   const mine = ask.windowStart === window.start;
-  const back = mine && !isHeld ? ask.returned : 0n;
+  const back = mine && !held ? ask.returned : 0n;
   const used = sameWindow ? larger(0n, quota.used - back) : 0n;
-  const keep = mine && isHeld ? ask.holding : 0n;
+  const keep = mine && held ? ask.holding : 0n;
   const room = larger(0n, quota.limit - used - keep - (sameWindow ? quota.othersHold : 0n));
   const fitting = whatFits(room, ask.needs);
   const slice = sliceFor(quota.limit, room - fitting, ask.needs, replicas);
@@ -100,8 +105,8 @@ export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: numb
     window,
     granted,
     remaining: room - granted,
-    used: isHeld ? used : used + granted,
-    hold: isHeld ? keep + granted : 0n,
+    used: held ? used : used + granted,
+    hold: held ? keep + granted : 0n,
   };
 }
 

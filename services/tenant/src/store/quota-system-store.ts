@@ -7,6 +7,7 @@ import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
   isCurrent,
+  isHeld,
   lease,
   thresholdsReached,
   validForMs,
@@ -26,8 +27,7 @@ export interface ResourceAsk extends Ask {
   resource: Resource;
 }
 
-/** Null in `lease`: there is no such limit any more. */
-export interface Granted extends Ask {
+export interface Granted {
   limit: bigint;
   lease: Lease;
   validForMs: number;
@@ -58,7 +58,7 @@ export class QuotaSystemStore {
   }
 
   /**
-   * Leases to `holderId`; null where nothing is limited. Throws `lease_superseded` when a later call of the holder has
+   * Leases to `holder`; null where nothing is limited. Throws `lease_superseded` when a later call of the holder has
    * been here already.
    */
   async lease(
@@ -75,24 +75,23 @@ export class QuotaSystemStore {
       const held = await findHeld(db, subjectIds, holder.id);
       const replicas = await countHolders(db);
       const { now, limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held });
-      const granted = asks.map((ask) => {
+      const answers = asks.map((ask) => {
         const found = limits.find(
           (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
         );
-        return found === undefined ? null : grant(found, { ask, replicas, now });
+        return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now }) };
       });
-      const leases = granted.flatMap((one, index) => {
-        const ask = asks[index];
-        return one === null || ask === undefined ? [] : [{ ask, lease: one.lease }];
-      });
+      const leases = answers.flatMap(({ ask, granted }) =>
+        granted === null ? [] : [{ ask, lease: granted.lease }],
+      );
       await updateQuotas(db, leases);
       await upsertHolds(db, { holder, tenantId, leases });
       await dropHolds(
         db,
         holder.id,
-        asks.filter((_, index) => granted[index] === null),
+        answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
       );
-      return granted;
+      return answers.map(({ granted }) => granted);
     });
   }
 
@@ -191,7 +190,6 @@ function grant(
   const leased = lease(resource, quota, ask, replicas);
   const { window } = leased;
   return {
-    ...ask,
     limit: quota.limit,
     lease: leased,
     validForMs: validForMs(window, now),
@@ -242,7 +240,7 @@ async function upsertHolds(
     leases,
   }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly AskedLease[] },
 ): Promise<void> {
-  const holds = leases.filter(({ ask }) => ask.resource === 'concurrency' || ask.resource === 'budget');
+  const holds = leases.filter(({ ask }) => isHeld(ask.resource));
   if (holds.length === 0) return;
   const { rowCount } = await db.query(
     `insert into tenant.quota_holds as h
