@@ -1,16 +1,15 @@
 import type { Credentials } from '@gatehouse/local/credentials';
+import { makeTenant } from '@gatehouse/test/tenants';
 import { closedLoop, type Target } from './load.ts';
 
 /** Limits of every kind, none of which is reached. */
 const limits = { requests_per_minute: 10_000_000, tokens_per_minute: 1_000_000_000, max_concurrent: 10_000 };
 const budget = { usd: '1000000', period: 'day' };
 
-/** A tenant with limits, and a key of it. */
+/** A tenant with limits, through its user's key. */
 export async function limitedTenant({ url, owner_key: ownerKey }: Credentials): Promise<Target> {
-  const tenant = { slug: 'limited', name: 'Limited', limits, budget };
-  const { admin_key: adminKey } = await post(`${url}/internal/v1/owner/tenants`, ownerKey, tenant);
-  const { key } = await post(`${url}/v1/api-keys`, adminKey ?? '', { name: 'user', role: 'user' });
-  return { name: 'gateway, limited', url, headers: { authorization: `Bearer ${key ?? ''}` } };
+  const { userKey } = await makeTenant({ url, ownerKey }, { limits, budget });
+  return { name: 'gateway, limited', url, headers: { authorization: `Bearer ${userKey}` } };
 }
 
 /** Requests per second with limits by those without, for each of so many pairs, one after the other. */
@@ -29,14 +28,4 @@ export async function pairsOf(
     ratios.push((perSecond.get(limited) ?? NaN) / (perSecond.get(free) ?? NaN));
   }
   return ratios;
-}
-
-async function post(url: string, key: string, body: unknown): Promise<Record<string, string>> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (response.status !== 201) throw new Error(`${url} answered ${response.status}`);
-  return (await response.json()) as Record<string, string>;
 }

@@ -1,19 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
-import { newId } from '@gatehouse/kit/ids';
 import { freePort } from '@gatehouse/local/ports';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { Client } from 'pg';
 import { GatewayClient } from './gateway-client.ts';
 
 const tailChars = 6_000;
-
-export interface TenantWithKey {
-  id: string;
-  key: string;
-}
 
 /**
  * `make up` with its provider in the test process, where no fault of the system reaches it: what the provider saw is
@@ -65,26 +60,9 @@ export class ChaosSystem {
     await this.#remove();
   }
 
-  /** A tenant with a user key. */
-  async makeTenant(settings: Record<string, unknown> = {}): Promise<TenantWithKey> {
-    const slug = `t-${newId().slice(-12)}`;
-    const tenant = await this.call<{ id: string; admin_key: string }>('/internal/v1/owner/tenants', {
-      key: this.credentials.owner_key,
-      body: { slug, name: slug, ...settings },
-    });
-    const user = { name: 'user', role: 'user' };
-    const { key } = await this.call<{ key: string }>('/v1/api-keys', { key: tenant.admin_key, body: user });
-    return { id: tenant.id, key };
-  }
-
-  /** What the gateway answers to a `GET`, or to a `POST` where there is a body. */
-  async call<Body>(route: string, { key, body }: { key: string; body?: unknown }): Promise<Body> {
-    const response = await fetch(`${this.credentials.url}${route}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return (await response.json()) as Body;
+  /** A new tenant with an admin key and a user key. */
+  makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
+    return makeTenant({ url: this.credentials.url, ownerKey: this.credentials.owner_key }, settings);
   }
 
   /** Rows of the system's database as the superuser sees them. */

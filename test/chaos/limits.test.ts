@@ -2,6 +2,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { picoOf } from '@gatehouse/kit/money';
+import { expectSuccess, GatewayClient as ApiClient } from '@gatehouse/local/gateway-client';
+import { earlyInMinute } from '@gatehouse/test/minute';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
 import { openRuns } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
@@ -39,14 +41,15 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
     key: string;
     client: GatewayClient;
   }> {
-    const tenant = await chaos.makeTenant(settings);
-    const client = new GatewayClient(chaos.credentials.url, tenant.key);
+    const { id, userKey: key } = await chaos.makeTenant(settings);
+    const client = new GatewayClient(chaos.credentials.url, key);
     opened.push(client);
-    return { ...tenant, client };
+    return { id, key, client };
   }
 
   async function limitOf(key: string, resource: string): Promise<LimitState> {
-    const { limits } = await chaos.call<{ limits: LimitState[] }>('/v1/limits', { key });
+    const answer = await new ApiClient(chaos.credentials.url).call(key, 'GET', '/v1/limits');
+    const { limits } = expectSuccess(answer, 'reading limits') as { limits: LimitState[] };
     const found = limits.find((limit) => limit.resource === resource);
     if (found === undefined) throw new Error(`no limit of ${resource}: ${JSON.stringify(limits)}`);
     return found;
@@ -60,12 +63,6 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
   function served(outcomes: readonly Outcome[]): SimulatorRequest[] {
     const ids = new Set(outcomes.map(({ id }) => id));
     return chaos.simulator.requests.filter(({ id }) => id !== null && ids.has(id));
-  }
-
-  /** Waits for a moment after which a minute has at least `seconds` left. */
-  async function earlyInMinute(seconds: number): Promise<void> {
-    const left = 60_000 - (Date.now() % 60_000);
-    if (left < seconds * 1_000) await sleep(left + 200);
   }
 
   it('let exactly 60 of 300 requests through in a minute, also when a replica dies in it', async () => {

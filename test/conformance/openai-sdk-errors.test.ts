@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 import type OpenAI from 'openai';
 import {
   APIError,

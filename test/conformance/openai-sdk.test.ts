@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 import type OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import type { ChatCompletionChunk, ChatCompletionFunctionTool } from 'openai/resources/chat/completions';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { usageSummary } from '@gatehouse/contract/analytics';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 import { withoutKafka } from '@gatehouse/test/kafka';
 import { makeTopics } from '@gatehouse/test/kafka-topics';
 

@@ -6,7 +6,8 @@ import { kafkaPlace } from '@gatehouse/events/settings';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 import { withoutKafka } from '@gatehouse/test/kafka';
 import { makeTopics, type Topics } from '@gatehouse/test/kafka-topics';
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { grants, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** Every route × every kind of key. What is expected follows from the contract's table, so a new route is covered. */
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect } from 'node:net';
 import { ReadableStream } from 'node:stream/web';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
 let tenant: TenantAccess;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
 let tenant: TenantAccess;

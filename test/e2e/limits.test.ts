@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { picoOf } from '@gatehouse/kit/money';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import { earlyInMinute } from '@gatehouse/test/minute';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -22,12 +24,6 @@ async function limitsOf(key: string): Promise<unknown> {
   return answer.body as unknown;
 }
 
-/** Waits for a moment after which the minute has at least 10 s left. */
-async function earlyInMinute(): Promise<void> {
-  const left = 60_000 - (Date.now() % 60_000);
-  if (left < 10_000) await sleep(left + 100);
-}
-
 function seen(of: TenantAccess): number {
   return gateway.simulator.requests.filter(({ body }) => (body as { user?: string }).user === of.id).length;
 }
@@ -35,7 +31,7 @@ function seen(of: TenantAccess): number {
 describe('requests per minute', () => {
   it('are told with every answer, and refused beyond the limit before any provider is called', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 2 } });
-    await earlyInMinute();
+    await earlyInMinute(10);
     const [first, second, third] = [
       await ask(tenant.userKey, { user: tenant.id }),
       await ask(tenant.userKey, { user: tenant.id, stream: true }),
@@ -63,7 +59,7 @@ describe('requests per minute', () => {
 
   it('do not count what never came to be: an unknown model, a body that is wrong', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
-    await earlyInMinute();
+    await earlyInMinute(10);
     expect((await ask(tenant.userKey, { model: 'nope' })).status).toBe(404);
     expect((await ask(tenant.userKey, { messages: [] })).status).toBe(400);
     expect((await ask(tenant.userKey)).status).toBe(200);
@@ -77,7 +73,7 @@ describe('requests per minute', () => {
       body: { name: 'k', role: 'user', limits: { requests_per_minute: 1 } },
     });
     const { key } = limited.body as { key: string };
-    await earlyInMinute();
+    await earlyInMinute(10);
     const first = await ask(key);
     expect(first.headers.get('x-ratelimit-limit-requests')).toBe('1');
     expect((await ask(key)).status).toBe(429);
@@ -91,7 +87,7 @@ describe('requests per minute', () => {
 
   it('begin anew with the minute, and not before', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
-    await earlyInMinute();
+    await earlyInMinute(10);
     expect((await ask(tenant.userKey)).status).toBe(200);
     const refused = await ask(tenant.userKey);
     expect(refused.status).toBe(429);
@@ -103,7 +99,7 @@ describe('requests per minute', () => {
 describe('tokens per minute', () => {
   it('are reserved at their most and settled at what was reported', async () => {
     const tenant = await gateway.makeTenant({ limits: { tokens_per_minute: 2_000 } });
-    await earlyInMinute();
+    await earlyInMinute(10);
     const usage = { prompt_tokens: 30, completion_tokens: 20 };
     const first = await ask(tenant.userKey, { max_tokens: 500, x_simulator: { usage } });
     expect(first.status).toBe(200);

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { routes } from '@gatehouse/contract/routes';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** The browser relay in front of the whole gateway. */
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { TestGateway, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type Answer, type TenantAccess } from '@gatehouse/test/gateway';
+import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
 import { OtlpReceiver, type ReceivedHistogram, type ReceivedSpan } from '@gatehouse/test/otlp-receiver';
 
 const prompt = 'a prompt that nobody else may read';

@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { freePort } from '@gatehouse/local/ports';
 import { loadConfig as agentConfig } from '@gatehouse/service-agent/config';
@@ -20,9 +19,9 @@ import { Client } from 'pg';
 import { stringify } from 'yaml';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
-import { eventually } from './eventually.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+import { makeTenant, type TenantAccess } from './tenants.ts';
 
 type Member = Service & { readonly adminPort: number };
 
@@ -41,13 +40,6 @@ export interface GatewayOptions {
   kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
   /** Settings of every service, over those of the test gateway. */
   environment?: Readonly<Record<string, string>>;
-}
-
-export interface TenantAccess {
-  id: string;
-  slug: string;
-  adminKey: string;
-  userKey: string;
 }
 
 interface Call {
@@ -175,26 +167,8 @@ export class TestGateway {
   }
 
   /** A new tenant with an admin key and a user key. */
-  async makeTenant(fields: Record<string, unknown> = {}): Promise<TenantAccess> {
-    // Services that have only just started under load may answer 503 at first.
-    return eventually(async () => {
-      const slug = `t-${newId().slice(-12)}`;
-      const tenant = await this.#create<{ id: string; admin_key: string }>('/internal/v1/owner/tenants', {
-        key: this.ownerKey,
-        body: { slug, name: slug, ...fields },
-      });
-      const { id, admin_key: adminKey } = tenant;
-      const user = { name: 'user', role: 'user' };
-      const { key } = await this.#create<{ key: string }>('/v1/api-keys', { key: adminKey, body: user });
-      return { id, slug, adminKey, userKey: key };
-    });
-  }
-
-  async #create<Body>(route: string, call: Call): Promise<Body> {
-    const answer = await this.call(route, call);
-    const body = answer.body as Body;
-    if (answer.status !== 201) throw new Error(`${route} answered ${answer.status}: ${JSON.stringify(body)}`);
-    return body;
+  makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
+    return makeTenant(this, settings);
   }
 
   async stop(): Promise<void> {
