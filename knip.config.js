@@ -24,6 +24,7 @@ export default {
       entry: ['src/{main,service,config}.ts', 'console/*.js', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
     'deploy/local': { entry: ['up.ts', '*.test.ts'] },
+    'deploy/setup': { entry: ['src/main.ts', 'test/*.test.ts'] },
     test: {
       entry: [
         '**/*.test.ts',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { generateServiceKeys } from '@gatehouse/identity/keys';
+import { generateServiceKeys, joinKeySets } from '@gatehouse/identity/keys';
+import { newKeyRing } from '@gatehouse/secrets/key-ring';
 import { readJson, writePrivateJson } from './private-file.ts';
 
 /** What the services know of each other and of their database; made once for a state folder. */
@@ -24,7 +25,7 @@ export async function loadSecrets(stateFolder: string, services: readonly string
     databasePasswords: {},
     privateKeys: {},
     publicKeys: '{"keys":[]}',
-    keyRing: `local:${randomBytes(32).toString('base64')}`,
+    keyRing: newKeyRing('local'),
   };
   const missing = services.filter((service) => secrets.privateKeys[service] === undefined);
   if (missing.length === 0) return secrets;
@@ -41,8 +42,4 @@ export async function loadSecrets(stateFolder: string, services: readonly string
 
 function passwordsFor(services: readonly string[]): Record<string, string> {
   return Object.fromEntries(services.map((service) => [service, randomBytes(24).toString('base64url')]));
-}
-
-function joinKeySets(...sets: string[]): string {
-  return JSON.stringify({ keys: sets.flatMap((set) => (JSON.parse(set) as { keys: unknown[] }).keys) });
 }

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { generateServiceKeys } from '@gatehouse/identity/keys';
 import type { Principal } from '@gatehouse/identity/principal';
 import { Signer } from '@gatehouse/identity/signer';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
+import { newKeyRing } from '@gatehouse/secrets/key-ring';
 
 export interface TestIdentity {
   /** `ASSERTION_PUBLIC_KEYS` of every service. */
@@ -31,7 +31,7 @@ export async function testIdentity(): Promise<TestIdentity> {
   return {
     publicKeys: keys.publicKeys,
     privateKey,
-    keyRing: `test:${randomBytes(32).toString('base64')}`,
+    keyRing: newKeyRing('test'),
     signer: (service) => Signer.create(privateKey(service)),
     assertion: (principal = {}) => edge.assertion(makePrincipal(principal)),
   };

@@ -25,6 +25,11 @@ export async function generateServiceKeys(services: readonly string[]): Promise<
   return { privateKeys, publicKeys: JSON.stringify({ keys }) };
 }
 
+/** The JWK set text with the keys of all of them. */
+export function joinKeySets(...sets: readonly string[]): string {
+  return JSON.stringify({ keys: sets.flatMap((set) => (parse(set) as { keys: JWK[] }).keys) });
+}
+
 export interface SigningKey {
   key: CryptoKey;
   kid: string;

@@ -129,3 +129,8 @@ class Reader {
     return this.#bytes.subarray(this.#at);
   }
 }
+
+/** A new ring's `SECRETS_KEYRING`: one random key of that id. */
+export function newKeyRing(id: string): string {
+  return `${id}:${randomBytes(keyBytes).toString('base64')}`;
+}

@@ -1,0 +1,33 @@
+import { ConfigError } from '@gatehouse/kit/config';
+import { createLogger } from '@gatehouse/kit/log';
+import { loadCommand, type Command } from './config.ts';
+import { KubernetesSecret } from './kubernetes-secret.ts';
+import { missingEntries } from './missing-entries.ts';
+
+/** The setup step of the chart: `secrets` makes what the services know of each other, `remove-secrets` deletes it. */
+async function run(command: Command): Promise<void> {
+  const log = createLogger('setup', 'info');
+  const secret = new KubernetesSecret(command.config);
+  const { SECRET_NAME: name } = command.config;
+  switch (command.name) {
+    case 'secrets': {
+      const added = await secret.add((known) => missingEntries(command.config, known));
+      log.info(
+        { secret: name, added },
+        added.length === 0 ? 'nothing was missing' : 'added what was missing',
+      );
+      break;
+    }
+    case 'remove-secrets':
+      await secret.remove();
+      log.info({ secret: name }, 'removed');
+  }
+}
+
+try {
+  await run(loadCommand(process.argv[2], process.env));
+} catch (error) {
+  const text = error instanceof ConfigError ? error.message : String((error as Error).stack);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}
