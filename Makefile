@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-outside lint gen bench clean
+.PHONY: help install up test test-outside lint gen bench images clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -39,6 +39,9 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, and the OpenA
 bench: node_modules/.package-lock.json ## Measure the whole path against the simulator, and analytics
 	@$(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
+
+images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
+	@bash deploy/images.sh
 
 clean: ## Remove installed packages; the state of `make up` stays
 	rm -rf node_modules coverage

@@ -5,6 +5,7 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
+      entry: ['deploy/production-only.ts'],
       ignoreDependencies: [
         'dependency-cruiser',
         'prettier',
