@@ -40,7 +40,7 @@ for service in $services; do
   # May be a command with arguments.
   # shellcheck disable=SC2086
   output=$(${IMAGE_BUILD:-docker_build} deploy/Dockerfile . "$name" --build-arg "SERVICE=$service" \
-    --build-arg "FOLDER=$folder" --build-arg "VERSION=$version" --build-arg "REVISION=$revision")
+    --build-arg "FOLDER=$folder" --build-arg "VERSION=$tag" --build-arg "REVISION=$revision")
   archive=$(tail -n 1 <<<"$output")
   [ -f "$archive" ] || archive=$name
   ${IMAGE_LOAD:-push_to_registry} "$archive" >&2

@@ -18,13 +18,15 @@ export interface KafkaOptions {
   directory: string;
   /** Where clients connect; a free one unless given. */
   port?: number;
+  /** The one address that it listens on, the loopback's unless given. */
+  host?: string;
   /** Told of what takes a moment. */
   log?: (message: string) => void;
 }
 
 /** One Kafka that is broker and controller. A kill loses nothing that was acknowledged: the system has its pages. */
 export interface RunningKafka extends RunningProcess {
-  /** `127.0.0.1:<port>`, as `KAFKA_BROKERS` has it. */
+  /** `<host>:<port>`, as `KAFKA_BROKERS` has it. */
   readonly brokers: string;
 }
 
@@ -44,7 +46,7 @@ const logOptions = Object.entries({
 }).map(([name, value]) => `-Dorg.slf4j.simpleLogger.${name}=${value}`);
 
 /**
- * Starts Apache Kafka (KRaft) on a folder, on the loopback address only. Returns when it answers requests; throws with
+ * Starts Apache Kafka (KRaft) on a folder, for this machine only unless told otherwise. Returns when it answers requests; throws with
  * the reason from its log when it does not. A start in the same folder continues with its topics, on whatever port; what an
  * earlier run has left running there is ended first.
  */
@@ -54,7 +56,8 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   const directory = await realpath(options.directory);
   await stopKafkaLeftover(directory);
   const port = options.port ?? (await freePort());
-  const place = { directory, port, controllerPort: await freePort() };
+  const { host = loopback } = options;
+  const place = { directory, host, port, controllerPort: await freePort() };
   if (!(await isFormatted(place))) {
     options.log?.('formatting its storage');
     await format(program, place);
@@ -68,7 +71,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
     child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
   });
   try {
-    await answers(child, port);
+    await answers(child, place);
   } catch (error) {
     child.kill('SIGKILL');
     await ended;
@@ -78,7 +81,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
     });
   }
   return {
-    brokers: `${loopback}:${port}`,
+    brokers: `${host}:${port}`,
     pid,
     ended,
     stop: () => stopInTurn(child, ended, { signals: ['SIGTERM', 'SIGKILL'], timeoutMs: stopTimeoutMs }),
@@ -89,6 +92,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
 interface Place {
   /** Without symbolic links. */
   directory: string;
+  host: string;
   port: number;
   controllerPort: number;
 }
@@ -102,12 +106,12 @@ function logFile(directory: string): string {
 }
 
 /** `server.properties`. All else is Kafka's default. */
-function properties({ port, controllerPort }: Place, data: string): string {
+function properties({ host, port, controllerPort }: Place, data: string): string {
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    listeners: `BROKER://${loopback}:${port},CONTROLLER://${loopback}:${controllerPort}`,
-    'advertised.listeners': `BROKER://${loopback}:${port}`,
+    listeners: `BROKER://${host}:${port},CONTROLLER://${loopback}:${controllerPort}`,
+    'advertised.listeners': `BROKER://${host}:${port}`,
     'listener.security.protocol.map': 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
@@ -195,11 +199,11 @@ function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', TZ: 'UTC' };
 }
 
-async function answers(child: ChildProcess, port: number): Promise<void> {
+async function answers(child: ChildProcess, { host, port }: Place): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error('Kafka ended at its start.');
-    if (await kafkaAnswers(loopback, port, answerTimeoutMs)) return;
+    if (await kafkaAnswers(host, port, answerTimeoutMs)) return;
     if (Date.now() > deadline) throw new Error(`Kafka did not answer in ${startTimeoutMs / 1_000} s.`);
     await sleep(30);
   }

@@ -1,5 +1,8 @@
 import type { ChaosSystem } from './chaos-system.ts';
 
+/** Where the records of both sides are. */
+export type Records = Pick<ChaosSystem, 'rows' | 'simulator'>;
+
 interface RunRow {
   id: string;
   session_id: string;
@@ -28,7 +31,7 @@ const runsQuery = `
     (select count(*)::int from chat.attempts a where a.run_id = r.id and a.status = 'started') as open_attempts,
     t.status as trace_status, t.input_tokens::float8 as trace_tokens
   from chat.runs r left join analytics.traces t on t.id = r.id
-  where r.session_id is not null`;
+  where r.session_id is not null and ($1::uuid is null or r.tenant_id = $1)`;
 
 /** Runs that analytics knows of but has not counted exactly once, and counts without a run. */
 const sumsQuery = `
@@ -43,10 +46,11 @@ const sumsQuery = `
 
 /**
  * Holds the records against what the provider saw: every request belongs to exactly one ended run, runs beyond those
- * were never billed for more than an estimate, and analytics has counted each run once, as it ended.
+ * were never billed for more than an estimate, and analytics has counted each run once, as it ended. With a tenant, of
+ * the runs only its own count: then all requests that the provider remembers must be this tenant's.
  */
-export async function auditRuns(chaos: ChaosSystem): Promise<Audit> {
-  const rows = await chaos.rows<RunRow>(runsQuery);
+export async function auditRuns(chaos: Records, tenantId: string | null = null): Promise<Audit> {
+  const rows = await chaos.rows<RunRow>(runsQuery, [tenantId]);
   const seen = new Map<string, number>();
   for (const { id } of chaos.simulator.requests) if (id !== null) seen.set(id, (seen.get(id) ?? 0) + 1);
   const bySession = Map.groupBy(rows, (row) => row.session_id);
@@ -86,7 +90,7 @@ function complaintsAbout(row: RunRow, requests: number): string[] {
 }
 
 /** How many runs are under way, or have not arrived at analytics as they ended. */
-export async function openRuns(chaos: ChaosSystem): Promise<number> {
+export async function openRuns(chaos: Records): Promise<number> {
   const [row] = await chaos.rows<{ count: number }>(
     `select count(*)::int as count from chat.runs r left join analytics.traces t on t.id = r.id
      where r.ended_at is null or t.ended_at is null`,

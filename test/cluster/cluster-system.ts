@@ -1,0 +1,179 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
+import { stringify } from 'yaml';
+import type { Backends } from './backends.ts';
+import { apply, helm, kubectl, kubectlJson } from './kubectl.ts';
+import type { ClusterSettings } from './settings.ts';
+
+/** Helm values, merged by Helm over the chart's own. */
+export type Values = Readonly<Record<string, unknown>>;
+
+export interface Pod {
+  metadata: {
+    name: string;
+    creationTimestamp: string;
+    deletionTimestamp?: string;
+    labels: Record<string, string>;
+  };
+  spec: { containers: { image: string }[] };
+  status: { phase: string; podIP?: string; conditions?: { type: string; status: string }[] };
+}
+
+export const services = ['tenant', 'agent', 'analytics', 'chat', 'edge'] as const;
+export type ServiceName = (typeof services)[number];
+
+const chart = path.join(import.meta.dirname, '../../charts/gatehouse');
+/** Objects are called `<release>-<service>`. */
+const release = 'gw';
+const helmTimeout = '8m';
+const helmTimeoutMs = 500_000;
+
+/** One installation of the chart, in a namespace of its own that admits only restricted pods. */
+export class ClusterSystem {
+  readonly settings: ClusterSettings;
+  readonly backends: Backends;
+  ownerKey = '';
+  #port = 0;
+
+  constructor(settings: ClusterSettings, backends: Backends) {
+    this.settings = settings;
+    this.backends = backends;
+  }
+
+  get url(): string {
+    return `http://${this.settings.node}:${this.#port}`;
+  }
+
+  /** What the operator has before Helm comes: the namespace and the Secrets that values name. */
+  async prepare(): Promise<void> {
+    const { namespace } = this.settings;
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    const secret = (name: string, stringData: Record<string, string>): object => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace },
+      stringData,
+    });
+    await apply([
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
+      secret('database', { url: this.backends.databaseUrl }),
+      secret('providers', { SIMULATOR_KEY: 'provider-key' }),
+    ]);
+  }
+
+  /** Installs or upgrades, and returns when every pod of the new state is ready. */
+  async deploy(values: Values = {}): Promise<void> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-values-'));
+    try {
+      const files = [this.#values(), values].map(async (content, index) => {
+        const file = path.join(folder, `${index}.yaml`);
+        await writeFile(file, stringify(content));
+        return ['--values', file];
+      });
+      const options = ['--wait', '--timeout', helmTimeout, ...(await Promise.all(files)).flat()];
+      await this.#helm(['upgrade', '--install', release, chart, ...options]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    const service = await this.json<{ spec: { ports: { nodePort: number }[] } }>([
+      'get',
+      'service',
+      `${release}-edge`,
+    ]);
+    this.#port = service.spec.ports[0]?.nodePort ?? 0;
+  }
+
+  /** The command that NOTES.txt prints. */
+  async bootstrap(): Promise<void> {
+    const command = ['node', '-C', 'dist', 'src/bootstrap.js'];
+    this.ownerKey = (await this.kubectl(['exec', `deploy/${release}-tenant`, '--', ...command])).trim();
+  }
+
+  async uninstall(): Promise<void> {
+    await this.#helm(['uninstall', release, '--wait', '--timeout', helmTimeout]);
+  }
+
+  /** Everything that the run made in the cluster. */
+  async remove(): Promise<void> {
+    await kubectl(['delete', 'namespace', this.settings.namespace, '--ignore-not-found'], {
+      timeoutMs: 180_000,
+    });
+  }
+
+  kubectl(args: readonly string[], timeoutMs?: number): Promise<string> {
+    const options = timeoutMs === undefined ? {} : { timeoutMs };
+    return kubectl(['--namespace', this.settings.namespace, ...args], options);
+  }
+
+  json<Shape>(args: readonly string[]): Promise<Shape> {
+    return kubectlJson<Shape>(['--namespace', this.settings.namespace, ...args]);
+  }
+
+  /** Pods of a service that are not being deleted, oldest first. */
+  async pods(service: ServiceName): Promise<Pod[]> {
+    const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component=${service}`;
+    const { items } = await this.json<{ items: Pod[] }>(['get', 'pods', '--selector', selector]);
+    return items
+      .filter((pod) => pod.metadata.deletionTimestamp === undefined)
+      .sort((a, b) => a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp));
+  }
+
+  /** Sets the number of pods of a service; returns when they are ready, or gone. */
+  async scale(service: ServiceName, replicas: number): Promise<void> {
+    await this.kubectl(['scale', `deploy/${release}-${service}`, `--replicas=${replicas}`]);
+    await this.settle(service);
+  }
+
+  /** Waits until a service has exactly the ready pods that are wanted. */
+  async settle(service: ServiceName): Promise<void> {
+    await this.kubectl(['rollout', 'status', `deploy/${release}-${service}`, '--timeout=240s'], 250_000);
+  }
+
+  rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.backends.rows<Row>(sql, values);
+  }
+
+  /** A new tenant with an admin key and a user key. */
+  makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
+    return makeTenant(this, settings);
+  }
+
+  #helm(args: readonly string[]): Promise<string> {
+    return helm(['--namespace', this.settings.namespace, ...args], { timeoutMs: helmTimeoutMs });
+  }
+
+  #values(): Values {
+    const { imageRepository, imageTag } = this.settings;
+    const price = { input_per_mtok: '0.40', cached_input_per_mtok: '0.10', output_per_mtok: '1.60' };
+    return {
+      fullnameOverride: release,
+      image: { repository: imageRepository, tag: imageTag },
+      logLevel: 'warn',
+      database: { existingSecret: 'database' },
+      providers: { existingSecret: 'providers' },
+      kafka: { brokers: [this.backends.brokers] },
+      service: { type: 'NodePort' },
+      models: {
+        catalogue: {
+          providers: [
+            {
+              name: 'simulator',
+              kind: 'openai',
+              base_url: this.backends.simulator.baseUrl,
+              api_key_env: 'SIMULATOR_KEY',
+            },
+          ],
+          models: [{ id: 'gpt-4.1-mini', provider: 'simulator', price }],
+        },
+      },
+      // A test machine has no room for what a production pod reserves.
+      defaults: { resources: { requests: { cpu: '20m', memory: '64Mi' } } },
+      services: {
+        analytics: { resources: { requests: { memory: '64Mi' } } },
+        chat: { resources: { requests: { memory: '64Mi' } } },
+      },
+    };
+  }
+}

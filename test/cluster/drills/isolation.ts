@@ -1,0 +1,106 @@
+import type { ClusterSystem, ServiceName } from '../cluster-system.ts';
+import { services } from '../cluster-system.ts';
+import { until, type Drill } from '../drill.ts';
+
+const podName = 'stranger';
+
+/** Asks every service as a pod without an identity can: over HTTP, and over gRPC where there is any. */
+const script = `
+  import { connect } from 'node:http2';
+  const [, ...targets] = process.argv;
+  const grpc = (host, path) => new Promise((resolve, reject) => {
+    const session = connect('http://' + host + ':9000');
+    session.on('error', reject);
+    const call = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+    let status;
+    const note = (headers) => { status = headers['grpc-status'] ?? status; };
+    call.on('response', note).on('trailers', note).on('end', () => { session.close(); resolve(status); }).resume();
+    call.end(Buffer.alloc(5));
+  });
+  for (const target of targets) {
+    const [service, host, http, rpc] = target.split(' ');
+    const answer = await fetch('http://' + host + ':8080' + http, { headers: { 'x-gatehouse-assertion': 'e30.e30.e30' } });
+    console.log(JSON.stringify({ service, http: answer.status, grpc: rpc === '' ? null : await grpc(host, rpc) }));
+  }
+`;
+
+/** One HTTP route and one RPC of each. */
+const doors: Record<ServiceName, { http: string; rpc: string }> = {
+  tenant: { http: '/v1/whoami', rpc: '/gatehouse.tenant.v1.TenantService/Lease' },
+  agent: { http: '/v1/agents', rpc: '/gatehouse.agent.v1.AgentService/ResolveAgent' },
+  analytics: { http: '/v1/usage/summary', rpc: '/gatehouse.analytics.v1.AnalyticsService/Ingest' },
+  chat: { http: '/v1/models', rpc: '/gatehouse.chat.v1.ChatService/CheckModels' },
+  edge: { http: '/v1/models', rpc: '' },
+};
+
+const unauthenticated = '16';
+
+/** Identity, not the network, is what keeps strangers out: this holds where nobody enforces network policies. */
+export const isolation: Drill = {
+  name: 'isolation',
+  title: 'All pods are restricted; a pod without an identity gets 401 and UNAUTHENTICATED from every service',
+  async run(cluster) {
+    await expectRestricted(cluster);
+    await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
+    const image = `${cluster.settings.imageRepository}/setup:${cluster.settings.imageTag}`;
+    const targets = services.map((service) => {
+      const { http, rpc } = doors[service];
+      return `${service} gw-${service}-headless ${http} ${rpc}`;
+    });
+    const command = ['node', '--input-type=module', '--eval', script, ...targets];
+    const overrides = JSON.stringify({ spec: podSpec(image, command) });
+    await cluster.kubectl([
+      'run',
+      podName,
+      `--image=${image}`,
+      '--restart=Never',
+      `--overrides=${overrides}`,
+    ]);
+    try {
+      await until(60_000, 'the stranger has asked everybody', async () => {
+        const { status } = await cluster.json<{ status: { phase: string } }>(['get', 'pod', podName]);
+        return ['Succeeded', 'Failed'].includes(status.phase);
+      });
+      const lines = (await cluster.kubectl(['logs', podName])).trim().split('\n');
+      const answers = lines.map(
+        (line) => JSON.parse(line) as { service: ServiceName; http: number; grpc: string },
+      );
+      const refused = answers.filter(
+        ({ service, http, grpc }) => http === 401 && (service === 'edge' || grpc === unauthenticated),
+      );
+      if (refused.length !== services.length) throw new Error(`not all refused: ${lines.join(' ')}`);
+      return `${refused.length} services refused it; the namespace enforces "restricted"`;
+    } finally {
+      await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
+    }
+  },
+};
+
+async function expectRestricted(cluster: ClusterSystem): Promise<void> {
+  const namespace = await cluster.json<{ metadata: { labels: Record<string, string> } }>([
+    'get',
+    'namespace',
+    cluster.settings.namespace,
+  ]);
+  if (namespace.metadata.labels['pod-security.kubernetes.io/enforce'] !== 'restricted')
+    throw new Error('the namespace does not enforce the restricted standard');
+  for (const service of services)
+    if ((await cluster.pods(service)).length === 0) throw new Error(`${service} has no pod`);
+}
+
+function podSpec(image: string, command: string[]): object {
+  return {
+    automountServiceAccountToken: false,
+    securityContext: { runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: 'RuntimeDefault' } },
+    restartPolicy: 'Never',
+    containers: [
+      {
+        name: podName,
+        image,
+        imagePullPolicy: 'IfNotPresent',
+        command,
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+  };
+}

@@ -1,0 +1,34 @@
+import { earlyInMinute } from '@gatehouse/test/minute';
+import { GatewayClient } from '../../chaos/gateway-client.ts';
+import type { Drill } from '../drill.ts';
+
+const limit = 60;
+const clients = 300;
+
+/** A limit is the tenant's, not a replica's. */
+export const limits: Drill = {
+  name: 'limits',
+  title: 'A limit of 60 requests a minute, with chat at three replicas',
+  async run(cluster) {
+    await cluster.scale('chat', 3);
+    try {
+      const { userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
+      const client = new GatewayClient(cluster.url, userKey);
+      cluster.backends.simulator.reset();
+      await earlyInMinute(30);
+      const outcomes = await Promise.all(Array.from({ length: clients }, () => client.complete()));
+      client.close();
+      const passed = outcomes.filter(({ status }) => status === 200).length;
+      const refused = outcomes.filter(({ errorCode }) => errorCode === 'rate_limit_exceeded').length;
+      const called = cluster.backends.simulator.requests.length;
+      const instances = await cluster.rows(
+        "select distinct instance_id from chat.runs where started_at > now() - interval '1 minute'",
+      );
+      if (passed !== limit || called !== limit || refused !== clients - limit)
+        throw new Error(`${passed} passed, ${called} reached the provider, ${refused} were refused`);
+      return `of ${clients} requests ${passed} passed, on ${instances.length} replicas; ${refused} got 429`;
+    } finally {
+      await cluster.scale('chat', 2);
+    }
+  },
+};

@@ -1,0 +1,57 @@
+import { sleep } from '@gatehouse/kit/clock';
+import { services } from '../cluster-system.ts';
+import { unnoticed, type Drill } from '../drill.ts';
+
+const analyticsOutageMs = 60_000;
+
+/** What operators do on purpose, under load: no client may notice any of it. */
+export const plannedChanges: readonly Drill[] = [
+  {
+    name: 'upgrade',
+    title: 'helm upgrade with a new image of every service',
+    run: (cluster) =>
+      unnoticed(cluster, () => cluster.deploy({ image: { tag: `${cluster.settings.imageTag}-next` } })),
+  },
+  {
+    name: 'delete-pods',
+    title: 'One pod of each service is deleted',
+    run: (cluster) =>
+      unnoticed(cluster, async () => {
+        for (const service of services) {
+          const [pod] = await cluster.pods(service);
+          await cluster.kubectl(['delete', 'pod', pod?.metadata.name ?? ''], 400_000);
+          await cluster.settle(service);
+        }
+      }),
+  },
+  {
+    name: 'scale-chat',
+    title: 'chat is scaled 1 → 3 → 1',
+    async run(cluster) {
+      await cluster.scale('chat', 1);
+      const result = await unnoticed(cluster, async () => {
+        await cluster.scale('chat', 3);
+        await sleep(20_000);
+        await cluster.scale('chat', 1);
+        await sleep(20_000);
+      });
+      await cluster.scale('chat', 2);
+      return result;
+    },
+  },
+  {
+    name: 'analytics-outage',
+    title: 'analytics is away for 60 s',
+    run: (cluster) =>
+      unnoticed(cluster, async () => {
+        await cluster.scale('analytics', 0);
+        await sleep(analyticsOutageMs);
+        await cluster.scale('analytics', 2);
+      }),
+  },
+  {
+    name: 'kafka-restart',
+    title: 'Kafka is restarted',
+    run: (cluster) => unnoticed(cluster, () => cluster.backends.restartKafka()),
+  },
+];

@@ -1,0 +1,43 @@
+import { kubectlJson } from './kubectl.ts';
+
+export interface ClusterSettings {
+  /** Made for the run and deleted after it. */
+  namespace: string;
+  /** This machine as pods reach it: where PostgreSQL, Kafka and the simulated provider listen. */
+  host: string;
+  /** Where NodePorts answer. */
+  node: string;
+  /** What comes before `/<service>` in the names of images. */
+  imageRepository: string;
+  imageTag: string;
+  /** Steady load during the drills: unary requests a second, and streams at a time. */
+  unaryPerSecond: number;
+  streams: number;
+  /** Names of drills to run; empty for all. */
+  only: readonly string[];
+}
+
+interface NodeList {
+  items: { status: { addresses: { type: string; address: string }[] } }[];
+}
+
+/** Reads what `make test-cluster` is told; what it is not told comes from the cluster that KUBECONFIG names. */
+export async function loadSettings(
+  environment: Record<string, string | undefined>,
+): Promise<ClusterSettings> {
+  const { items } = await kubectlJson<NodeList>(['get', 'nodes']);
+  const addresses = items[0]?.status.addresses ?? [];
+  const node = addresses.find(({ type }) => type === 'InternalIP')?.address;
+  if (node === undefined) throw new Error('the cluster has no node with an address');
+  return {
+    namespace: `gatehouse-test-${process.pid}`,
+    // Of a cluster on this very machine, the node's address is the machine's.
+    host: environment['CLUSTER_HOST'] ?? node,
+    node: environment['CLUSTER_NODE'] ?? node,
+    imageRepository: (environment['IMAGE_PREFIX'] ?? 'gatehouse/').replace(/\/$/, ''),
+    imageTag: environment['IMAGE_TAG'] ?? 'cluster-test',
+    unaryPerSecond: Number(environment['UNARY_PER_SECOND'] ?? 20),
+    streams: Number(environment['STREAMS'] ?? 20),
+    only: (environment['DRILLS'] ?? '').split(',').filter((name) => name !== ''),
+  };
+}
