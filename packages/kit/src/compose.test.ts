@@ -32,11 +32,26 @@ describe('a service made of parts', () => {
   it('starts them in order and stops them in reverse', async () => {
     const events: string[] = [];
     const parts = [part('a', events), {}, { stop: () => void events.push('stop b') }, part('c', events)];
-    const service = compose(parts, { onDrain: () => events.push('drain') });
+    const service = compose(parts);
     await service.start();
     expect(events.splice(0)).toEqual(['start a', 'start c']);
     await service.stop();
-    expect(events).toEqual(['drain', 'stop c', 'stop b', 'stop a']);
+    expect(events).toEqual(['stop c', 'stop b', 'stop a']);
+  });
+
+  it('tells its parts that it drains as soon as it is not ready, and stops them after the delay', async () => {
+    const events: string[] = [];
+    const seen: number[] = [];
+    const server = { ...part('server', events), drain: () => void events.push('drain') };
+    const service = compose([server], { config: { ...config, DRAIN_DELAY_MS: 150 } });
+    await service.start();
+    const began = performance.now();
+    const stopped = service.stop();
+    seen.push(await status(service.adminPort));
+    expect([seen, events]).toEqual([[503], ['start server', 'drain']]);
+    await stopped;
+    expect(events).toEqual(['start server', 'drain', 'stop server']);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(149);
   });
 
   it('is live at once, ready when started, and not ready from the beginning of its end', async () => {
@@ -114,7 +129,10 @@ describe('a service made of parts', () => {
       },
       stop: () => void events.push('stop slow'),
     };
-    const service = compose([slow, part('late', events)]);
+    const service = compose([slow, part('late', events)], {
+      // Nobody can have been sent to it yet, so there is nobody to wait for.
+      config: { ...config, DRAIN_DELAY_MS: 60_000 },
+    });
     const starting = service.start();
     starting.catch(() => undefined);
     await begun.promise;

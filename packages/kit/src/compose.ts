@@ -7,6 +7,8 @@ import type { Logger } from './log.ts';
 /** Something with a beginning and an end: a pool, a loop, a server. */
 export interface Part {
   start?: () => Promise<void> | void;
+  /** Called when stopping begins, `DRAIN_DELAY_MS` before any `stop`: a server lets its clients go, and serves on. */
+  drain?: () => void;
   stop?: () => Promise<void> | void;
 }
 
@@ -16,13 +18,14 @@ export interface ComposeOptions {
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** Called first when stopping, while requests are still taken. */
-  onDrain?: () => void;
   /** Whether the started service can do its work now (database reachable, …). */
   ready?: () => Promise<boolean> | boolean;
 }
 
-/** A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part. */
+/**
+ * A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part;
+ * one that was not ready yet is known to no balancer, and stops at once.
+ */
 export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
   const { config, log, parts } = options;
   let serving = false;
@@ -68,9 +71,11 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     },
     async stop() {
       stopping = true;
-      serving = false;
-      options.onDrain?.();
-      await sleep(config.DRAIN_DELAY_MS);
+      if (serving) {
+        serving = false;
+        for (const part of started) part.drain?.();
+        await sleep(config.DRAIN_DELAY_MS);
+      }
       const failure = await stopParts();
       if (failure !== undefined) throw failure;
     },

@@ -13,23 +13,17 @@ export interface Service {
  * us over IPC. A second signal ends the process at once.
  */
 export async function run(create: () => Service | Promise<Service>): Promise<void> {
-  let service: Service;
-  try {
-    service = await create();
-  } catch (error) {
-    process.stderr.write(
-      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
-    );
-    process.exitCode = 1;
-    return;
-  }
-  const { log } = service;
-  const state = { stopping: false };
+  let created: Service | undefined;
+  let stopping = false;
+  // First of all: as a container's first process we have no default actions, and a signal would be lost.
   const stop = (reason: string): void => {
-    if (state.stopping) process.exit(1);
-    state.stopping = true;
+    if (stopping) process.exit(1);
+    stopping = true;
+    // Nothing is open before `start`.
+    if (created === undefined) process.exit(0);
+    const { log } = created;
     log.info({ reason }, 'stopping');
-    void service.stop().then(
+    void created.stop().then(
       () => exitFlushed(log, 0),
       (error: unknown) => {
         log.error({ err: error }, 'stopping failed');
@@ -40,6 +34,18 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   process.on('disconnect', () => stop('supervisor gone'));
+  let service: Service;
+  try {
+    service = await create();
+    created = service;
+  } catch (error) {
+    process.stderr.write(
+      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const { log } = service;
   const die = (error: unknown): void => {
     log.fatal({ err: error }, 'unexpected error, the process ends');
     exitFlushed(log, 1);
@@ -51,7 +57,7 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     log.info('started');
   } catch (error) {
     // Told to stop while starting: that it did not start is what was asked for, and `stop` ends the process.
-    if (state.stopping) return;
+    if (stopping) return;
     log.fatal({ err: error }, 'could not start');
     exitFlushed(log, 1);
   }
