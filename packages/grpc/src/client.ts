@@ -57,6 +57,10 @@ const channelOptions: ClientOptions = {
   // After a refused connect grpc-js waits about a second by default: a restarted peer would be missed for that long.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
+  // A lookup follows the loss of a connection, so that replicas which came are found; half a minute apart by default.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
+  // Ours is below; otherwise each lookup would ask for a TXT record too.
+  'grpc.service_config_disable_resolution': 1,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 3_000,
