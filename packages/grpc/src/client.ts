@@ -73,6 +73,8 @@ export class Peer<Stub extends Client> {
   readonly #signer: Signer;
   readonly #tracer: Tracer | undefined;
   readonly #methods: ServiceDefinition;
+  #reachable = false;
+  #reached = false;
 
   constructor(options: PeerOptions<Stub>) {
     this.#peer = options.peer;
@@ -126,7 +128,16 @@ export class Peer<Stub extends Client> {
   /** Whether the peer was reachable when last tried. Asking makes an idle channel connect. */
   get reachable(): boolean {
     const state = this.#stub.getChannel().getConnectivityState(true);
-    return state === connectivityState.READY || state === connectivityState.IDLE;
+    if (state === connectivityState.READY) this.#reached = true;
+    // While it connects, as it does now and then for a connection's age, what was true before counts.
+    const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
+    if (settled) this.#reachable = state === connectivityState.READY;
+    return this.#reachable;
+  }
+
+  /** Whether the peer was reachable at any time when this was asked: what readiness waits for. */
+  get reached(): boolean {
+    return this.#reached || this.reachable;
   }
 
   close(): void {

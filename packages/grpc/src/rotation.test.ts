@@ -82,6 +82,8 @@ class Replica {
 class Load {
   answered = 0;
   readonly failures: unknown[] = [];
+  /** Whether the peer was, before each call but the first. */
+  readonly reachable = new Set<boolean>();
   readonly #peer: Peer<TenantServiceClient>;
   readonly #workers: Promise<void>[];
   #over = false;
@@ -114,6 +116,7 @@ class Load {
 
   async #work(callMs: number): Promise<void> {
     while (!this.#over) {
+      if (this.answered > 0) this.reachable.add(this.#peer.reachable);
       await this.#peer.call('getTenantSettings', { tenantId: String(callMs) }, { deadlineMs: 5_000 }).then(
         () => (this.answered += 1),
         (error: unknown) => this.failures.push(error),
@@ -133,6 +136,8 @@ describe('connections that are given up for their age', () => {
     // One lookup a second at most: each follows a connection that was given up.
     await eventually(() => expect(lookups).toBeGreaterThan(3));
     await load.end();
+    // Nor is a peer told as away for the moment in which its connection is made anew.
+    expect([...load.reachable]).toEqual([true]);
     expect(load.failures).toEqual([]);
     expect(replica.calls).toBe(load.answered);
   });

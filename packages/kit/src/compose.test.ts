@@ -24,6 +24,10 @@ function part(name: string, events: string[], failing: { start?: boolean; stop?:
   return { start: async () => note('start'), stop: async () => note('stop') };
 }
 
+async function readiness(port: number): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
+}
+
 async function status(port: number, path = '/readyz'): Promise<number> {
   return (await fetch(`http://127.0.0.1:${port}${path}`)).status;
 }
@@ -64,7 +68,7 @@ describe('a service made of parts', () => {
             void seen.push(await status(service.adminPort), await status(service.adminPort, '/livez')),
         },
       ],
-      { config: { ...config, DRAIN_DELAY_MS: 100 }, ready: () => able },
+      { config: { ...config, DRAIN_DELAY_MS: 100 }, ready: { tools: () => able } },
     );
     await service.start();
     const { adminPort } = service;
@@ -84,10 +88,36 @@ describe('a service made of parts', () => {
   });
 
   it('takes a readiness check that fails for a no', async () => {
-    const service = compose([], { ready: () => Promise.reject(new Error('database away')) });
+    const service = compose([], { ready: { database: () => Promise.reject(new Error('away')) } });
     await service.start();
     expect(await status(service.adminPort)).toBe(503);
     await service.stop();
+  });
+
+  it('says what it is missing', async () => {
+    const seen: string[] = [];
+    const there = { database: false, tenant: false };
+    const starting: Part = { start: async () => void seen.push(await readiness(service.adminPort)) };
+    const service = compose([starting], {
+      config: { ...config, DRAIN_DELAY_MS: 50 },
+      ready: { database: async () => there.database, tenant: () => there.tenant, agent: () => true },
+    });
+    await service.start();
+    seen.push(await readiness(service.adminPort));
+    there.database = true;
+    seen.push(await readiness(service.adminPort));
+    there.tenant = true;
+    seen.push(await readiness(service.adminPort));
+    const stopped = service.stop();
+    seen.push(await readiness(service.adminPort));
+    await stopped;
+    expect(seen).toEqual([
+      'not ready: starting\n',
+      'not ready: database, tenant\n',
+      'not ready: tenant\n',
+      'ok\n',
+      'not ready: stopping\n',
+    ]);
   });
 
   it('stops what was started when a part does not start, and says why', async () => {

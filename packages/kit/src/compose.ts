@@ -12,14 +12,17 @@ export interface Part {
   stop?: () => Promise<void> | void;
 }
 
+/** Whether something that a service needs is there now. A rejection counts as no. */
+export type ReadyCheck = () => Promise<boolean> | boolean;
+
 export interface ComposeOptions {
   log: Logger;
   registry: Registry;
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** Whether the started service can do its work now (database reachable, …). */
-  ready?: () => Promise<boolean> | boolean;
+  /** What the started service needs to do its work, by the name that `/readyz` calls it (`database`, a peer). */
+  ready?: Readonly<Record<string, ReadyCheck>>;
 }
 
 /**
@@ -34,7 +37,7 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     host: config.HOST,
     port: config.ADMIN_PORT,
     registry: options.registry,
-    ready: async () => serving && ((await options.ready?.()) ?? true),
+    missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),
   });
   const started: Part[] = [];
   /** Stops all of them, whatever one throws, and gives back the first error. */
@@ -80,4 +83,17 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
       if (failure !== undefined) throw failure;
     },
   };
+}
+
+/** All are asked at once, also when one is missing: asking is what makes a peer's connection. */
+async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): Promise<string[]> {
+  const answers = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const there = await Promise.resolve()
+        .then(check)
+        .catch(() => false);
+      return there ? [] : [name];
+    }),
+  );
+  return answers.flat();
 }

@@ -13,17 +13,16 @@ export interface Service {
  * us over IPC. A second signal ends the process at once.
  */
 export async function run(create: () => Service | Promise<Service>): Promise<void> {
-  let created: Service | undefined;
-  let stopping = false;
+  const state: { service?: Service; stopping: boolean } = { stopping: false };
   // First of all: as a container's first process we have no default actions, and a signal would be lost.
   const stop = (reason: string): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (state.stopping) process.exit(1);
+    state.stopping = true;
     // Nothing is open before `start`.
-    if (created === undefined) process.exit(0);
-    const { log } = created;
+    if (state.service === undefined) process.exit(0);
+    const { log } = state.service;
     log.info({ reason }, 'stopping');
-    void created.stop().then(
+    void state.service.stop().then(
       () => exitFlushed(log, 0),
       (error: unknown) => {
         log.error({ err: error }, 'stopping failed');
@@ -37,7 +36,7 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
   let service: Service;
   try {
     service = await create();
-    created = service;
+    state.service = service;
   } catch (error) {
     process.stderr.write(
       `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
@@ -57,7 +56,7 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     log.info('started');
   } catch (error) {
     // Told to stop while starting: that it did not start is what was asked for, and `stop` ends the process.
-    if (stopping) return;
+    if (state.stopping) return;
     log.fatal({ err: error }, 'could not start');
     exitFlushed(log, 1);
   }

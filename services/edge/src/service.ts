@@ -76,7 +76,7 @@ export async function createEdgeService(
     log,
     registry,
     config,
-    ready: () => authenticator.ready,
+    ready: { tenant: () => authenticator.ready },
     parts: [
       { stop: () => tracer?.stop() },
       { stop: () => tenantPeer.close() },

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
 import { EdgeUnderTest } from './edge-under-test.ts';
 
 let agents: Server;
@@ -57,7 +58,7 @@ describe('a client’s connection', () => {
 });
 
 it('/health says unavailable while it drains', async () => {
-  expect((await ask('/health')).statusCode).toBe(200);
+  await eventually(async () => expect((await ask('/health')).statusCode).toBe(200));
   const stopped = edge.stop();
   expect((await ask('/health')).statusCode).toBe(503);
   await stopped;
