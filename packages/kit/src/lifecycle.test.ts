@@ -142,6 +142,13 @@ describe('a service as a process', () => {
     expect([ended.code, messages(ended)]).toEqual([0, ['stopping']]);
   });
 
+  it('takes the signal even before it is made: for the first process of a container nobody else does', async () => {
+    const running = start(await script({ create: `process.stderr.write('making'); await forever();` }));
+    await running.until('making');
+    running.child.kill('SIGTERM');
+    expect(await running.ended()).toMatchObject({ code: 0, signal: null, lines: [] });
+  });
+
   it.each([
     ['an exception that nobody caught', `setTimeout(() => { throw new Error('lost'); }, 20);`],
     ['a rejection that nobody caught', `setTimeout(() => void Promise.reject(new Error('lost')), 20);`],

@@ -12,7 +12,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, type Registry } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -108,7 +108,7 @@ export async function createAnalyticsService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: () => answers(reading),
+    ready: { database: databaseCheck(reading) },
   });
   return {
     log,

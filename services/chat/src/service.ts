@@ -17,7 +17,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
@@ -145,7 +145,11 @@ export async function createChatService(
     log,
     registry,
     config,
-    ready: () => answers(pool),
+    ready: {
+      database: databaseCheck(pool),
+      tenant: () => tenantPeer.reached,
+      agent: () => agentPeer.reached,
+    },
     parts: [
       { stop: () => tracer?.stop() },
       { stop: () => otelMeter?.stop() },

@@ -73,6 +73,10 @@ export class GeneralProxy {
   }
 
   #checkAnswer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
+    // The library passes these on, though they are about the service's connection and not about the client's.
+    delete answer.headers['keep-alive'];
+    const closes = response.getHeader('connection') === 'close' || !response.shouldKeepAlive;
+    answer.headers.connection = closes ? 'close' : 'keep-alive';
     if (answer.statusCode !== 401) return;
     answer.destroy();
     const { route, requestId } = this.#journeyOf(request);
