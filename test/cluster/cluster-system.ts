@@ -131,6 +131,21 @@ export class ClusterSystem {
     await this.kubectl(['rollout', 'status', `deploy/${release}-${service}`, '--timeout=240s'], 250_000);
   }
 
+  /** What Kubernetes and the pods say, for the report of a failure. */
+  async diagnosis(): Promise<string> {
+    const ask = (args: string[]): Promise<string> =>
+      this.kubectl(args).catch((error: unknown) => (error as Error).message);
+    const { items } = await this.json<{ items: Pod[] }>(['get', 'pods']);
+    const logs = items.map(async ({ metadata: { name } }) => {
+      const text = await ask(['logs', name, '--all-containers', '--prefix', '--tail=12', '--ignore-errors']);
+      return `logs of ${name}:\n${text}`;
+    });
+    const events = ask(['get', 'events', '--field-selector=type!=Normal', '--sort-by=.lastTimestamp']);
+    return [await ask(['get', 'pods', '--output=wide']), await events, ...(await Promise.all(logs))].join(
+      '\n',
+    );
+  }
+
   rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
     return this.backends.rows<Row>(sql, values);
   }

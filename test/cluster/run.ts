@@ -44,13 +44,18 @@ async function attempt(drill: Drill, cluster: ClusterSystem): Promise<Row> {
     return { title, passed: true, seconds: seconds(), details };
   } catch (error) {
     process.stderr.write(`   FAILED: ${String((error as Error).stack)}\n`);
+    process.stderr.write(`${await cluster.diagnosis().catch(String)}\n`);
     return {
       title,
       passed: false,
       seconds: seconds(),
-      details: (error as Error).message.split('\n')[0] ?? '',
+      details: firstLine(error),
     };
   }
+}
+
+function firstLine(error: unknown): string {
+  return (error as Error).message.split('\n')[0] ?? '';
 }
 
 async function runAll(settings: ClusterSettings): Promise<Row[]> {

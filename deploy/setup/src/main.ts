@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { ConfigError } from '@gatehouse/kit/config';
 import { createLogger } from '@gatehouse/kit/log';
 import { loadCommand, type Command } from './config.ts';
@@ -27,7 +28,8 @@ async function run(command: Command): Promise<void> {
 try {
   await run(loadCommand(process.argv[2], process.env));
 } catch (error) {
-  const text = error instanceof ConfigError ? error.message : String((error as Error).stack);
+  // With its causes: that of a failed fetch is all there is to know of it.
+  const text = error instanceof ConfigError ? error.message : inspect(error);
   process.stderr.write(`${text}\n`);
   process.exitCode = 1;
 }
