@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { refusal, render, serviceNames, topology, type Values } from './helm.ts';
+import { refusal, render, required, serviceNames, topology, type Values } from './helm.ts';
 import {
   annotation,
   componentOf,
@@ -72,6 +72,16 @@ describe('before an install or an upgrade changes a pod', () => {
     const manifests = render({ database: { existingSecret: 'pg', key: 'uri' } });
     const [secrets] = podsOf(manifests).filter(({ component }) => component === 'secrets');
     expect(environmentOf(secrets?.containers[0]).secrets).toEqual({ MIGRATION_DATABASE_URL: 'pg/uri' });
+  });
+
+  it('a service with a database of its own is migrated by that one’s owner', () => {
+    const own = { services: { analytics: { ownDatabase: { existingSecret: 'analytics-database' } } } };
+    const manifests = render({ ...own, secrets: { existing: 'ours' } });
+    const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
+    expect(
+      migrations?.containers.map((container) => environmentOf(container).secrets.MIGRATION_DATABASE_URL),
+    ).toEqual(['owner-database/url', 'analytics-database/url', 'owner-database/url', 'owner-database/url']);
+    expect(refusal({ ...required, ...own })).toContain('services.analytics.ownDatabase: name the Secret');
   });
 
   it('says what is missing without a database', () => {

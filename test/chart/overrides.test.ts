@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { render, serviceNames, type Values } from './helm.ts';
-import { named, ofKind, servicePods } from './manifests.ts';
+import { named, ofKind, podsOf, servicePods } from './manifests.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -172,5 +172,17 @@ describe('images', () => {
     ],
   ])('are named by %s', (_name, values, image) => {
     expect(imageOf(values)).toBe(image);
+  });
+});
+
+describe('security contexts', () => {
+  it('can leave users to the cluster, as OpenShift wants it', () => {
+    const none = { runAsUser: null, runAsGroup: null, fsGroup: null };
+    for (const { spec } of podsOf(render({ podSecurityContext: none }))) {
+      expect(spec.securityContext).toEqual({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+    }
   });
 });

@@ -9,7 +9,7 @@ if [ -z "$HELM" ]; then
   if [ ! -x "$HELM" ]; then
     command -v go >/dev/null || skip 'there is neither helm nor go to build it'
     mkdir -p "$folder"
-    GOBIN=$folder GOFLAGS=-mod=mod go install "helm.sh/helm/v3/cmd/helm@$version" >"$folder.log" 2>&1 ||
+    GOBIN=$folder go install "helm.sh/helm/v3/cmd/helm@$version" >"$folder.log" 2>&1 ||
       skip "go can't build helm: $(tail -n 1 "$folder.log")"
   fi
 fi
