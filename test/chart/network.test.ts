@@ -180,6 +180,18 @@ describe('network policies', () => {
     }
   });
 
+  it.each([
+    ['http://collector.monitoring:4318', 4318],
+    ['http://collector.monitoring/otlp', 80],
+    ['https://[2001:db8::1]', 443],
+  ])('let out to the receiver of traces at %s', (endpoint, port) => {
+    const [network, without] = [new Network({ otel: { endpoint } }), new Network({})];
+    for (const service of ['edge', 'tenant']) {
+      expect(network.leaves(network.pod(service), prometheus, port)).toBe(true);
+      expect(without.leaves(without.pod(service), prometheus, port)).toBe(false);
+    }
+  });
+
   it('take the places that the operator gives instead', () => {
     const network = new Network({
       kafka: { brokers: ['kafka:9092'] },

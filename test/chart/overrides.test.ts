@@ -186,3 +186,17 @@ describe('security contexts', () => {
     }
   });
 });
+
+describe('names', () => {
+  it('fit into 63 characters, however long the operator’s is', () => {
+    for (const { metadata } of render({ fullnameOverride: 'a'.repeat(63), secrets: { keep: false } })) {
+      expect(metadata?.name).toMatch(/^[a-z][-a-z0-9]{0,62}$/);
+    }
+  });
+
+  it('have the release in them once', () => {
+    expect(ofKind(render(), 'Deployment').map(({ metadata }) => metadata?.name)).toContain('gatehouse-chat');
+    const others = ofKind(render({ nameOverride: 'gw' }), 'Deployment').map(({ metadata }) => metadata?.name);
+    expect(others).toContain('gatehouse-gw-chat');
+  });
+});
