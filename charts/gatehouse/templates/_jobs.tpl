@@ -53,8 +53,8 @@ spec:
     {{- toYaml .root.Values.jobs.resources | nindent 4 }}
 {{- end }}
 
-{{/* MIGRATION_DATABASE_URL: the database's owner. */}}
+{{/* MIGRATION_DATABASE_URL: the owner of a database. Takes existingSecret, key. */}}
 {{- define "gatehouse.ownerUrl" -}}
-{{- $secret := required "database.existingSecret: name the Secret that holds the URL of the database's owner" .Values.database.existingSecret -}}
-{{- include "gatehouse.fromSecret" (dict "name" "MIGRATION_DATABASE_URL" "secret" $secret "key" .Values.database.key) -}}
+{{- $secret := required "database.existingSecret: name the Secret that holds the URL of the database's owner" .existingSecret -}}
+{{- include "gatehouse.fromSecret" (dict "name" "MIGRATION_DATABASE_URL" "secret" $secret "key" .key) -}}
 {{- end }}

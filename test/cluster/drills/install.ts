@@ -16,7 +16,7 @@ export const install: Drill = {
     await cluster.bootstrap();
     const tenant = await cluster.makeTenant();
     const api = new GatewayClient(cluster.url);
-    const agent = { key: 'helper', name: 'Helper', model: 'gpt-4.1-mini', instructions: 'Be brief.' };
+    const agent = { key: 'helper', name: 'Helper', model: 'gpt-4.1-mini' };
     expectSuccess(await api.call(tenant.adminKey, 'POST', '/v1/agents', agent), 'making an agent');
 
     const client = new OpenAI({ baseURL: `${cluster.url}/v1`, apiKey: tenant.userKey, maxRetries: 0 });
