@@ -89,6 +89,13 @@ describe('before an install or an upgrade changes a pod', () => {
     expect(refusal({ secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
   });
 
+  it('stays as long as it is told, in whole seconds', () => {
+    const month = 30 * 24 * 3600;
+    for (const { spec } of ofKind(render({ jobs: { ttlSecondsAfterFinished: month } }), 'Job')) {
+      expect(spec?.ttlSecondsAfterFinished).toBe(month);
+    }
+  });
+
   it('migrates nothing where the operator does', () => {
     expect(sequence(render({ migrations: { enabled: false } }), 'pre-upgrade')).toEqual([
       ...rights,

@@ -21,9 +21,9 @@ metadata:
   annotations:
     {{- include "gatehouse.hookAnnotations" . | nindent 4 }}
 spec:
-  backoffLimit: {{ $jobs.backoffLimit }}
-  activeDeadlineSeconds: {{ $jobs.activeDeadlineSeconds }}
-  ttlSecondsAfterFinished: {{ $jobs.ttlSecondsAfterFinished }}
+  backoffLimit: {{ int $jobs.backoffLimit }}
+  activeDeadlineSeconds: {{ int $jobs.activeDeadlineSeconds }}
+  ttlSecondsAfterFinished: {{ int $jobs.ttlSecondsAfterFinished }}
   template:
     metadata:
       labels:
