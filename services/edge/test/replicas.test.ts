@@ -9,7 +9,7 @@ import { EdgeUnderTest } from './edge-under-test.ts';
 /** What happens to a request when a replica that the edge knows is not there, or goes while it is used. */
 
 const host = '127.0.0.1';
-const running: (() => Promise<unknown> | void)[] = [];
+const running: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of running.splice(0).reverse()) await stop();
 });
@@ -18,7 +18,7 @@ async function replica(listener: RequestListener): Promise<string> {
   const server: Server = createServer(listener);
   server.listen(0, host);
   await once(server, 'listening');
-  running.push(() => {
+  running.push(async () => {
     server.closeAllConnections();
     server.close();
   });

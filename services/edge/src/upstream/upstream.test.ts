@@ -18,7 +18,7 @@ describe('an error of an upstream', () => {
     ['several addresses of a name', { host: 'a.test', lookup: everywhere, autoSelectFamily: true }],
     ['a name that is none', { host: 'no-such-name.invalid' }],
   ])('says that nothing was sent: %s', async (_what, options) => {
-    const error = await connectError(options as Partial<TcpNetConnectOpts>);
+    const error = await connectError(options);
     expect(wasRefused(error)).toBe(true);
     expect(upstreamError('chat', error)).toMatchObject({ status: 503, code: 'service_unavailable' });
   });
