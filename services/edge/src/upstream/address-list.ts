@@ -27,6 +27,8 @@ export class AddressList {
   readonly #lookup: NonNullable<AddressListOptions['lookup']>;
   readonly #refreshing: BackgroundLoop;
   readonly #everyMs: number;
+  /** Whether the last lookup failed, which is told once. */
+  #unknown = false;
   #next = 0;
 
   constructor(configured: readonly string[], log: Logger, options: AddressListOptions = {}) {
@@ -81,11 +83,13 @@ export class AddressList {
     try {
       const found = await Promise.all(this.#configured.map((address) => this.#resolve(address)));
       this.#addresses = found.flat().sort();
+      this.#unknown = false;
       for (const known of [this.#resting, this.#silent])
         for (const address of known.keys()) if (!this.#addresses.includes(address)) known.delete(address);
     } catch (error) {
       // The last answer stays good: a name server's hiccup is no reason to drop traffic.
-      this.#log.warn({ err: error }, 'could not look up the addresses of a service');
+      if (!this.#unknown) this.#log.warn({ err: error }, 'could not look up the addresses of a service');
+      this.#unknown = true;
     }
     return this.#everyMs;
   }
