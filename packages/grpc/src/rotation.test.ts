@@ -33,6 +33,7 @@ beforeEach(async () => {
   running = [];
   const lookup = async (): Promise<dns.LookupAddress[]> => {
     lookups += 1;
+    if (named.length === 0) throw new Error('ENOTFOUND');
     return named.map((address) => ({ address, family: 4 }));
   };
   jest.spyOn(dns.promises, 'lookup').mockImplementation(lookup as unknown as typeof dns.promises.lookup);
@@ -154,6 +155,22 @@ describe('connections that are given up for their age', () => {
     await load.end();
     expect(load.failures).toEqual([]);
   });
+});
+
+it('a peer whose name does not exist yet is reached soon after it does', async () => {
+  await new Replica('127.0.0.1').start();
+  const signer = await identity.signer('chat');
+  const addresses = [`dns:///tenant.test:${port}`];
+  const early = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+  running.push({ stop: () => early.close() });
+  const asking = setInterval(() => early.reached, 50);
+  await sleep(3_000);
+  expect(early.reached).toBe(false);
+  named = ['127.0.0.1'];
+  const began = performance.now();
+  await eventually(() => expect(early.reached).toBe(true));
+  clearInterval(asking);
+  expect(performance.now() - began).toBeLessThan(5_000);
 });
 
 describe('a replica that drains', () => {

@@ -41,8 +41,8 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     process.stderr.write(
       `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
     );
-    process.exitCode = 1;
-    return;
+    // Not by itself: the channel to a supervisor would keep it.
+    process.exit(1);
   }
   const { log } = service;
   const die = (error: unknown): void => {
