@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-outside lint gen bench images clean
+.PHONY: help install up test test-outside lint gen bench images test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -43,6 +43,9 @@ bench: node_modules/.package-lock.json ## Measure the whole path against the sim
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
+
+test-cluster: node_modules/.package-lock.json ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill
+	@$(WITH_TOOLS) node test/cluster/run.ts
 
 clean: ## Remove installed packages; the state of `make up` stays
 	rm -rf node_modules coverage

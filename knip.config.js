@@ -5,11 +5,7 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
-<<<<<<< HEAD
-      entry: ['deploy/production-only.ts'],
-=======
-      entry: ['charts/readme.ts'],
->>>>>>> chart
+      entry: ['deploy/production-only.ts', 'charts/readme.ts'],
       ignoreDependencies: [
         'dependency-cruiser',
         'ts-proto',
@@ -34,6 +30,7 @@ export default {
         '**/*.test.ts',
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
+        'cluster/run.ts',
         'bench/{run,pass-through,analytics}.ts',
         'outside/*.ts',
         'chart/jest.config.js',

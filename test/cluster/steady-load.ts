@@ -25,7 +25,7 @@ export class SteadyLoad {
 
   constructor(options: SteadyLoadOptions) {
     this.#client = new GatewayClient(options.url, options.key);
-    this.#timer = setInterval(() => this.#send(false), 1_000 / options.unaryPerSecond);
+    this.#timer = setInterval(() => void this.#send(false), 1_000 / options.unaryPerSecond);
     for (let index = 0; index < options.streams; index += 1) void this.#streamOn();
   }
 
