@@ -5,8 +5,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { kafkaClient } from '@gatehouse/events/kafka-client';
+import { usageTopic } from '@gatehouse/events/run-event';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
+import { createLogger } from '@gatehouse/kit/log';
 import { prepareDatabase, serviceUrl } from '@gatehouse/local/database';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
@@ -16,6 +20,8 @@ import { eventually } from '@gatehouse/test/eventually';
 import { fencedBlocks } from '@gatehouse/test/examples';
 import { TestGateway, type Answer, type ServiceName } from '@gatehouse/test/gateway';
 import { testIdentity } from '@gatehouse/test/identity';
+import { withoutKafka } from '@gatehouse/test/kafka';
+import { makeTopics, type Topics } from '@gatehouse/test/kafka-topics';
 import { postgresWithTools } from '@gatehouse/test/postgres-tools';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { Client } from 'pg';
@@ -273,4 +279,81 @@ describeTools(`the commands of that page${obstacle}`, () => {
     expect(await runsSeenBy(second.href)).toEqual([{ runs: state.runs }]);
     await expect(runsSeenBy(urlOf(restored, 'chat'))).rejects.toThrow('chat_login');
   });
+});
+
+const noKafka = await withoutKafka();
+const describeKafka = noKafka === undefined ? describe : describe.skip;
+
+describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKafka})`}`, () => {
+  let kafka: Topics;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    kafka = await makeTopics();
+    gateway = await TestGateway.start({ kafka });
+  }, 180_000);
+  afterAll(() => gateway.stop(), 60_000);
+
+  it('usage and audit log are complete again once their topics were read again, however often', async () => {
+    const tenant = await gateway.makeTenant();
+    for (let asked = 0; asked < 3; asked += 1) {
+      const body = { model: 'priced', messages: [{ role: 'user', content: 'Hello' }] };
+      expect((await gateway.call('/v1/chat/completions', { key: tenant.userKey, body })).status).toBe(200);
+    }
+    const told = async (): Promise<unknown[]> => {
+      const usage = await gateway.call('/v1/usage/summary', { key: tenant.adminKey });
+      const costs = await gateway.call('/v1/costs/summary', { key: tenant.adminKey });
+      const entries = `/internal/v1/owner/audit-log?tenant_id=${tenant.id}`;
+      const audit = await gateway.call(entries, { key: gateway.ownerKey });
+      const { totals } = usage.body as { totals: { requests: number } };
+      const { total_usd: total } = costs.body as { total_usd: string };
+      const { data } = audit.body as { data: { id: string }[] };
+      expect(totals.requests).toBe(3);
+      expect(data.length).toBeGreaterThanOrEqual(2);
+      return [totals, total, data.map(({ id }) => id)];
+    };
+    let before: unknown[] = [];
+    await eventually(async () => (before = await told()), 20_000);
+
+    for (const lost of [true, false]) {
+      await gateway.stopMember('analytics-1');
+      await gateway.stopMember('tenant-1');
+      if (lost) await forgetAll();
+      await readAgain();
+      await gateway.startMember('tenant-1');
+      await gateway.startMember('analytics-1');
+      await eventually(async () => expect(await told()).toEqual(before), 30_000);
+    }
+  }, 120_000);
+
+  /** As a backup from before all of it. */
+  async function forgetAll(): Promise<void> {
+    const tables = await gateway.rows(
+      'analytics',
+      `select relname from pg_class where relnamespace = 'analytics'::regnamespace
+       and relkind in ('r', 'p') and relname <> 'migrations' and not relispartition`,
+    );
+    await gateway.rows(
+      'analytics',
+      `truncate ${tables.map((row) => `analytics.${String(row['relname'])}`).join(', ')}`,
+    );
+    await gateway.rows('tenant', 'truncate tenant.audit_log');
+  }
+
+  /** As the page has `kafka-consumer-groups.sh` do it. */
+  async function readAgain(): Promise<void> {
+    const { KAFKA_BROKERS, KAFKA_PREFIX } = kafka;
+    const admin = kafkaClient('test', [KAFKA_BROKERS], createLogger('test', 'silent')).admin();
+    await admin.connect();
+    try {
+      for (const [service, topic] of [
+        ['analytics', usageTopic],
+        ['tenant', auditTopic],
+      ] as const) {
+        const group = { groupId: `${KAFKA_PREFIX}gatehouse-${service}`, topic: `${KAFKA_PREFIX}${topic}` };
+        await admin.resetOffsets({ ...group, earliest: true });
+      }
+    } finally {
+      await admin.disconnect();
+    }
+  }
 });

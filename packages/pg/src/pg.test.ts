@@ -5,17 +5,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { createRegistry } from '@gatehouse/kit/metrics';
 import { freePort } from '@gatehouse/local/ports';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
-import { valueOf } from '@gatehouse/test/exposition';
 import fc from 'fast-check';
 import { Client, DatabaseError } from 'pg';
 import { isDatabaseOutage, isUniqueViolation, wrapDatabaseError } from './errors.ts';
 import { assertMigrated, migrate } from './migrate.ts';
 import { migrateCommand } from './migrate-command.ts';
-import { observePools } from './pool-metrics.ts';
 import { answers, createPool, withTenant, withTransaction, type Pool } from './pool.ts';
 import { schemaCheck } from './schema-check.ts';
 import { toPgText } from './text.ts';
@@ -371,25 +368,5 @@ describe('text for the database', () => {
         { text: kept },
       ]);
     }
-  });
-});
-
-describe('metrics of a pool', () => {
-  it('tell how many connections it has, and how much waits for one', async () => {
-    const registry = createRegistry('test');
-    observePools(registry, { only: pool });
-    const shown = async (): Promise<(number | undefined)[]> => {
-      const text = await registry.metrics();
-      const of = (name: string, labels = {}) =>
-        valueOf(text, `gatehouse_database_${name}`, { pool: 'only', ...labels });
-      return [of('connections_max'), of('connections', { state: 'used' }), of('waiting')];
-    };
-    expect(await shown()).toEqual([1, 0, 0]);
-    const client = await pool.connect();
-    const waiting = pool.query('select 1');
-    expect(await shown()).toEqual([1, 1, 1]);
-    client.release();
-    await waiting;
-    expect(await shown()).toEqual([1, 0, 0]);
   });
 });
