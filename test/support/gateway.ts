@@ -129,6 +129,12 @@ export class TestGateway {
     return (await fetch(`http://${host}:${running?.adminPort ?? 0}/metrics`)).text();
   }
 
+  /** What the platform is told about a service: `ok`, or what it is missing. */
+  async readiness(name: string): Promise<string> {
+    const { running } = this.#memberOf(name);
+    return (await fetch(`http://${host}:${running?.adminPort ?? 0}/readyz`)).text();
+  }
+
   /** A service's way to its database, which a test may cut. */
   databaseOf(service: ServiceName): DatabaseProxy {
     const proxy = this.#proxies.get(service);

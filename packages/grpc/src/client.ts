@@ -61,6 +61,10 @@ const channelOptions: ClientOptions = {
   // After a refused connect grpc-js waits about a second by default: a restarted peer would be missed for that long.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
+  // A lookup follows the loss of a connection, so that replicas which came are found; half a minute apart by default.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
+  // Ours is below; otherwise each lookup would ask for a TXT record too.
+  'grpc.service_config_disable_resolution': 1,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 3_000,
@@ -74,6 +78,8 @@ export class Peer<Stub extends Client> {
   readonly #tracer: Tracer | undefined;
   readonly #duration: PeerOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
+  #reachable = false;
+  #reached = false;
 
   constructor(options: PeerOptions<Stub>) {
     this.#peer = options.peer;
@@ -132,7 +138,16 @@ export class Peer<Stub extends Client> {
   /** Whether the peer was reachable when last tried. Asking makes an idle channel connect. */
   get reachable(): boolean {
     const state = this.#stub.getChannel().getConnectivityState(true);
-    return state === connectivityState.READY || state === connectivityState.IDLE;
+    if (state === connectivityState.READY) this.#reached = true;
+    // While it connects, as it does now and then for a connection's age, what was true before counts.
+    const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
+    if (settled) this.#reachable = state === connectivityState.READY;
+    return this.#reachable;
+  }
+
+  /** Whether the peer was reachable at any time when this was asked: what readiness waits for. */
+  get reached(): boolean {
+    return this.#reached || this.reachable;
   }
 
   close(): void {

@@ -7,6 +7,7 @@ import { Verifier } from '@gatehouse/identity/verifier';
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { continueTrace } from '@gatehouse/kit/trace-context';
+import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
 import {
   TenantServiceClient,
@@ -14,6 +15,7 @@ import {
   type GetTenantSettingsRequest,
   type GetTenantSettingsResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
@@ -247,6 +249,20 @@ describe('a peer', () => {
     expect(error).toMatchObject({ code: 'service_unavailable', status: 503 });
     expect(isOutage(error)).toBe(true);
     expect(gone.reachable).toBe(false);
+  });
+
+  it('that nobody has called yet is connected to by asking for it, and once reached stays so', async () => {
+    const port = await freePort();
+    const early = await peer({ port });
+    for (let round = 0; round < 5; round += 1) {
+      expect([early.reached, early.reachable]).toEqual([false, false]);
+      await sleep(50);
+    }
+    const late = await serve(port);
+    await eventually(() => expect(early.reached).toBe(true));
+    await late.stop();
+    await eventually(() => expect(early.reachable).toBe(false));
+    expect(early.reached).toBe(true);
   });
 
   it('that accepts connections and says nothing is an outage within the deadline', async () => {

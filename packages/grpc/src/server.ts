@@ -54,20 +54,37 @@ export interface GrpcServerOptions {
   verifier: Verifier;
   log: Logger;
   drainTimeoutMs: number;
+  /** A connection older than this (10 % more or less) is given up; calls in flight on it finish. */
+  connectionAgeMs?: number;
+  /** While draining, all connections are given up this often. */
+  rotateMs?: number;
   tracer?: Tracer | undefined;
 }
 
 /** Calls arriving with less time left than this are refused: the answer could not arrive in time. */
 const leastUsefulMs = 100;
 
+/**
+ * A client looks its peer's name up again when it loses a connection, and only then: without an end of their own,
+ * connections would keep a replica that is new without calls for ever.
+ */
+const connectionAgeMs = 30_000;
+const rotateMs = 2_000;
+
 export class GrpcServer {
-  readonly #server = new Server({ 'grpc.max_receive_message_length': 8 * 1024 * 1024 });
+  readonly #server: Server;
   readonly #health = new HealthImplementation({ '': 'NOT_SERVING' });
   readonly #options: GrpcServerOptions;
   #port = 0;
+  #rotation: NodeJS.Timeout | undefined;
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
+    this.#server = new Server({
+      'grpc.max_receive_message_length': 8 * 1024 * 1024,
+      // No grace period: calls have deadlines, and one that was begun is never cut for its connection's age.
+      'grpc.max_connection_age_ms': options.connectionAgeMs ?? connectionAgeMs,
+    });
     this.#health.addToServer(this.#server);
   }
 
@@ -99,7 +116,20 @@ export class GrpcServer {
     return this.#port;
   }
 
+  /**
+   * Calls and connections are taken as before, but every two seconds clients are asked to connect anew: those that
+   * no longer find this replica under the name of the service go elsewhere before it closes.
+   */
+  drain(): void {
+    const { host, drainTimeoutMs, rotateMs: everyMs = rotateMs } = this.#options;
+    this.#rotation = setInterval(() => {
+      this.#server.drain(`${host}:${this.#port}`, drainTimeoutMs);
+    }, everyMs);
+  }
+
+  /** Takes nothing new, and cuts calls that are not finished within the drain time. */
   async stop(): Promise<void> {
+    clearInterval(this.#rotation);
     this.#health.setStatus('', 'NOT_SERVING');
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => {

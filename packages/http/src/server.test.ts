@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { HttpServer } from './server.ts';
 
 const running: HttpServer[] = [];
@@ -86,6 +87,93 @@ describe('an HTTP server that stops', () => {
     expect(text).toContain('last');
     expect(text.toLowerCase()).toContain('connection: close');
     await stopped;
+  });
+
+  it('takes requests while it drains, over old and new connections, and closes each with its answer', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask(server, agent)).response.headers.connection).toBe('keep-alive');
+    server.drain();
+    for (const client of [agent, new Agent({ keepAlive: true })]) {
+      const { response, text } = await ask(server, client);
+      expect([text, response.headers.connection]).toEqual(['ok', 'close']);
+      expect(await ask(server, client)).toMatchObject({ text: 'ok' });
+      client.destroy();
+    }
+  });
+
+  it('closes the connection of a request that came before the drain and is answered in it', async () => {
+    const arrived = Promise.withResolvers<undefined>();
+    const release = Promise.withResolvers<undefined>();
+    const server = await serve((_request, response) => {
+      arrived.resolve(undefined);
+      void release.promise.then(() => response.end('ok'));
+    });
+    const agent = new Agent({ keepAlive: true });
+    const answer = ask(server, agent);
+    await arrived.promise;
+    server.drain();
+    release.resolve(undefined);
+    expect((await answer).response.headers.connection).toBe('close');
+    agent.destroy();
+  });
+
+  it('leaves idle connections to clients that may just be writing, until it stops', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const agent = new Agent({ keepAlive: true });
+    await ask(server, agent);
+    const [socket] = Object.values(agent.freeSockets).flat();
+    server.drain();
+    await sleep(1_000);
+    expect(socket?.destroyed).toBe(false);
+    const began = performance.now();
+    await server.stop();
+    expect(performance.now() - began).toBeLessThan(400);
+    agent.destroy();
+  });
+
+  it('answers a client that asks on at once after a stream that ends while it stops, then closes', async () => {
+    const release = Promise.withResolvers<undefined>();
+    const arrived = Promise.withResolvers<undefined>();
+    const server = await serve((request, response) => {
+      if (request.url !== '/stream') return void response.end('next');
+      response.write('first ');
+      arrived.resolve(undefined);
+      void release.promise.then(() => response.end('last'));
+    }, 30_000);
+    const socket = connect(server.port, '127.0.0.1');
+    const all = socket.toArray() as Promise<Buffer[]>;
+    socket.write('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n');
+    await arrived.promise;
+    const stopped = server.stop();
+    release.resolve(undefined);
+    await sleep(150);
+    socket.write('GET /next HTTP/1.1\r\nhost: x\r\n\r\n');
+    const began = performance.now();
+    const text = Buffer.concat(await all).toString();
+    expect(text).toMatch(/last[^]*Connection: close[^]*next$/i);
+    await stopped;
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it('does not wait for a kept connection after the stream it carried', async () => {
+    const arrived = Promise.withResolvers<undefined>();
+    const release = Promise.withResolvers<undefined>();
+    const server = await serve((_request, response) => {
+      response.write('first ');
+      arrived.resolve(undefined);
+      void release.promise.then(() => response.end('last'));
+    }, 30_000);
+    const agent = new Agent({ keepAlive: true });
+    const answer = ask(server, agent);
+    await arrived.promise;
+    const stopped = server.stop();
+    release.resolve(undefined);
+    expect((await answer).text).toBe('first last');
+    const began = performance.now();
+    await stopped;
+    expect(performance.now() - began).toBeLessThan(5_000);
+    agent.destroy();
   });
 
   it('cuts what is not finished within the drain time', async () => {

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
 import { requestIdHeader } from './request-context.ts';
@@ -10,8 +10,11 @@ export interface HttpServerOptions {
   drainTimeoutMs: number;
 }
 
-/** While draining, connections that have become idle are looked for this often. */
-const sweepMs = 50;
+/**
+ * While draining, a kept connection is closed this long after its answer: a client that asks on at once is answered,
+ * and told to close, where a connection closed under its request would be an error.
+ */
+const lingerMs = 500;
 
 /** The error for what is not HTTP. Nothing of it was read, so its request id is a new one. */
 function invalidHttp(): { headers: Record<string, string | number>; body: string } {
@@ -45,6 +48,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
   readonly #connections = new Set<Socket>();
+  readonly #answers = new Set<ServerResponse>();
   #draining = false;
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
@@ -52,8 +56,16 @@ export class HttpServer {
     this.#server = createServer(
       // Longer than any client's in front of it keeps an idle connection, so that we never close one under a request.
       // Node's own answer to a missing Host has no body; ours has, as every error.
-      { keepAliveTimeout: 75_000, requestTimeout: 300_000, noDelay: true, requireHostHeader: false },
+      {
+        keepAliveTimeout: 75_000,
+        keepAliveTimeoutBuffer: 0,
+        requestTimeout: 300_000,
+        noDelay: true,
+        requireHostHeader: false,
+      },
       (request, response) => {
+        this.#answers.add(response);
+        response.once('close', () => this.#answers.delete(response));
         if (this.#draining) response.setHeader('connection', 'close');
         if (request.headers.host === undefined && request.httpVersion === '1.1') {
           const { headers, body } = invalidHttp();
@@ -90,23 +102,26 @@ export class HttpServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Closes the door, waits for requests in flight up to the drain time, then cuts what is left. */
-  async stop(): Promise<void> {
+  /**
+   * From now on every answer ends its connection, so that clients turn to other replicas; requests are taken as
+   * before, over new connections too. Idle connections stay: one closed as its client writes would fail that request.
+   */
+  drain(): void {
     this.#draining = true;
-    if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#closeIdle();
-    // A kept connection whose last request is answered now would hold the server open until the cut.
-    const sweep = setInterval(() => this.#closeIdle(), sweepMs);
-    const cut = setTimeout(() => this.#server.closeAllConnections(), this.#options.drainTimeoutMs);
-    await closed;
-    clearInterval(sweep);
-    clearTimeout(cut);
+    this.#server.keepAliveTimeout = lingerMs;
+    for (const answer of this.#answers) if (!answer.headersSent) answer.setHeader('connection', 'close');
   }
 
-  /** Node counts a connection that never carried a request as busy. */
-  #closeIdle(): void {
-    this.#server.closeIdleConnections();
+  /** Closes the door, waits for requests in flight up to the drain time, then cuts what is left. */
+  async stop(): Promise<void> {
+    this.drain();
+    if (!this.#server.listening) return;
+    // This closes the idle connections, too.
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    // Node counts a connection that never carried a request as busy.
     for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
+    const cut = setTimeout(() => this.#server.closeAllConnections(), this.#options.drainTimeoutMs);
+    await closed;
+    clearTimeout(cut);
   }
 }

@@ -6,8 +6,8 @@ export interface AdminServerOptions {
   host: string;
   port: number;
   registry: Registry;
-  /** Whether the service can do its work now. A rejection counts as no. */
-  ready: () => Promise<boolean> | boolean;
+  /** What the service is missing to do its work now; it is ready when that is nothing. */
+  missing: () => Promise<readonly string[]>;
 }
 
 /**
@@ -47,12 +47,10 @@ export class AdminServer {
     const text = 'text/plain; charset=utf-8';
     if (url === '/livez') return { status: 200, type: text, body: 'ok\n' };
     if (url === '/readyz') {
-      const ready = await Promise.resolve()
-        .then(() => this.#options.ready())
-        .catch(() => false);
-      return ready
+      const missing = await this.#options.missing();
+      return missing.length === 0
         ? { status: 200, type: text, body: 'ok\n' }
-        : { status: 503, type: text, body: 'not ready\n' };
+        : { status: 503, type: text, body: `not ready: ${missing.join(', ')}\n` };
     }
     if (url === '/metrics') {
       const { registry } = this.#options;

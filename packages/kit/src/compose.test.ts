@@ -24,6 +24,10 @@ function part(name: string, events: string[], failing: { start?: boolean; stop?:
   return { start: async () => note('start'), stop: async () => note('stop') };
 }
 
+async function readiness(port: number): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
+}
+
 async function status(port: number, path = '/readyz'): Promise<number> {
   return (await fetch(`http://127.0.0.1:${port}${path}`)).status;
 }
@@ -32,11 +36,26 @@ describe('a service made of parts', () => {
   it('starts them in order and stops them in reverse', async () => {
     const events: string[] = [];
     const parts = [part('a', events), {}, { stop: () => void events.push('stop b') }, part('c', events)];
-    const service = compose(parts, { onDrain: () => events.push('drain') });
+    const service = compose(parts);
     await service.start();
     expect(events.splice(0)).toEqual(['start a', 'start c']);
     await service.stop();
-    expect(events).toEqual(['drain', 'stop c', 'stop b', 'stop a']);
+    expect(events).toEqual(['stop c', 'stop b', 'stop a']);
+  });
+
+  it('tells its parts that it drains as soon as it is not ready, and stops them after the delay', async () => {
+    const events: string[] = [];
+    const seen: number[] = [];
+    const server = { ...part('server', events), drain: () => void events.push('drain') };
+    const service = compose([server], { config: { ...config, DRAIN_DELAY_MS: 150 } });
+    await service.start();
+    const began = performance.now();
+    const stopped = service.stop();
+    seen.push(await status(service.adminPort));
+    expect([seen, events]).toEqual([[503], ['start server', 'drain']]);
+    await stopped;
+    expect(events).toEqual(['start server', 'drain', 'stop server']);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(149);
   });
 
   it('is live at once, ready when started, and not ready from the beginning of its end', async () => {
@@ -49,7 +68,7 @@ describe('a service made of parts', () => {
             void seen.push(await status(service.adminPort), await status(service.adminPort, '/livez')),
         },
       ],
-      { config: { ...config, DRAIN_DELAY_MS: 100 }, ready: () => able },
+      { config: { ...config, DRAIN_DELAY_MS: 100 }, ready: { tools: () => able } },
     );
     await service.start();
     const { adminPort } = service;
@@ -69,10 +88,36 @@ describe('a service made of parts', () => {
   });
 
   it('takes a readiness check that fails for a no', async () => {
-    const service = compose([], { ready: () => Promise.reject(new Error('database away')) });
+    const service = compose([], { ready: { database: () => Promise.reject(new Error('away')) } });
     await service.start();
     expect(await status(service.adminPort)).toBe(503);
     await service.stop();
+  });
+
+  it('says what it is missing', async () => {
+    const seen: string[] = [];
+    const there = { database: false, tenant: false };
+    const starting: Part = { start: async () => void seen.push(await readiness(service.adminPort)) };
+    const service = compose([starting], {
+      config: { ...config, DRAIN_DELAY_MS: 50 },
+      ready: { database: async () => there.database, tenant: () => there.tenant, agent: () => true },
+    });
+    await service.start();
+    seen.push(await readiness(service.adminPort));
+    there.database = true;
+    seen.push(await readiness(service.adminPort));
+    there.tenant = true;
+    seen.push(await readiness(service.adminPort));
+    const stopped = service.stop();
+    seen.push(await readiness(service.adminPort));
+    await stopped;
+    expect(seen).toEqual([
+      'not ready: starting\n',
+      'not ready: database, tenant\n',
+      'not ready: tenant\n',
+      'ok\n',
+      'not ready: stopping\n',
+    ]);
   });
 
   it('stops what was started when a part does not start, and says why', async () => {
@@ -114,7 +159,10 @@ describe('a service made of parts', () => {
       },
       stop: () => void events.push('stop slow'),
     };
-    const service = compose([slow, part('late', events)]);
+    const service = compose([slow, part('late', events)], {
+      // Nobody can have been sent to it yet, so there is nobody to wait for.
+      config: { ...config, DRAIN_DELAY_MS: 60_000 },
+    });
     const starting = service.start();
     starting.catch(() => undefined);
     await begun.promise;

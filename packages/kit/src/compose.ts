@@ -7,8 +7,13 @@ import type { Logger } from './log.ts';
 /** Something with a beginning and an end: a pool, a loop, a server. */
 export interface Part {
   start?: () => Promise<void> | void;
+  /** Called when stopping begins, `DRAIN_DELAY_MS` before any `stop`: a server lets its clients go, and serves on. */
+  drain?: () => void;
   stop?: () => Promise<void> | void;
 }
+
+/** Whether something that a service needs is there now. A rejection counts as no. */
+export type ReadyCheck = () => Promise<boolean> | boolean;
 
 export interface ComposeOptions {
   log: Logger;
@@ -16,13 +21,14 @@ export interface ComposeOptions {
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** Called first when stopping, while requests are still taken. */
-  onDrain?: () => void;
-  /** Whether the started service can do its work now (database reachable, …). */
-  ready?: () => Promise<boolean> | boolean;
+  /** What the started service needs to do its work, by the name that `/readyz` calls it (`database`, a peer). */
+  ready?: Readonly<Record<string, ReadyCheck>>;
 }
 
-/** A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part. */
+/**
+ * A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part;
+ * one that was not ready yet is known to no balancer, and stops at once.
+ */
 export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
   const { config, log, parts } = options;
   let serving = false;
@@ -31,7 +37,7 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     host: config.HOST,
     port: config.ADMIN_PORT,
     registry: options.registry,
-    ready: async () => serving && ((await options.ready?.()) ?? true),
+    missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),
   });
   const started: Part[] = [];
   /** Stops all of them, whatever one throws, and gives back the first error. */
@@ -68,11 +74,26 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     },
     async stop() {
       stopping = true;
-      serving = false;
-      options.onDrain?.();
-      await sleep(config.DRAIN_DELAY_MS);
+      if (serving) {
+        serving = false;
+        for (const part of started) part.drain?.();
+        await sleep(config.DRAIN_DELAY_MS);
+      }
       const failure = await stopParts();
       if (failure !== undefined) throw failure;
     },
   };
+}
+
+/** All are asked at once, also when one is missing: asking is what makes a peer's connection. */
+async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): Promise<string[]> {
+  const answers = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const there = await Promise.resolve()
+        .then(check)
+        .catch(() => false);
+      return there ? [] : [name];
+    }),
+  );
+  return answers.flat();
 }

@@ -129,6 +129,12 @@ describe('a service as a process', () => {
     expect(ended).toMatchObject({ code: 1, stderr: 'Settings are wrong:\n  X: missing\n', lines: [] });
   });
 
+  it('ends with 1 when settings are wrong, also under a supervisor', async () => {
+    const file = await script({ create: `throw new ConfigError('Settings are wrong:');` });
+    const running = new Running(fork(file, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] }));
+    expect(await running.ended()).toMatchObject({ code: 1, stderr: 'Settings are wrong:\n' });
+  });
+
   it('ends with 0 when it is told to stop before it has started', async () => {
     const running = start(
       await script({
@@ -140,6 +146,13 @@ describe('a service as a process', () => {
     running.child.kill('SIGTERM');
     const ended = await running.ended();
     expect([ended.code, messages(ended)]).toEqual([0, ['stopping']]);
+  });
+
+  it('takes the signal even before it is made: for the first process of a container nobody else does', async () => {
+    const running = start(await script({ create: `process.stderr.write('making'); await forever();` }));
+    await running.until('making');
+    running.child.kill('SIGTERM');
+    expect(await running.ended()).toMatchObject({ code: 0, signal: null, lines: [] });
   });
 
   it.each([

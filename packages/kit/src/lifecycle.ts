@@ -13,23 +13,16 @@ export interface Service {
  * us over IPC. A second signal ends the process at once.
  */
 export async function run(create: () => Service | Promise<Service>): Promise<void> {
-  let service: Service;
-  try {
-    service = await create();
-  } catch (error) {
-    process.stderr.write(
-      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
-    );
-    process.exitCode = 1;
-    return;
-  }
-  const { log } = service;
-  const state = { stopping: false };
+  const state: { service?: Service; stopping: boolean } = { stopping: false };
+  // First of all: as a container's first process we have no default actions, and a signal would be lost.
   const stop = (reason: string): void => {
     if (state.stopping) process.exit(1);
     state.stopping = true;
+    // Nothing is open before `start`.
+    if (state.service === undefined) process.exit(0);
+    const { log } = state.service;
     log.info({ reason }, 'stopping');
-    void service.stop().then(
+    void state.service.stop().then(
       () => exitFlushed(log, 0),
       (error: unknown) => {
         log.error({ err: error }, 'stopping failed');
@@ -40,6 +33,18 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   process.on('disconnect', () => stop('supervisor gone'));
+  let service: Service;
+  try {
+    service = await create();
+    state.service = service;
+  } catch (error) {
+    process.stderr.write(
+      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
+    );
+    // Not by itself: the channel to a supervisor would keep it.
+    process.exit(1);
+  }
+  const { log } = service;
   const die = (error: unknown): void => {
     log.fatal({ err: error }, 'unexpected error, the process ends');
     exitFlushed(log, 1);

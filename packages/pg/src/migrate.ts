@@ -15,8 +15,12 @@ export interface MigrateOptions {
   directory: string;
 }
 
-/** Brings a service's schema up to date. Safe to run again, and when two run at once. */
+/**
+ * Brings a service's schema up to date, each file in a transaction of its own. Safe to run again, and when two run at
+ * once; a schema that a newer release has migrated is left as it is.
+ */
 export async function migrate(options: MigrateOptions): Promise<void> {
+  await migrationsIn(options.directory);
   await ensureRoles(options);
   await runner({
     databaseUrl: options.adminUrl,
@@ -35,11 +39,26 @@ export async function migrate(options: MigrateOptions): Promise<void> {
 
 const migrationsTable = 'migrations';
 
-/** Refuses a schema that is behind (pending migrations) or ahead (a newer release has migrated) of this release. */
-export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<void> {
-  const known = (await readdir(directory))
+/** `NNNN_what_it_does`; a contraction, which takes away what the release before needs, is `NNNN_contract_…` (ADR 18). */
+const migrationName = /^\d{4}_[a-z0-9_]+$/;
+const contraction = /^\d{4}_contract_/;
+
+async function migrationsIn(directory: string): Promise<string[]> {
+  const names = (await readdir(directory))
     .filter((file) => file.endsWith('.sql'))
     .map((file) => path.parse(file).name);
+  const misnamed = names.filter((name) => !migrationName.test(name));
+  if (misnamed.length > 0)
+    throw new Error(`a migration is named NNNN_what_it_does.sql, not ${misnamed.join(', ')}`);
+  return names;
+}
+
+/**
+ * Refuses a schema that is behind (pending migrations), and one from which a newer release has already taken away what
+ * this release needs. Resolves with the other migrations of newer releases: they only added to the schema.
+ */
+export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
+  const known = await migrationsIn(directory);
   const applied = await pool.query<{ name: string }>(`select name from ${service}.${migrationsTable}`).then(
     (result) => result.rows.map((row) => row.name),
     (error: unknown) => {
@@ -50,10 +69,12 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
     },
   );
   const pending = known.filter((name) => !applied.includes(name));
-  const unknown = applied.filter((name) => !known.includes(name));
+  const newer = applied.filter((name) => !known.includes(name));
+  const contractions = newer.filter((name) => contraction.test(name));
   if (pending.length > 0) throw new Error(`pending migrations in ${service}: ${pending.join(', ')}`);
-  if (unknown.length > 0)
-    throw new Error(`the schema ${service} is newer than this release: ${unknown.join(', ')}`);
+  if (contractions.length > 0)
+    throw new Error(`the schema ${service} is too new for this release: ${contractions.join(', ')}`);
+  return newer;
 }
 
 /**

@@ -1,180 +1,36 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import fc from 'fast-check';
-import { Client, DatabaseError } from 'pg';
+import { DatabaseError } from 'pg';
+import { Probe } from '../test/probe.ts';
 import { isDatabaseOutage, isUniqueViolation, wrapDatabaseError } from './errors.ts';
-import { assertMigrated, migrate } from './migrate.ts';
-import { migrateCommand } from './migrate-command.ts';
-import { answers, createPool, withTenant, withTransaction, type Pool } from './pool.ts';
-import { schemaCheck } from './schema-check.ts';
+import { createPool, databaseCheck, withTenant, withTransaction, type Pool } from './pool.ts';
 import { toPgText } from './text.ts';
 
 const log = createLogger('test', 'silent');
 
-/** A service of our own in the database of another, so that its migrations can be what a test wants. */
-const service = 'probe';
-const firstMigration = `
-  create function probe.current_tenant() returns uuid language plpgsql stable as $$
-  begin
-    if nullif(current_setting('gatehouse.tenant_id', true), '') is null then raise exception 'no tenant is set'; end if;
-    return current_setting('gatehouse.tenant_id')::uuid;
-  end $$;
-  create table probe.notes (id uuid primary key, tenant_id uuid not null, text text not null);
-  alter table probe.notes enable row level security;
-  alter table probe.notes force row level security;
-  create policy own on probe.notes to probe_app
-    using (tenant_id = probe.current_tenant()) with check (tenant_id = probe.current_tenant());
-  grant usage on schema probe to probe_app, probe_system;
-  grant select on probe.migrations to probe_app, probe_system;
-  grant select, insert on probe.notes to probe_app;`;
-
-let database: TestDatabase;
-let folder: string;
-let url: string;
+let probe: Probe;
 let pool: Pool;
-
-async function folderOf(migrations: Record<string, string>): Promise<string> {
-  const made = await mkdtemp(path.join(tmpdir(), 'gatehouse-migrations-'));
-  for (const [name, sql] of Object.entries(migrations)) await writeFile(path.join(made, name), sql);
-  return made;
-}
-
 beforeAll(async () => {
-  database = await createTestDatabase('tenant');
-  folder = await folderOf({ '0001_notes.sql': firstMigration, 'README.md': 'no migration' });
-  const own = new URL(database.url);
-  own.username = 'probe_login';
-  own.password = encodeURIComponent("p'ss w:rd");
-  url = own.href;
-  const options = { service, adminUrl: database.adminUrl, serviceUrl: url, directory: folder };
-  // Several at once, as replicas' migration steps may be.
-  await Promise.all([migrate(options), migrate(options), migrate(options)]);
-  pool = createPool({ url, role: 'probe_app', max: 1, log });
+  probe = await Probe.start();
+  pool = createPool({ url: probe.url, role: 'probe_app', max: 1, log });
 });
 afterAll(async () => {
   await pool.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
+  await probe.stop();
 });
-
-async function asAdmin<Row extends object>(sql: string): Promise<Row[]> {
-  const client = new Client({ connectionString: database.adminUrl });
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 const caught = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => 'nothing',
     (error: unknown) => error,
   );
-
-describe('migrating', () => {
-  it('runs each migration once, however many run at once or again', async () => {
-    await migrate({ service, adminUrl: database.adminUrl, serviceUrl: url, directory: folder });
-    expect(await asAdmin('select name from probe.migrations')).toEqual([{ name: '0001_notes' }]);
-  });
-
-  it('makes a login that inherits nothing and may become either role', async () => {
-    const roles = await asAdmin(
-      `select rolname, rolcanlogin, rolinherit, rolbypassrls, rolsuper from pg_roles where rolname like 'probe%' order by 1`,
-    );
-    const harmless = { rolbypassrls: false, rolsuper: false };
-    expect(roles).toEqual([
-      { rolname: 'probe_app', rolcanlogin: false, rolinherit: true, ...harmless },
-      { rolname: 'probe_login', rolcanlogin: true, rolinherit: false, ...harmless },
-      { rolname: 'probe_system', rolcanlogin: false, rolinherit: true, ...harmless },
-    ]);
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    await expect(client.query('select id from probe.notes')).rejects.toThrow('permission denied');
-    await client.query('set role probe_app');
-    await client.query('set role probe_system');
-    await client.end();
-  });
-
-  it('undoes a migration that fails, and says which error it was', async () => {
-    const broken = await folderOf({
-      '0001_notes.sql': firstMigration,
-      '0002_bad.sql': 'create table probe.half (id int); select nonsense;',
-    });
-    await expect(
-      migrate({ service, adminUrl: database.adminUrl, serviceUrl: url, directory: broken }),
-    ).rejects.toThrow('nonsense');
-    expect(await asAdmin(`select to_regclass('probe.half') as half`)).toEqual([{ half: null }]);
-    await assertMigrated(pool, service, folder);
-    await rm(broken, { recursive: true });
-  });
-
-  it('as a command wants both URLs', async () => {
-    await expect(migrateCommand(service, folder, {})).rejects.toThrow(
-      /DATABASE_URL[^]*MIGRATION_DATABASE_URL/,
-    );
-    await migrateCommand(service, folder, { DATABASE_URL: url, MIGRATION_DATABASE_URL: database.adminUrl });
-  });
-});
-
-describe('the check of the schema', () => {
-  it('passes on exactly this release’s migrations', async () => {
-    await assertMigrated(pool, service, folder);
-  });
-
-  it('refuses a schema that is behind, ahead, or not there', async () => {
-    const [ahead, behind] = [
-      await folderOf({}),
-      await folderOf({ '0001_notes.sql': '', '0002_more.sql': '', '0003_last.sql': '' }),
-    ];
-    await expect(assertMigrated(pool, service, behind)).rejects.toThrow(
-      'pending migrations in probe: 0002_more, 0003_last',
-    );
-    await expect(assertMigrated(pool, service, ahead)).rejects.toThrow('newer than this release: 0001_notes');
-    await expect(assertMigrated(pool, 'nobody', folder)).rejects.toThrow('run the migration step first');
-    for (const made of [ahead, behind]) await rm(made, { recursive: true });
-  });
-
-  it('waits while the database is away, and goes on when it is back', async () => {
-    const proxy = new DatabaseProxy(url);
-    await proxy.open();
-    await proxy.cut();
-    const waiting = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });
-    let passed = false;
-    const check = schemaCheck({ pool: waiting, service, directory: folder, log });
-    const started = Promise.resolve(check.start?.()).then(() => (passed = true));
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    expect(passed).toBe(false);
-    await proxy.open();
-    await started;
-    await waiting.end();
-    await proxy.cut();
-  });
-
-  it('stops waiting when the service stops', async () => {
-    const waiting = createPool({
-      url: `postgres://a:b@127.0.0.1:${await freePort()}/c`,
-      role: 'probe_app',
-      max: 1,
-      log,
-    });
-    const check = schemaCheck({ pool: waiting, service, directory: folder, log });
-    const started = Promise.resolve(check.start?.());
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await check.stop?.();
-    await expect(started).rejects.toThrow('stopped');
-    await waiting.end();
-  });
-});
 
 describe('working for a tenant', () => {
   const insert = (tenantId: string, text: string, as = tenantId): Promise<unknown> =>
@@ -291,26 +147,46 @@ describe('a database that is away', () => {
       expect(isDatabaseOutage(error)).toBe(true);
       expect(isDatabaseOutage((error as AppError).cause)).toBe(true);
     }
-    expect(await answers(refused)).toBe(false);
+    expect(await databaseCheck(refused)()).toBe(false);
     expect(performance.now() - began).toBeLessThan(1_000);
     await refused.end();
   });
 
   it('in the middle of a transaction is told the same way, and the pool recovers', async () => {
-    const proxy = new DatabaseProxy(url);
+    const proxy = new DatabaseProxy(probe.url);
     await proxy.open();
     const cut = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });
-    expect(await answers(cut)).toBe(true);
+    const answers = databaseCheck(cut);
+    expect(await answers()).toBe(true);
     const work = withTransaction(cut, async (client) => {
       await proxy.cut();
       await client.query('select 1');
     });
     await expect(work).rejects.toMatchObject({ code: 'database_unavailable' });
-    expect(await answers(cut)).toBe(false);
+    expect(await answers()).toBe(false);
     await proxy.open();
-    expect(await answers(cut)).toBe(true);
+    expect(await answers()).toBe(true);
     await cut.end();
     await proxy.cut();
+  });
+
+  it('although it takes connections is not waited for, and not asked again meanwhile', async () => {
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => void sockets.push(socket));
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const { port } = mute.address() as AddressInfo;
+    const hanging = createPool({ url: `postgres://a:b@127.0.0.1:${port}/c`, role: 'r', max: 10, log });
+    const answers = databaseCheck(hanging);
+    const began = performance.now();
+    expect(await Promise.all([answers(), answers(), answers()])).toEqual([false, false, false]);
+    expect(await answers()).toBe(false);
+    // Both rounds together; asked one by one the database would have been given two seconds each.
+    expect(performance.now() - began).toBeLessThan(3_500);
+    expect(sockets.length).toBeLessThanOrEqual(2);
+    await hanging.end();
+    for (const socket of sockets) socket.destroy();
+    mute.close();
   });
 
   it.each([

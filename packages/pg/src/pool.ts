@@ -1,3 +1,4 @@
+import { settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type PoolClient } from 'pg';
 import { wrapDatabaseError } from './errors.ts';
@@ -64,12 +65,32 @@ function nameOutages(pool: Pool): void {
     query(...input).catch(wrapDatabaseError)) as unknown as Pool['query'];
 }
 
-/** Whether the database answers: what readiness asks. */
-export async function answers(pool: Pool): Promise<boolean> {
-  return pool.query('select 1').then(
-    () => true,
-    () => false,
-  );
+/** Shorter than the two seconds that a platform should wait for an answer about readiness. */
+const answerTimeoutMs = 1_500;
+
+/**
+ * Whether the database answers, and soon: what readiness asks. However often it is asked, one statement at most waits
+ * for a database that hangs.
+ */
+export function databaseCheck(pool: Pool): () => Promise<boolean> {
+  let asking: Promise<boolean> | null = null;
+  const ask = (): Promise<boolean> =>
+    pool
+      .query('select 1')
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => (asking = null));
+  return async () => {
+    let answered = false;
+    asking ??= ask();
+    await settledWithin(
+      asking.then((answer) => (answered = answer)),
+      answerTimeoutMs,
+    );
+    return answered;
+  };
 }
 
 /**

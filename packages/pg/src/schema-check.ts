@@ -16,8 +16,8 @@ export interface SchemaCheckOptions {
 const retryMs = 500;
 
 /**
- * The part of a service that lets the ones after it start only on this release's schema. While the database can't be
- * reached it waits: a service that ends instead would only be restarted over and over.
+ * The part of a service that lets the ones after it start only on a schema that this release can work with. While the
+ * database can't be reached it waits: a service that ends instead would only be restarted over and over.
  */
 export function schemaCheck(options: SchemaCheckOptions): Part {
   const stopping = new AbortController();
@@ -25,7 +25,8 @@ export function schemaCheck(options: SchemaCheckOptions): Part {
     async start() {
       for (let waiting = false; ; waiting = true) {
         try {
-          await assertMigrated(options.pool, options.service, options.directory);
+          const newer = await assertMigrated(options.pool, options.service, options.directory);
+          if (newer.length > 0) options.log.warn({ newer }, 'a newer release has migrated the schema');
           return;
         } catch (error) {
           if (!isDatabaseOutage(error)) throw error;

@@ -17,7 +17,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
@@ -128,7 +128,7 @@ export async function createAgentService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: () => answers(appPool),
+    ready: { database: databaseCheck(appPool) },
   });
   return {
     log,

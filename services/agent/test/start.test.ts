@@ -64,8 +64,8 @@ describe('starting', () => {
     ['behind', `delete from agent.migrations`, /pending migrations in agent: 0001_/],
     [
       'ahead',
-      `insert into agent.migrations (name, run_on) values ('9999_x', now())`,
-      /newer than this release: 9999_x/,
+      `insert into agent.migrations (name, run_on) values ('9999_contract_x', now())`,
+      /too new for this release: 9999_contract_x/,
     ],
     ['missing', `drop schema agent cascade`, /run the migration step first/],
   ])('is refused on a schema that is %s', async (_which, damage, reason) => {

@@ -12,7 +12,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration, type Registry } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
@@ -111,7 +111,7 @@ export async function createAnalyticsService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: () => answers(reading),
+    ready: { database: databaseCheck(reading) },
   });
   return {
     log,

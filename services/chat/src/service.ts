@@ -17,7 +17,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
@@ -150,7 +150,11 @@ export async function createChatService(
     log,
     registry,
     config,
-    ready: () => answers(pool),
+    ready: {
+      database: databaseCheck(pool),
+      tenant: () => tenantPeer.reached,
+      agent: () => agentPeer.reached,
+    },
     parts: [
       { stop: () => tracer?.stop() },
       { stop: () => otelMeter?.stop() },

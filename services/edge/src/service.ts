@@ -77,8 +77,7 @@ export async function createEdgeService(
     log,
     registry,
     config,
-    ready: () => authenticator.ready,
-    onDrain: () => gateway.drain(),
+    ready: { tenant: () => authenticator.ready },
     parts: [
       { stop: () => tracer?.stop() },
       { stop: () => tenantPeer.close() },
@@ -89,6 +88,7 @@ export async function createEdgeService(
       ...[tenant, agent, chat, analytics].map((addresses) => new Liveness(addresses)),
       { stop: () => general.close() },
       { stop: () => toChat.close() },
+      gateway,
       http,
       { start: () => log.info({ http_port: http.port }, 'listening') },
     ],

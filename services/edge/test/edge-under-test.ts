@@ -49,7 +49,8 @@ export class EdgeUnderTest {
     this.#services = servers.services;
   }
 
-  static async start(): Promise<EdgeUnderTest> {
+  /** `environment`: settings over those of the test, such as where a service is. */
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
     const tenant = tenantThatKnows(keyId, await Verifier.create(identity.publicKeys));
@@ -71,6 +72,7 @@ export class EdgeUnderTest {
       AGENT_HTTP: http,
       CHAT_HTTP: http,
       ANALYTICS_HTTP: http,
+      ...environment,
     });
     const edge = await createEdgeService(config, { log });
     await edge.start();

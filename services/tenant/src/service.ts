@@ -8,7 +8,7 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
-import { answers, createPool } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
@@ -134,7 +134,7 @@ export async function createTenantService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: () => answers(systemPool),
+    ready: { database: databaseCheck(systemPool) },
   });
   return {
     log,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isOutage } from '@gatehouse/grpc/errors';
 import { sleep } from '@gatehouse/kit/clock';
 import { createLogger } from '@gatehouse/kit/log';
-import { answers, createPool, withTenant } from '@gatehouse/pg/pool';
+import { createPool, databaseCheck, withTenant } from '@gatehouse/pg/pool';
 import { createTestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { testIdentity } from '@gatehouse/test/identity';
@@ -104,7 +104,7 @@ describe('a transaction whose connection is lost', () => {
         await db.query('select 1');
       });
       await expect(lost).rejects.toMatchObject({ code: 'database_unavailable' });
-      expect(await answers(pool)).toBe(true);
+      expect(await databaseCheck(pool)()).toBe(true);
     } finally {
       await pool.end();
     }
@@ -141,8 +141,8 @@ describe('starting', () => {
     ['behind', `delete from tenant.migrations`, /pending migrations in tenant: 0001_/],
     [
       'ahead',
-      `insert into tenant.migrations (name, run_on) values ('9999_x', now())`,
-      /newer than this release: 9999_x/,
+      `insert into tenant.migrations (name, run_on) values ('9999_contract_x', now())`,
+      /too new for this release: 9999_contract_x/,
     ],
     ['missing', `drop schema tenant cascade`, /run the migration step first/],
   ])('is refused on a schema that is %s', async (_which, damage, reason) => {

@@ -1,14 +1,22 @@
 import { lookup } from 'node:dns/promises';
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 
-const refreshMs = 5_000;
+const dnsScheme = 'dns:///';
+const refreshMs = 2_000;
 /** An address that refused a connection is passed over this long, unless all of them did. */
 const restMs = 1_000;
 
+export interface AddressListOptions {
+  /** How names are looked up: by the system, unless a test says otherwise. */
+  lookup?: (name: string) => Promise<readonly { address: string; family: number }[]>;
+  everyMs?: number;
+}
+
 /**
  * The replicas of a service, taken in turn: a comma list as it is, or the addresses behind `dns:///name:port`, looked
- * up again every five seconds.
+ * up again every two seconds.
  */
 export class AddressList {
   readonly #configured: readonly string[];
@@ -16,10 +24,17 @@ export class AddressList {
   readonly #resting = new Map<string, number>();
   readonly #silent = new Set<string>();
   #addresses: readonly string[];
+  readonly #lookup: NonNullable<AddressListOptions['lookup']>;
+  readonly #refreshing: BackgroundLoop;
+  readonly #everyMs: number;
+  /** Whether the last lookup failed, which is told once. */
+  #unknown = false;
   #next = 0;
-  #timer: NodeJS.Timeout | undefined;
 
-  constructor(configured: readonly string[], log: Logger) {
+  constructor(configured: readonly string[], log: Logger, options: AddressListOptions = {}) {
+    this.#lookup = options.lookup ?? ((name) => lookup(name, { all: true }));
+    this.#everyMs = options.everyMs ?? refreshMs;
+    this.#refreshing = new BackgroundLoop(() => this.#refresh());
     this.#configured = configured;
     this.#addresses = configured.filter((address) => !address.startsWith(dnsScheme));
     this.#log = log;
@@ -27,12 +42,12 @@ export class AddressList {
 
   async start(): Promise<void> {
     if (!this.#configured.some((address) => address.startsWith(dnsScheme))) return;
-    await this.#refresh();
-    this.#timer = setInterval(() => void this.#refresh(), refreshMs);
+    this.#refreshing.start(await this.#refresh());
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    // A lookup that hangs is not waited for.
+    void this.#refreshing.stop();
   }
 
   /** The next address as `host:port`, another one than `except` if there is any; null when there is none. */
@@ -58,28 +73,31 @@ export class AddressList {
 
   /** Notes whether an address hangs; one that does is passed over, unless all do. */
   noteSilent(address: string, silent: boolean): void {
-    if (silent === this.#silent.has(address)) return;
+    if (silent === this.#silent.has(address) || !this.#addresses.includes(address)) return;
     if (silent) this.#silent.add(address);
     else this.#silent.delete(address);
     this.#log.warn({ address }, silent ? 'a replica hangs and is passed over' : 'a replica answers again');
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh(): Promise<number> {
     try {
-      const found = await Promise.all(this.#configured.map(resolve));
+      const found = await Promise.all(this.#configured.map((address) => this.#resolve(address)));
       this.#addresses = found.flat().sort();
+      this.#unknown = false;
+      for (const known of [this.#resting, this.#silent])
+        for (const address of known.keys()) if (!this.#addresses.includes(address)) known.delete(address);
     } catch (error) {
       // The last answer stays good: a name server's hiccup is no reason to drop traffic.
-      this.#log.warn({ err: error }, 'could not look up the addresses of a service');
+      if (!this.#unknown) this.#log.warn({ err: error }, 'could not look up the addresses of a service');
+      this.#unknown = true;
     }
+    return this.#everyMs;
   }
-}
 
-const dnsScheme = 'dns:///';
-
-async function resolve(address: string): Promise<string[]> {
-  if (!address.startsWith(dnsScheme)) return [address];
-  const { hostname, port } = new URL(`http://${address.slice(dnsScheme.length)}`);
-  const found = await lookup(hostname, { all: true });
-  return found.map(({ address: ip, family }) => (family === 6 ? `[${ip}]:${port}` : `${ip}:${port}`));
+  async #resolve(address: string): Promise<string[]> {
+    if (!address.startsWith(dnsScheme)) return [address];
+    const { hostname, port } = new URL(`http://${address.slice(dnsScheme.length)}`);
+    const found = await this.#lookup(hostname);
+    return found.map(({ address: ip, family }) => (family === 6 ? `[${ip}]:${port}` : `${ip}:${port}`));
+  }
 }

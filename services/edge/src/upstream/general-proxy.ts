@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { hasBody, readBody } from '@gatehouse/http/body';
@@ -6,6 +6,7 @@ import { sendError } from '@gatehouse/http/reply';
 import type { Logger } from '@gatehouse/kit/log';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import type { AddressList } from './address-list.ts';
+import { KeptConnections } from './kept-connections.ts';
 import type { Passage } from './pass-through.ts';
 import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream.ts';
 
@@ -24,7 +25,7 @@ interface Journey {
 export class GeneralProxy {
   readonly #addresses: ReadonlyMap<ServiceName, AddressList>;
   readonly #log: Logger;
-  readonly #agent = new Agent({ keepAlive: true, timeout: timeoutMs });
+  readonly #agent = new KeptConnections();
   readonly #journeys = new WeakMap<IncomingMessage, Journey>();
   readonly #middleware: RequestHandler;
 
@@ -73,6 +74,10 @@ export class GeneralProxy {
   }
 
   #checkAnswer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
+    // The library passes these on, though they are about the service's connection and not about the client's.
+    delete answer.headers['keep-alive'];
+    const closes = response.getHeader('connection') === 'close' || !response.shouldKeepAlive;
+    answer.headers.connection = closes ? 'close' : 'keep-alive';
     if (answer.statusCode !== 401) return;
     answer.destroy();
     const { route, requestId } = this.#journeyOf(request);

@@ -38,6 +38,7 @@ export class Liveness {
 
   #ask(): void {
     const { all } = this.#addresses;
+    for (const address of this.#silences.keys()) if (!all.includes(address)) this.#silences.delete(address);
     if (all.length < 2) return;
     for (const address of all) {
       void answers(address, this.#patienceMs).then((answered) => this.#note(address, answered));
@@ -46,7 +47,8 @@ export class Liveness {
 
   #note(address: string, answered: boolean): void {
     const silences = answered ? 0 : (this.#silences.get(address) ?? 0) + 1;
-    this.#silences.set(address, silences);
+    if (answered) this.#silences.delete(address);
+    else this.#silences.set(address, silences);
     this.#addresses.noteSilent(address, silences >= silencesToRest);
   }
 }

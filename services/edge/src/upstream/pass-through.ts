@@ -7,7 +7,14 @@ import { Pool, type Dispatcher } from 'undici';
 import { responseHeaders } from '../domain/headers.ts';
 import type { AddressList } from './address-list.ts';
 import { requestBody } from './request-body.ts';
-import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream.ts';
+import {
+  connectTimeoutMs,
+  idleMs,
+  rejectedAssertion,
+  unreachable,
+  upstreamError,
+  wasRefused,
+} from './upstream.ts';
 
 /** Longer than any provider may take before its headers, retries included. */
 const headersTimeoutMs = 30 * 60_000;
@@ -85,11 +92,23 @@ export class PassThrough {
     const pool = new Pool(`http://${address}`, {
       headersTimeout: headersTimeoutMs,
       bodyTimeout: bodyTimeoutMs,
-      keepAliveTimeout: 30_000,
-      connect: { timeout: 2_000 },
+      keepAliveTimeout: idleMs,
+      // Whatever the service says in its Keep-Alive header.
+      keepAliveMaxTimeout: idleMs,
+      connect: { timeout: connectTimeoutMs },
     });
+    this.#forgetVanished();
     this.#pools.set(address, pool);
     return pool;
+  }
+
+  /** Replicas come and go; the pool of one that is gone closes when its requests are over. */
+  #forgetVanished(): void {
+    for (const [address, pool] of this.#pools) {
+      if (this.#addresses.all.includes(address)) continue;
+      this.#pools.delete(address);
+      void pool.close();
+    }
   }
 }
 

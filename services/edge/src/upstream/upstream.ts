@@ -1,11 +1,21 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** Errors of a connection that was never made, so that nothing was sent. */
-const neverConnected = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENOTFOUND']);
+/** A replica that is there takes a connection in a millisecond; one lost packet is sent again after a second. */
+export const connectTimeoutMs = 1_500;
 
+/**
+ * An idle connection is closed after this time: before a replica that drains closes it, which could be just as the next
+ * request is written to it.
+ */
+export const idleMs = 4_000;
+
+/** Errors of a connection that was never made, so that nothing was sent: refused, no way there, or no answer. */
 export function wasRefused(error: unknown): boolean {
-  return neverConnected.has((error as NodeJS.ErrnoException | null)?.code ?? '');
+  const { code, syscall, errors } = (error ?? {}) as NodeJS.ErrnoException & Partial<AggregateError>;
+  // A name with several addresses was tried at each, and fails with one error for each.
+  if (Array.isArray(errors)) return errors.every(wasRefused);
+  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
 /** What the client is told when a service can't be reached or drops its request. */

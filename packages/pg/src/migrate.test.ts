@@ -1,0 +1,160 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
+import { freePort } from '@gatehouse/local/ports';
+import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import { Client } from 'pg';
+import { firstMigration, folderOf, Probe, service } from '../test/probe.ts';
+import { assertMigrated } from './migrate.ts';
+import { migrateCommand } from './migrate-command.ts';
+import { createPool, type Pool } from './pool.ts';
+import { schemaCheck } from './schema-check.ts';
+
+const log = createLogger('test', 'silent');
+
+let probe: Probe;
+let pool: Pool;
+beforeAll(async () => {
+  probe = await Probe.start();
+  pool = createPool({ url: probe.url, role: 'probe_app', max: 1, log });
+});
+afterAll(async () => {
+  await pool.end();
+  await probe.stop();
+});
+
+describe('migrating', () => {
+  it('runs each migration once, however many run at once or again', async () => {
+    await probe.migrate();
+    expect(await probe.asAdmin('select name from probe.migrations')).toEqual([{ name: '0001_notes' }]);
+  });
+
+  it('makes a login that inherits nothing and may become either role', async () => {
+    const roles = await probe.asAdmin(
+      `select rolname, rolcanlogin, rolinherit, rolbypassrls, rolsuper from pg_roles where rolname like 'probe%' order by 1`,
+    );
+    const harmless = { rolbypassrls: false, rolsuper: false };
+    expect(roles).toEqual([
+      { rolname: 'probe_app', rolcanlogin: false, rolinherit: true, ...harmless },
+      { rolname: 'probe_login', rolcanlogin: true, rolinherit: false, ...harmless },
+      { rolname: 'probe_system', rolcanlogin: false, rolinherit: true, ...harmless },
+    ]);
+    const client = new Client({ connectionString: probe.url });
+    await client.connect();
+    await expect(client.query('select id from probe.notes')).rejects.toThrow('permission denied');
+    await client.query('set role probe_app');
+    await client.query('set role probe_system');
+    await client.end();
+  });
+
+  it('undoes a migration that fails, and says which error it was', async () => {
+    const broken = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_bad.sql': 'create table probe.half (id int); select nonsense;',
+    });
+    // Two at once, too: neither leaves anything, nor the other waiting.
+    for (const outcome of await Promise.allSettled([probe.migrate(broken), probe.migrate(broken)]))
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { message: expect.stringContaining('nonsense') },
+      });
+    expect(await probe.asAdmin(`select to_regclass('probe.half') as half`)).toEqual([{ half: null }]);
+    expect(await assertMigrated(pool, service, probe.folder)).toEqual([]);
+    await rm(broken, { recursive: true });
+  });
+
+  it.each(['1_notes.sql', '0002-more.sql', '0002_More.sql', 'more.sql'])(
+    'refuses a file whose name tells neither its place nor its kind: %s',
+    async (name) => {
+      const misnamed = await folderOf({ '0001_notes.sql': firstMigration, [name]: 'select 1;' });
+      await expect(probe.migrate(misnamed)).rejects.toThrow('NNNN_what_it_does.sql');
+      await expect(assertMigrated(pool, service, misnamed)).rejects.toThrow('NNNN_what_it_does.sql');
+      await rm(misnamed, { recursive: true });
+    },
+  );
+
+  it('as a command wants both URLs', async () => {
+    await expect(migrateCommand(service, probe.folder, {})).rejects.toThrow(
+      /DATABASE_URL[^]*MIGRATION_DATABASE_URL/,
+    );
+    await migrateCommand(service, probe.folder, {
+      DATABASE_URL: probe.url,
+      MIGRATION_DATABASE_URL: probe.adminUrl,
+    });
+  });
+});
+
+describe('the check of the schema', () => {
+  it('passes on exactly this release’s migrations', async () => {
+    await assertMigrated(pool, service, probe.folder);
+  });
+
+  it('refuses a schema that is behind, or not there', async () => {
+    const behind = await folderOf({ '0001_notes.sql': '', '0002_more.sql': '', '0003_last.sql': '' });
+    await expect(assertMigrated(pool, service, behind)).rejects.toThrow(
+      'pending migrations in probe: 0002_more, 0003_last',
+    );
+    await expect(assertMigrated(pool, 'nobody', probe.folder)).rejects.toThrow(
+      'run the migration step first',
+    );
+    await rm(behind, { recursive: true });
+  });
+
+  it('lives with what a newer release has added, says so once, and ends with what it has taken away', async () => {
+    const newer = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_titles.sql': 'alter table probe.notes add title text;',
+    });
+    const newest = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_titles.sql': 'alter table probe.notes add title text;',
+      '0003_contract_titles.sql': 'alter table probe.notes drop title;',
+    });
+    const lines: unknown[] = [];
+    const telling = { ...log, warn: (fields: unknown) => void lines.push(fields) } as unknown as Logger;
+    const start = async (): Promise<void> =>
+      schemaCheck({ pool, service, directory: probe.folder, log: telling }).start?.();
+    await probe.migrate(newer);
+    await start();
+    expect(lines).toEqual([{ newer: ['0002_titles'] }]);
+    // The migration step of an older release, as after a roll-back, finds nothing to do.
+    await probe.migrate();
+    expect(await assertMigrated(pool, service, newer)).toEqual([]);
+
+    await probe.migrate(newest);
+    await expect(start()).rejects.toThrow('too new for this release: 0003_contract_titles');
+    await probe.asAdmin(`delete from probe.migrations where name <> '0001_notes'`);
+    for (const made of [newer, newest]) await rm(made, { recursive: true });
+  });
+
+  it('waits while the database is away, and goes on when it is back', async () => {
+    const proxy = new DatabaseProxy(probe.url);
+    await proxy.open();
+    await proxy.cut();
+    const waiting = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });
+    let passed = false;
+    const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
+    const started = Promise.resolve(check.start?.()).then(() => (passed = true));
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(passed).toBe(false);
+    await proxy.open();
+    await started;
+    await waiting.end();
+    await proxy.cut();
+  });
+
+  it('stops waiting when the service stops', async () => {
+    const waiting = createPool({
+      url: `postgres://a:b@127.0.0.1:${await freePort()}/c`,
+      role: 'probe_app',
+      max: 1,
+      log,
+    });
+    const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
+    const started = Promise.resolve(check.start?.());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await check.stop?.();
+    await expect(started).rejects.toThrow('stopped');
+    await waiting.end();
+  });
+});
