@@ -28,13 +28,14 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, dependencie
 	$(WITH_TOOLS) tsc -p tsconfig.json
 	$(WITH_TOOLS) eslint .
 	$(WITH_TOOLS) prettier --check --log-level warn .
-	$(WITH_TOOLS) depcruise packages services deploy test proto/gen
+	$(WITH_TOOLS) depcruise packages services deploy charts test proto/gen
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 
-gen: node_modules/.package-lock.json ## Generate code from proto/, and the OpenAPI document from packages/contract
+gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, and the chart's table of values
 	cd proto && $(WITH_TOOLS) buf generate
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
+	@$(WITH_TOOLS) node charts/readme.ts
 
 bench: node_modules/.package-lock.json ## Measure the whole path against the simulator, and analytics
 	@$(WITH_TOOLS) node test/bench/run.ts

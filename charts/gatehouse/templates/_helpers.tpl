@@ -1,0 +1,102 @@
+{{/* What objects are called: the release's name, with the chart's where that isn't in it. Leaves room for suffixes. */}}
+{{- define "gatehouse.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
+{{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end }}
+
+{{/* What a service is (topology.yaml) and how it is to run (its values over the defaults), as YAML. Takes root, name. */}}
+{{- define "gatehouse.service" -}}
+{{- $topology := .root.Files.Get "topology.yaml" | fromYaml -}}
+{{- $own := index .root.Values.services .name | default dict -}}
+{{- $service := mustMergeOverwrite (deepCopy .root.Values.defaults) $own (index $topology .name) -}}
+{{- range $list := list "extraEnv" "extraEnvFrom" -}}
+{{- $_ := set $service $list (concat (index $.root.Values.defaults $list) (index $own $list | default list)) -}}
+{{- end -}}
+{{- toYaml $service -}}
+{{- end }}
+
+{{/* Labels that never change, so that selectors can have them. Takes root, component. */}}
+{{- define "gatehouse.selector" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* Labels of every object. Takes root, component. */}}
+{{- define "gatehouse.labels" -}}
+{{ include "gatehouse.selector" . }}
+app.kubernetes.io/part-of: gatehouse
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* An image's whole name. Takes root, name (of the service or setup), image (its own settings). */}}
+{{- define "gatehouse.image" -}}
+{{- $shared := .root.Values.image -}}
+{{- $repository := default (printf "%s/%s" $shared.repository .name) .image.repository -}}
+{{- with $shared.registry }}{{ . }}/{{ end -}}
+{{- $repository -}}
+{{- if .image.digest -}}
+@{{ .image.digest }}
+{{- else -}}
+:{{ coalesce .image.tag $shared.tag .root.Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* The part of a container that is the same everywhere. Takes root, name, image. */}}
+{{- define "gatehouse.container" -}}
+image: {{ include "gatehouse.image" . }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+securityContext:
+  {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
+{{- end }}
+
+{{/* The part of a pod that is the same everywhere. Takes root, settings (whose scheduling is taken). */}}
+{{- define "gatehouse.pod" -}}
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+# Variables of other objects in the namespace would be taken for settings.
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .settings.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret with signing keys, key ring and database URLs. */}}
+{{- define "gatehouse.secretName" -}}
+{{- coalesce .Values.secrets.existing .Values.secrets.name (printf "%s-secrets" (include "gatehouse.fullname" .)) -}}
+{{- end }}
+
+{{/* Chat's catalogue where it is not a ConfigMap of the operator's. */}}
+{{- define "gatehouse.catalogue" -}}
+{{- with .Values.models.catalogue }}{{ toYaml . }}{{ else }}{{ .Files.Get "models.yaml" | trim }}{{ end -}}
+{{- end }}
+
+{{/* DNS name of the headless Service of a service. Takes root, name. */}}
+{{- define "gatehouse.host" -}}
+{{ include "gatehouse.fullname" .root }}-{{ .name }}-headless.{{ .root.Release.Namespace }}.svc
+{{- end }}
+
+{{/* An egress rule to peers (empty: any address) on TCP ports (empty: all). Takes to, ports. */}}
+{{- define "gatehouse.egressRule" -}}
+{{- $rule := dict -}}
+{{- with .to }}{{ $_ := set $rule "to" . }}{{ end -}}
+{{- range .ports -}}
+{{- $_ := set $rule "ports" (append (default list $rule.ports) (dict "protocol" "TCP" "port" (int .))) -}}
+{{- end -}}
+{{- toYaml (list $rule) -}}
+{{- end }}

@@ -1,0 +1,92 @@
+import type { Values } from './helm.ts';
+
+const monitoringNamespace = {
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
+};
+
+/** What operators switch on and off, alone and together. What holds for every installation is tested with each. */
+export const combinations: Readonly<Record<string, Values>> = {
+  'as it is': {},
+  'secrets of its own': { secrets: { existing: 'our-secrets' } },
+  'secrets that go with it': { secrets: { keep: false } },
+  'migrations run elsewhere': { migrations: { enabled: false } },
+  Kafka: { kafka: { brokers: ['kafka-0.kafka:9092', 'kafka-1.kafka:9093'], prefix: 'gw.' } },
+  Ingress: {
+    ingress: {
+      enabled: true,
+      className: 'nginx',
+      hosts: ['ai.example.com', 'ai.example.org'],
+      tls: [{ hosts: ['ai.example.com'], secretName: 'ai-tls' }],
+    },
+    trustedProxies: ['10.0.0.0/8'],
+  },
+  HTTPRoute: {
+    httpRoute: {
+      enabled: true,
+      parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
+      hostnames: ['ai.example.com'],
+    },
+  },
+  NodePort: { service: { type: 'NodePort', nodePort: 30080, annotations: { note: 'front door' } } },
+  'autoscaling everywhere': { defaults: { autoscaling: { enabled: true } } },
+  'one replica': { defaults: { replicas: 1 } },
+  'no budgets, policies or spread': {
+    defaults: { podDisruptionBudget: { enabled: false }, topologySpreadConstraints: [] },
+    networkPolicy: { enabled: false },
+  },
+  'strict policies': {
+    kafka: { brokers: ['kafka:9092'] },
+    networkPolicy: {
+      edgeFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }],
+      metricsFrom: [monitoringNamespace],
+      egress: {
+        database: { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [6432] },
+        kafka: { ports: [9094] },
+        providers: { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [443] },
+        extra: [{ to: [monitoringNamespace], ports: [{ port: 4318, protocol: 'TCP' }] }],
+      },
+    },
+    otel: { endpoint: 'http://collector.monitoring:4318' },
+  },
+  'open ways out': { networkPolicy: { egress: { enabled: false } } },
+  monitoring: {
+    monitoring: {
+      serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+      dashboards: { enabled: true, annotations: { folder: 'Gatehouse' } },
+    },
+  },
+  'everything an operator can say of a service': {
+    image: {
+      registry: 'registry.example.com',
+      repository: 'ai/gatehouse',
+      tag: '1.2.3',
+      pullSecrets: [{ name: 'registry' }],
+    },
+    providers: { existingSecret: 'provider-keys' },
+    models: { existingConfigMap: 'our-models' },
+    jobs: { podLabels: { team: 'ai' }, podAnnotations: { 'sidecar.istio.io/inject': 'false' } },
+    defaults: {
+      image: { digest: `sha256:${'0'.repeat(64)}` },
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: 'pool', operator: 'In', values: ['ai'] }] }],
+          },
+        },
+      },
+      nodeSelector: { pool: 'ai' },
+      tolerations: [{ key: 'ai', operator: 'Exists', effect: 'NoSchedule' }],
+      priorityClassName: 'important',
+      extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/ca/ca.crt' }],
+      extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+      extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/ca', readOnly: true }],
+      labels: { team: 'ai' },
+      annotations: { owner: 'ai' },
+      podAnnotations: { 'sidecar.istio.io/inject': 'true' },
+      serviceAccount: { annotations: { role: 'ai' } },
+      podDisruptionBudget: { maxUnavailable: '25%' },
+    },
+  },
+};
