@@ -20,6 +20,8 @@ export interface PostgresOptions {
   port: number;
   /** Server settings beyond the defaults, such as `{ fsync: 'off' }` for data that nobody will miss. */
   settings?: Record<string, string>;
+  /** Another PostgreSQL than the one that npm brought. */
+  binaries?: PostgresBinaries;
   /** Told of what takes a moment. */
   log?: (message: string) => void;
 }
@@ -43,7 +45,7 @@ const logTailLines = 15;
  * when it accepts connections; throws with the end of its log when it does not.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const [binaries, user] = await Promise.all([postgresBinaries(), postgresUser()]);
+  const [binaries, user] = await Promise.all([options.binaries ?? postgresBinaries(), postgresUser()]);
   await mkdir(path.dirname(options.dataDirectory), { recursive: true });
   const parent = await realpath(path.dirname(options.dataDirectory));
   const dataDirectory = path.join(parent, path.basename(options.dataDirectory));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
+import { valueOf } from '@gatehouse/test/exposition';
 import { TestGateway, type Answer } from '@gatehouse/test/gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { OtlpReceiver, type ReceivedHistogram, type ReceivedSpan } from '@gatehouse/test/otlp-receiver';
@@ -200,18 +201,6 @@ describe('one trace', () => {
       expect(receiver.raw).not.toContain(secret);
   });
 });
-
-/** The value of the sample with this name and these labels, in whatever order; undefined when there is none. */
-function valueOf(text: string, name: string, labels: Record<string, string>): number | undefined {
-  const line = text
-    .split('\n')
-    .find(
-      (each) =>
-        each.startsWith(`${name}{`) &&
-        Object.entries(labels).every(([label, value]) => each.includes(`${label}="${value}"`)),
-    );
-  return line === undefined ? undefined : Number(line.split(' ').at(-1));
-}
 
 describe('metrics', () => {
   it('of chat count runs, calls and tokens by provider', async () => {

@@ -25,7 +25,7 @@ import { makeTenant, type TenantAccess } from './tenants.ts';
 
 type Member = Service & { readonly adminPort: number };
 
-type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
+export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
 
 const host = '127.0.0.1';
 const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'chat'];
@@ -38,6 +38,8 @@ export interface GatewayOptions {
   analytics?: number;
   /** Without it, events go to analytics directly. Its topics are made by the test. */
   kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
+  /** Databases that are there already, with their owner key if they have one, instead of a new one for each service. */
+  existing?: { database: (service: ServiceName) => TestDatabase; ownerKey: string | null };
   /** Settings of every service, over those of the test gateway. */
   environment?: Readonly<Record<string, string>>;
 }
@@ -88,7 +90,7 @@ export class TestGateway {
       folder,
     );
     for (const service of services) {
-      const database = await createTestDatabase(service);
+      const database = options.existing?.database(service) ?? (await createTestDatabase(service));
       const proxy = new DatabaseProxy(database.url);
       await proxy.open();
       gateway.#databases.set(service, database);
@@ -96,7 +98,7 @@ export class TestGateway {
     }
     await gateway.#declare(options);
     for (const name of gateway.#members.keys()) await gateway.startMember(name);
-    gateway.ownerKey = await gateway.#bootstrap();
+    gateway.ownerKey = options.existing?.ownerKey ?? (await gateway.#bootstrap());
     return gateway;
   }
 

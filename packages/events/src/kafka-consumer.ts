@@ -45,6 +45,8 @@ export class KafkaConsumer {
       maxWaitTimeInMs: 200,
       allowAutoTopicCreation: false,
     });
+    // What others read now is theirs to tell.
+    this.#consumer.on(this.#consumer.events.GROUP_JOIN, () => this.#lag.reset());
     const registers = [options.registry];
     this.#lag = new Gauge({
       name: 'gatehouse_consumer_lag_messages',

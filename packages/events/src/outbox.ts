@@ -17,6 +17,8 @@ export interface OutboxEntry {
 export interface Outbox {
   /** The oldest entries of these partitions, in the order in which they were written. */
   read(client: Queryable, partitions: readonly number[], limit: number): Promise<OutboxEntry[]>;
+  /** How many entries these partitions have; counting stops at `most`. */
+  count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
   /** Deletes entries that have been published or need not be. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
 }

@@ -27,6 +27,9 @@ const idleMs = 100;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
 const watermarkEveryMs = 1_000;
+const countEveryMs = 5_000;
+/** Beyond, what matters is the age. */
+const mostCounted = 100_000;
 
 /**
  * Publishes an outbox in order, at least once. Every replica runs one; each partition is published by the one that
@@ -95,6 +98,7 @@ class RelaySession {
   #owned: number[] = [];
   #lockAt = 0;
   #watermarkAt = 0;
+  #countAt = 0;
   #settledAt: Date | null = null;
 
   constructor(options: RelayOptions, metrics: ReturnType<typeof relayMetrics>, client: PoolClient) {
@@ -106,6 +110,7 @@ class RelaySession {
   /** Publishes one batch. True when there is probably more. */
   async turn(): Promise<boolean> {
     await this.#takeFreePartitions();
+    await this.#count();
     if (this.#owned.length === 0) return false;
     const { outbox, watermarks } = this.#options;
     // Before the read: what is settled now is in what is read next, or was published earlier.
@@ -138,6 +143,15 @@ class RelaySession {
     const free = allPartitions.filter((partition) => !this.#owned.includes(partition));
     const taken = await lockPartitions(this.#client, this.#options.source, free);
     this.#owned = [...this.#owned, ...taken];
+  }
+
+  /** Zero where another replica publishes: what this one knew is no longer true. */
+  async #count(): Promise<void> {
+    if (performance.now() < this.#countAt) return;
+    this.#countAt = performance.now() + countEveryMs;
+    const { age, entries } = this.#metrics;
+    if (this.#owned.length === 0) age.set(0);
+    entries.set(await this.#options.outbox.count(this.#client, this.#owned, mostCounted));
   }
 
   #addWatermarks(batches: Map<number, MutableBatch>, settledAt: Date, now: number): void {
@@ -174,6 +188,11 @@ function relayMetrics(registry: Registry) {
     age: new Gauge({
       name: 'gatehouse_outbox_age_seconds',
       help: 'Age of the oldest event that waits for publication here',
+      registers,
+    }),
+    entries: new Gauge({
+      name: 'gatehouse_outbox_entries',
+      help: 'Events that wait for publication here, 100,000 at most',
       registers,
     }),
     published: new Counter({

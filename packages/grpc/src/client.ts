@@ -1,12 +1,14 @@
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Histogram } from '@gatehouse/kit/metrics';
 import { childSpan, toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import {
   connectivityState,
   credentials,
   Metadata,
+  status,
   type CallOptions,
   type ChannelCredentials,
   type Client,
@@ -40,6 +42,8 @@ export interface PeerOptions<Stub extends Client> {
   };
   signer: Signer;
   tracer?: Tracer | undefined;
+  /** What `rpcDuration` of the kit makes. */
+  duration?: Histogram<'peer' | 'method' | 'code'> | undefined;
 }
 
 export interface CallContext {
@@ -72,6 +76,7 @@ export class Peer<Stub extends Client> {
   readonly #peer: string;
   readonly #signer: Signer;
   readonly #tracer: Tracer | undefined;
+  readonly #duration: PeerOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
   #reachable = false;
   #reached = false;
@@ -80,6 +85,7 @@ export class Peer<Stub extends Client> {
     this.#peer = options.peer;
     this.#signer = options.signer;
     this.#tracer = options.tracer;
+    this.#duration = options.duration;
     this.#methods = options.stub.service;
     this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
   }
@@ -104,6 +110,10 @@ export class Peer<Stub extends Client> {
       // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
       const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
       method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+        this.#duration?.observe(
+          { peer: this.#peer, method: String(name), code: status[error?.code ?? status.OK] },
+          (monotonicMs() - startedAt) / 1_000,
+        );
         if (span !== undefined) {
           this.#tracer?.record(
             callSpan({

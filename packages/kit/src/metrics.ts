@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { version } from './version.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -7,6 +8,12 @@ export function createRegistry(service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'gatehouse_build_info',
+    help: 'Always 1; says which release runs',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version }, 1);
   return registry;
 }
 
@@ -17,6 +24,26 @@ export function httpDuration(registry: Registry): Histogram<'route' | 'status'> 
     help: 'Time from the arrival of a request to the end of its response',
     labelNames: ['route', 'status'],
     buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 300],
+    registers: [registry],
+  });
+}
+
+/** Duration of calls of other services in seconds, by gRPC's name of their status. */
+export function rpcDuration(registry: Registry): Histogram<'peer' | 'method' | 'code'> {
+  return new Histogram({
+    name: 'gatehouse_rpc_duration_seconds',
+    help: 'Time from a call of another service to its answer',
+    labelNames: ['peer', 'method', 'code'],
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
+    registers: [registry],
+  });
+}
+
+/** When everything that is kept no longer was last deleted; 0 until then. */
+export function retentionSuccess(registry: Registry): Gauge {
+  return new Gauge({
+    name: 'gatehouse_retention_success_timestamp_seconds',
+    help: 'When this process last deleted everything that is kept no longer; 0 until it has',
     registers: [registry],
   });
 }

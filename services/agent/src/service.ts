@@ -16,8 +16,9 @@ import { composeService } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
 import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -55,6 +56,8 @@ export async function createAgentService(
 
   const appPool = createPool({ url, role: 'agent_app', max, log });
   const systemPool = createPool({ url, role: 'agent_system', max, log });
+  observePools(registry, { app: appPool, system: systemPool });
+  const callDuration = rpcDuration(registry);
   const agents = new AgentStore(appPool);
   const chatPeer = new Peer({
     peer: 'chat',
@@ -62,6 +65,7 @@ export async function createAgentService(
     stub: ChatServiceClient,
     signer,
     tracer,
+    duration: callDuration,
   });
   const models = new ModelClient(chatPeer);
 
@@ -70,7 +74,7 @@ export async function createAgentService(
     source: outbox.source,
     pool: systemPool,
     outbox,
-    sink: createSink(config, { source: outbox.source, signer, log }),
+    sink: createSink(config, { source: outbox.source, signer, log, duration: callDuration }),
     watermarks: false,
     log,
     registry,
@@ -142,15 +146,19 @@ export async function createAgentService(
   };
 }
 
+interface SinkTools {
+  source: string;
+  signer: Signer;
+  log: Logger;
+  duration: ReturnType<typeof rpcDuration>;
+}
+
 /** Where changes of agents are told: the audit topic, or the tenant service itself. */
-function createSink(
-  config: AgentConfig,
-  { source, signer, log }: { source: string; signer: Signer; log: Logger },
-): EventSink {
+function createSink(config: AgentConfig, { source, signer, log, duration }: SinkTools): EventSink {
   const kafka = kafkaPlace(config, auditTopic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: 'gatehouse-agent', log });
   const { TENANT_GRPC: addresses } = config;
-  const peer = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+  const peer = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer, duration });
   return new DirectSink({
     send: (events, options) => peer.call('recordAudit', { source, events }, options),
     close: () => peer.close(),

@@ -11,13 +11,14 @@ import { composeService, type Part } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration, type Registry } from '@gatehouse/kit/metrics';
+import { createRegistry, httpDuration, rpcDuration, type Registry } from '@gatehouse/kit/metrics';
 import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { migrationsDirectory, type AnalyticsConfig } from './config.ts';
-import { FollowLag } from './follow-lag.ts';
+import { Freshness } from './freshness.ts';
 import { summaryHandlers } from './http/summaries.ts';
 import { traceHandlers } from './http/traces.ts';
 import { Ingest } from './ingest/ingest.ts';
@@ -55,6 +56,7 @@ export async function createAnalyticsService(
 
   const reading = createPool({ url, role: 'analytics_app', max, log });
   const writing = createPool({ url, role: 'analytics_system', max, log });
+  observePools(registry, { app: reading, system: writing });
   const ingest = new Ingest({ pool: writing, log, registry });
   const tenant = new Peer({
     peer: 'tenant',
@@ -62,6 +64,7 @@ export async function createAnalyticsService(
     stub: TenantServiceClient,
     signer,
     tracer,
+    duration: rpcDuration(registry),
   });
   const retention = new Retention({
     pool: writing,
@@ -102,7 +105,7 @@ export async function createAnalyticsService(
       new Partitions(writing, log),
       { stop: () => tenant.close() },
       retention,
-      new FollowLag(reading, registry),
+      new Freshness(reading, registry),
       ...consumers(config, ingest, { log, registry }),
       grpc,
       http,

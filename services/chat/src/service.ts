@@ -16,8 +16,9 @@ import { createMeter } from '@gatehouse/kit/create-meter';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
 import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
@@ -74,16 +75,18 @@ export async function createChatService(
     // Metering looks up by primary key only. A plan made while its tables were empty, and cached, would scan them for ever.
     settings: { enable_seqscan: 'off' },
   });
+  observePools(registry, { system: pool });
+  const callDuration = rpcDuration(registry);
   const instance = new Instance(pool, log);
-  const meter = new Meter(pool, instance, log);
+  const meter = new Meter({ pool, instance, log, registry });
   const pricing = await Pricing.create(config.catalogue);
-  const reaper = new Reaper({ pool, instance, meter, pricing, log });
-  const retention = new Retention({ pool, log, times: overrides.retentionTimes });
+  const reaper = new Reaper({ pool, instance, meter, pricing, log, registry });
+  const retention = new Retention({ pool, log, registry, times: overrides.retentionTimes });
   const relay = new Relay({
     source: eventSource,
     pool,
     outbox: runOutbox,
-    sink: createSink(config, signer, log),
+    sink: createSink(config, { signer, log, duration: callDuration }),
     watermarks: true,
     log,
     registry,
@@ -94,6 +97,7 @@ export async function createChatService(
     stub: TenantServiceClient,
     signer,
     tracer,
+    duration: callDuration,
   });
   const agentPeer = new Peer({
     peer: 'agent',
@@ -101,13 +105,14 @@ export async function createChatService(
     stub: AgentServiceClient,
     signer,
     tracer,
+    duration: callDuration,
   });
-  const quotas = new Quotas({ peer: tenantPeer, pricing, holderId: () => instance.id });
+  const quotas = new Quotas({ peer: tenantPeer, pricing, holderId: () => instance.id, registry });
   const settler = new Settler({ pool, peer: tenantPeer, instance, quotas, log });
   const settings = new TenantSettingsClient(tenantPeer);
   const agents = new AgentClient(agentPeer);
   const { catalogue } = config;
-  const providers = new ProviderRegistry(catalogue, config.providerKeys);
+  const providers = new ProviderRegistry(catalogue, config.providerKeys, registry);
   const telemetry = new RunTelemetry(registry, tracer, otelMeter);
   const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
   const grpc = new GrpcServer({
@@ -184,11 +189,14 @@ export async function createChatService(
   };
 }
 
-function createSink(config: ChatConfig, signer: Signer, log: Logger): EventSink {
+function createSink(
+  config: ChatConfig,
+  { signer, log, duration }: { signer: Signer; log: Logger; duration: ReturnType<typeof rpcDuration> },
+): EventSink {
   const kafka = kafkaPlace(config, usageTopic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: 'gatehouse-chat', log });
   const { ANALYTICS_GRPC: addresses } = config;
-  const peer = new Peer({ peer: 'analytics', addresses, stub: AnalyticsServiceClient, signer });
+  const peer = new Peer({ peer: 'analytics', addresses, stub: AnalyticsServiceClient, signer, duration });
   return new DirectSink({
     send: (events, options) => peer.call('ingest', { source: eventSource, events }, options),
     close: () => peer.close(),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { Catalogue } from '../src/domain/catalogue.ts';
@@ -228,7 +229,7 @@ describe('an orphan', () => {
 describe('a start that the database writes after the client was refused', () => {
   it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
     const instance = new Instance(pool, log);
-    const meter = new Meter(pool, instance, log);
+    const meter = new Meter({ pool, instance, log, registry: createRegistry('test') });
     await instance.start();
     meter.start();
     const row = start();

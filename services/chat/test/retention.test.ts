@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
@@ -38,7 +39,8 @@ describe('runs that analytics was told of', () => {
     });
   }
 
-  const sweep = (batchSize?: number): Promise<number> => new Retention({ pool, log, batchSize }).sweep();
+  const sweep = (batchSize?: number): Promise<number> =>
+    new Retention({ pool, log, registry: createRegistry('test'), batchSize }).sweep();
   const runIds = async (): Promise<unknown[]> =>
     (await harness.rows('select id from chat.runs order by id')).map((row) => row['id']);
 

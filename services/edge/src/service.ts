@@ -6,7 +6,7 @@ import { composeService } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
+import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { Authenticator } from './auth/authenticator.ts';
 import type { EdgeConfig } from './config.ts';
@@ -41,6 +41,7 @@ export async function createEdgeService(
     stub: TenantServiceClient,
     signer,
     tracer,
+    duration: rpcDuration(registry),
   });
   const authenticator = new Authenticator(tenantPeer);
   const tenant = new AddressList(config.TENANT_HTTP, log);

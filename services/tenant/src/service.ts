@@ -9,6 +9,7 @@ import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
 import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { migrationsDirectory, type TenantConfig } from './config.ts';
@@ -68,6 +69,7 @@ export async function createTenantService(
   const recordChange = changeRecorder(config);
   // Of their own: leases that wait for each other must not keep keys from being checked.
   const leasePool = createPool({ url, role: 'tenant_system', max: Math.ceil(max / 2), log });
+  observePools(registry, { app: appPool, system: systemPool, lease: leasePool });
   const quotas = new QuotaSystemStore(leasePool, recordChange);
   const auditLog = new AuditLogSystemStore(systemPool);
   const intake = new AuditIntake({ auditLog, log, registry });

@@ -53,6 +53,15 @@ export class AuditOutbox implements Outbox {
     }));
   }
 
+  async count(client: Queryable, partitions: readonly number[], most: number): Promise<number> {
+    const { rows } = await client.query<{ entries: number }>(
+      `select count(*)::integer as entries
+       from (select from ${this.#table} where partition = any($1::integer[]) limit $2) as waiting`,
+      [partitions, most],
+    );
+    return rows[0]?.entries ?? 0;
+  }
+
   async remove(client: Queryable, ids: readonly string[]): Promise<void> {
     await client.query(`delete from ${this.#table} where id = any($1::bigint[])`, [ids]);
   }

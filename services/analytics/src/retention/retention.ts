@@ -2,7 +2,7 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { Counter, retentionSuccess, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deadLetterDays, traceAges } from '../domain/retention.ts';
 import type { TenantRetention } from '../peers/tenant-retention.ts';
@@ -49,6 +49,7 @@ export class Retention {
   readonly #times: RetentionTimes;
   readonly #batchSize: number;
   readonly #rows: Counter<'action'>;
+  readonly #success: Gauge;
   readonly #loop = new BackgroundLoop(() => this.#round());
   #lastTenant = beforeFirst;
 
@@ -62,6 +63,7 @@ export class Retention {
       labelNames: ['action'],
       registers: [options.registry],
     });
+    this.#success = retentionSuccess(options.registry);
   }
 
   start(): void {
@@ -144,6 +146,7 @@ export class Retention {
         this.#options.log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
       return false;
     });
+    if (complete) this.#success.setToCurrentTime();
     return jittered(complete ? this.#times.everyMs : this.#times.retryMs);
   }
 }

@@ -244,6 +244,14 @@ const asOf = `
     select count(*) = max(partitions) as complete, min(watermark) as least
     from analytics.watermarks group by source) as sources`;
 
+/** How long ago `as_of` is; null until there is one. */
+export async function usageLagSeconds(pool: Pool): Promise<number | null> {
+  const { rows } = await pool.query<{ seconds: number | null }>(
+    `select extract(epoch from clock_timestamp() - (${asOf}))::float8 as seconds`,
+  );
+  return rows[0]?.seconds ?? null;
+}
+
 const bucketMs = 15 * 60_000;
 
 /** The whole quarters of an hour in a period; empty if there is none. */

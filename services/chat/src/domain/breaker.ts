@@ -26,6 +26,11 @@ export class Breaker {
     return true;
   }
 
+  /** Whether the provider is left alone, but for a probe. */
+  get isOpen(): boolean {
+    return this.#openUntil !== null;
+  }
+
   /** Milliseconds until the next probe may be made. */
   get waitMs(): number {
     return this.#openUntil === null ? 0 : Math.max(0, this.#openUntil - this.#now());

@@ -2,6 +2,7 @@ import type { Peer } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { Resource, type Ask, type Grant, type TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { mostTokens, type MostTokens } from '../domain/bounds.ts';
 import type { CompletionRequest } from '../domain/completion-request.ts';
@@ -20,6 +21,7 @@ export interface QuotasOptions {
   pricing: Pricing;
   /** This replica's id, which changes when it was taken for dead. */
   holderId: () => string;
+  registry: Registry;
 }
 
 export interface AdmissionRequest {
@@ -37,11 +39,18 @@ export interface AdmissionRequest {
 export class Quotas {
   readonly #options: QuotasOptions;
   readonly #tenants = new Map<string, TenantQuota>();
+  readonly #refusals: Counter<'code'>;
   #holderId = '';
   #sequence = 0n;
 
   constructor(options: QuotasOptions) {
     this.#options = options;
+    this.#refusals = new Counter({
+      name: 'gatehouse_limit_refusals_total',
+      help: 'Requests that a limit or a budget did not let in, or that could not be checked, by the code of the error',
+      labelNames: ['code'],
+      registers: [options.registry],
+    });
   }
 
   /**
@@ -57,7 +66,10 @@ export class Quotas {
       pool: quota.pool(subjectId, resource),
       amount: amounts.of(resource),
     }));
-    return quota.admit(needs);
+    return quota.admit(needs).catch((error: unknown) => {
+      if (error instanceof AppError) this.#refusals.inc({ code: error.code });
+      throw error;
+    });
   }
 
   /** The tenant service has charged what a run of this replica came to. */

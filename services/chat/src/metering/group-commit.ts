@@ -36,6 +36,11 @@ export class GroupCommit<Item> {
     this.#options = options;
   }
 
+  /** Items of no commit yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Resolves when the item is committed; rejects when it can't be. */
   submit(item: Item): Promise<void> {
     return new Promise((resolve, reject) => {

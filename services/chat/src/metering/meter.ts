@@ -1,6 +1,7 @@
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import {
@@ -65,14 +66,19 @@ export class Meter {
   readonly #late = new Map<string, LateEnd>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(pool: Pool, instance: Instance, log: Logger) {
+  constructor(options: { pool: Pool; instance: Instance; log: Logger; registry: Registry }) {
+    const { pool, instance, log, registry } = options;
     this.#instance = instance;
     this.#pool = pool;
     this.#log = log;
-    const options = { isOutage: isDatabaseOutage, maxItems: maxGroup };
-    this.#starts = new GroupCommit({ ...options, commit: (rows) => this.#commitStarts(rows) });
+    observe(registry, {
+      open: () => this.#open.size,
+      waiting: () => this.#ends.waiting,
+    });
+    const common = { isOutage: isDatabaseOutage, maxItems: maxGroup };
+    this.#starts = new GroupCommit({ ...common, commit: (rows) => this.#commitStarts(rows) });
     this.#ends = new GroupCommit({
-      ...options,
+      ...common,
       commit: (rows) => this.#commitEnds(rows),
       retry: {
         everyMs: tickMs,
@@ -211,6 +217,27 @@ export class Meter {
     }
     this.#late.delete(id);
   }
+}
+
+/** What is in the hands of this process, counted when it is asked for. */
+function observe(registry: Registry, counts: { open: () => number; waiting: () => number }): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'gatehouse_runs_open',
+    help: 'Runs under way here, and those whose end is not committed yet',
+    registers,
+    collect() {
+      this.set(counts.open());
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_run_ends_waiting',
+    help: 'Ends of runs that wait for the database; beyond 20,000 they are lost, and reaped as interrupted',
+    registers,
+    collect() {
+      this.set(counts.waiting());
+    },
+  });
 }
 
 const lostEnd = 'the end of a run was not recorded; it will be reaped as interrupted';

@@ -1,5 +1,6 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../domain/pricing.ts';
@@ -23,14 +24,27 @@ export class Reaper {
   readonly #meter: Meter;
   readonly #pricing: Pricing;
   readonly #log: Logger;
+  readonly #interrupted: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
 
-  constructor(options: { pool: Pool; instance: Instance; meter: Meter; pricing: Pricing; log: Logger }) {
+  constructor(options: {
+    pool: Pool;
+    instance: Instance;
+    meter: Meter;
+    pricing: Pricing;
+    log: Logger;
+    registry: Registry;
+  }) {
     this.#pool = options.pool;
     this.#instance = options.instance;
     this.#meter = options.meter;
     this.#pricing = options.pricing;
     this.#log = options.log;
+    this.#interrupted = new Counter({
+      name: 'gatehouse_runs_interrupted_total',
+      help: 'Runs of processes that died, ended here with estimated usage',
+      registers: [options.registry],
+    });
   }
 
   start(): void {
@@ -54,6 +68,7 @@ export class Reaper {
     for (;;) {
       const orphans = await findOrphans(this.#pool, this.#instance.id, this.#meter.openRuns, batch);
       const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
+      this.#interrupted.inc(ended);
       if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
       // None ended of a full batch: others were faster, or these can't be; the next round looks again.
       if (orphans.length < batch || ended === 0) return;

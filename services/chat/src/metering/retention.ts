@@ -2,6 +2,7 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
+import { retentionSuccess, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deleteToldRuns } from '../store/retention-system-store.ts';
 
@@ -27,11 +28,13 @@ export class Retention {
   readonly #log: Logger;
   readonly #times: RetentionTimes;
   readonly #batchSize: number;
+  readonly #success: Gauge;
   readonly #loop = new BackgroundLoop(() => this.#round());
 
   constructor(options: {
     pool: Pool;
     log: Logger;
+    registry: Registry;
     times?: Partial<RetentionTimes> | undefined;
     /** Runs that one transaction looks at. */
     batchSize?: number | undefined;
@@ -40,6 +43,7 @@ export class Retention {
     this.#log = options.log;
     this.#times = { ...defaultTimes, ...options.times };
     this.#batchSize = options.batchSize ?? defaultBatchSize;
+    this.#success = retentionSuccess(options.registry);
   }
 
   start(): void {
@@ -68,7 +72,10 @@ export class Retention {
 
   async #round(): Promise<number> {
     await this.sweep().then(
-      (runs) => this.#log.debug({ runs }, 'deleted runs that were told of days ago'),
+      (runs) => {
+        this.#success.setToCurrentTime();
+        this.#log.debug({ runs }, 'deleted runs that were told of days ago');
+      },
       (error: unknown) => this.#report(error),
     );
     return jittered(this.#times.everyMs);

@@ -1,3 +1,4 @@
+import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Catalogue, Provider } from '../domain/catalogue.ts';
 import { Breaker } from '../domain/breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
@@ -14,13 +15,23 @@ export class ProviderRegistry {
   readonly #entries: Map<string, ProviderEntry>;
 
   /** `keys`: API key by provider name. */
-  constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>) {
-    this.#entries = new Map(
+  constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>, metrics: Registry) {
+    const entries = new Map(
       catalogue.providers.map((provider) => [
         provider.name,
         { adapter: createAdapter(provider, keys[provider.name]), breaker: new Breaker() },
       ]),
     );
+    this.#entries = entries;
+    new Gauge({
+      name: 'gatehouse_provider_breaker_open',
+      help: 'Whether this replica leaves the provider alone after failures: 1 for yes, 0 for no',
+      labelNames: ['provider'],
+      registers: [metrics],
+      collect() {
+        for (const [provider, { breaker }] of entries) this.set({ provider }, breaker.isOpen ? 1 : 0);
+      },
+    });
   }
 
   get(provider: Provider): ProviderEntry {

@@ -66,6 +66,17 @@ export const runOutbox: Outbox = {
     }));
   },
 
+  async count(client, partitions, most) {
+    const { rows } = await client.query<{ entries: number }>({
+      name: 'count_outbox',
+      text: `
+        select count(*)::integer as entries
+        from (select from chat.outbox where partition = any($1::integer[]) limit $2) as waiting`,
+      values: [partitions, most],
+    });
+    return rows[0]?.entries ?? 0;
+  },
+
   async remove(client, ids) {
     await client.query({
       name: 'remove_from_outbox',

@@ -3,25 +3,36 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { TransactionAge } from './domain/transaction-age.ts';
+import { usageLagSeconds } from './store/usage-store.ts';
 
 const everyMs = 5_000;
 
-/** Measures how far `follow` is behind because of a transaction somewhere in the cluster that does not end. */
-export class FollowLag {
+/**
+ * Measures how far what is shown is behind: `follow`, because of a transaction somewhere in the cluster that does not
+ * end; sums, because events are still on their way.
+ */
+export class Freshness {
   readonly #pool: Pool;
   readonly #age = new TransactionAge();
-  readonly #gauge: Gauge;
+  readonly #followLag: Gauge;
+  readonly #usageLag: Gauge;
   #timer: NodeJS.Timeout | undefined;
   #measuring: Promise<void> = Promise.resolve();
 
   constructor(pool: Pool, registry: Registry) {
     this.#pool = pool;
-    this.#gauge = new Gauge({
+    const registers = [registry];
+    this.#followLag = new Gauge({
       name: 'gatehouse_follow_xmin_lag_seconds',
       help: 'How long the oldest running transaction of the cluster has held back what follow shows; NaN when unknown',
-      registers: [registry],
+      registers,
     });
-    this.#gauge.set(NaN);
+    this.#usageLag = new Gauge({
+      name: 'gatehouse_usage_lag_seconds',
+      help: 'How long ago as_of is, up to when every run is counted; NaN when unknown',
+      registers,
+    });
+    this.#unknown();
   }
 
   start(): void {
@@ -40,10 +51,16 @@ export class FollowLag {
   async #measure(): Promise<void> {
     try {
       const { oldestRunning: oldest, nextTransaction: next } = await readClock(this.#pool);
-      this.#gauge.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
+      this.#followLag.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
+      this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
     } catch {
       // The database is away, which readiness and others' logs tell.
-      this.#gauge.set(NaN);
+      this.#unknown();
     }
+  }
+
+  #unknown(): void {
+    this.#followLag.set(NaN);
+    this.#usageLag.set(NaN);
   }
 }
