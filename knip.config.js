@@ -33,7 +33,7 @@ export default {
         'cluster/run.ts',
         'bench/{run,pass-through,analytics}.ts',
         'outside/*.ts',
-        'chart/jest.config.js',
+        '{chart,cluster}/jest.config.js',
       ],
     },
   },

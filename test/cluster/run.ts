@@ -2,6 +2,7 @@ import { Backends } from './backends.ts';
 import { ClusterSystem } from './cluster-system.ts';
 import type { Drill } from './drill.ts';
 import { autoscaling } from './drills/autoscaling.ts';
+import { endToEnd } from './drills/end-to-end.ts';
 import { install } from './drills/install.ts';
 import { isolation } from './drills/isolation.ts';
 import { killedPods } from './drills/killed-pods.ts';
@@ -23,6 +24,7 @@ const drills: readonly Drill[] = [
   ...migrations,
   autoscaling,
   isolation,
+  endToEnd,
   uninstall,
 ];
 

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import { problemsOf } from './conformance.ts';
 import { counterexamples } from './counterexamples.ts';
 import { exchanges, type Target } from './exchanges.ts';
 import type { SchemaCheck } from './schema-check.ts';
 import { sdkSchemaCheck } from './sdk-schema.ts';
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let target: Target;
 let check: SchemaCheck;
 
 beforeAll(async () => {
   check = sdkSchemaCheck();
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   const { adminKey, userKey } = await gateway.makeTenant();
   const body = { key: 'poet', name: 'Poet', model: 'small', system_prompt: 'Answer in verse.' };
   expect((await gateway.call('/v1/agents', { key: adminKey, body })).status).toBe(201);

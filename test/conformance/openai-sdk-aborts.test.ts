@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import { APIConnectionError, APIUserAbortError } from 'openai';
 import type OpenAI from 'openai';
 import { closedAfter, endedRun, errorOf, say, sdkClient, simulate } from './sdk.ts';
 
 /** What the gateway makes of an official SDK that leaves early. */
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let client: OpenAI;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   const { adminKey, userKey } = await gateway.makeTenant();
   client = sdkClient(gateway, userKey);
   const body = { key: 'poet', name: 'Poet', model: 'small' };

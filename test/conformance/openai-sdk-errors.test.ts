@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import type OpenAI from 'openai';
 import {
@@ -17,12 +18,12 @@ import {
 import { errorOf, say, sdkClient, simulate } from './sdk.ts';
 
 /** What the official SDK makes of the gateway's errors. */
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let tenant: TenantAccess;
 let client: OpenAI;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   tenant = await gateway.makeTenant();
   client = sdkClient(gateway, tenant.userKey);
 });

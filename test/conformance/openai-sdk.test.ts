@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import type OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
@@ -8,12 +9,12 @@ import { z } from 'zod';
 import { lastProviderBody, say, sdkClient, simulate } from './sdk.ts';
 
 /** The official SDK against the gateway: what an application does that only changes its base URL and key. */
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let tenant: TenantAccess;
 let client: OpenAI;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   tenant = await gateway.makeTenant();
   client = sdkClient(gateway, tenant.userKey);
   const agent = { key: 'poet', name: 'Poet', model: 'small', system_prompt: 'Answer in verse.' };

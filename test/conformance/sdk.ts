@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TestGateway } from '@gatehouse/test/gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import OpenAI, { APIError, type ClientOptions } from 'openai';
 import type { Instructions } from '../support/provider-simulator/faults.ts';
 import type { SimulatorRequest } from '../support/provider-simulator/records.ts';
 
 /** The official SDK as a user sets it up; it retries nothing unless a test asks for that. */
-export function sdkClient(gateway: TestGateway, apiKey: string, options: ClientOptions = {}): OpenAI {
+export function sdkClient(gateway: SomeGateway, apiKey: string, options: ClientOptions = {}): OpenAI {
   return new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0, ...options });
 }
 
@@ -33,12 +33,12 @@ export async function errorOf(call: PromiseLike<unknown>): Promise<APIError> {
 }
 
 /** What the provider got last, parsed. */
-export function lastProviderBody(gateway: TestGateway): Record<string, unknown> {
+export function lastProviderBody(gateway: SomeGateway): Record<string, unknown> {
   return gateway.simulator.requests.at(-1)?.body as Record<string, unknown>;
 }
 
 /** The one run of a request, once it has ended. */
-export async function endedRun(gateway: TestGateway, requestId: string): Promise<Record<string, unknown>> {
+export async function endedRun(gateway: SomeGateway, requestId: string): Promise<Record<string, unknown>> {
   const deadline = performance.now() + 5_000;
   for (;;) {
     const runs = await gateway.rows('chat', 'select * from chat.runs where request_id = $1', [requestId]);
@@ -52,7 +52,7 @@ export async function endedRun(gateway: TestGateway, requestId: string): Promise
 
 /** Waits until the provider has seen its connection close, and returns how long that took since `from`. */
 export async function closedAfter(
-  gateway: TestGateway,
+  gateway: SomeGateway,
   matches: (request: SimulatorRequest) => boolean,
   from: number,
 ): Promise<number> {

@@ -2,18 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { grants, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** Every route × every kind of key. What is expected follows from the contract's table, so a new route is covered. */
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let own: TenantAccess;
 let foreign: TenantAccess;
 const keys: Record<string, string> = {};
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   [own, foreign] = await Promise.all([gateway.makeTenant(), gateway.makeTenant()]);
   keys['owner'] = gateway.ownerKey;
   keys['admin'] = own.adminKey;

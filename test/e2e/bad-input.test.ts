@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect } from 'node:net';
 import { ReadableStream } from 'node:stream/web';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let tenant: TenantAccess;
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   tenant = await gateway.makeTenant();
 });
 afterAll(async () => gateway.stop());

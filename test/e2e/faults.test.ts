@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { Answer } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
@@ -176,6 +177,43 @@ describe('a database that is away for a while', () => {
       await answersWith(200, () => need[service]());
     },
   );
+});
+
+it('analytics goes on taking requests and loses nothing while events can not be taken in', async () => {
+  const { userKey } = await gateway.makeTenant();
+  const summary = (): Promise<Answer> => gateway.call('/v1/usage/summary', { key: userKey });
+  await gateway.databaseOf('analytics').cut();
+  expect((await complete({}, userKey)).status).toBe(200);
+  const refused = await summary();
+  expect(refused).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } });
+  await gateway.databaseOf('analytics').open();
+  await eventually(async () => {
+    expect(await summary()).toMatchObject({ body: { totals: { requests: 1 } } });
+  });
+});
+
+it('refuses with 503 who is limited while nothing can be leased, and serves who is not', async () => {
+  const limited = await gateway.makeTenant({ limits: { requests_per_minute: 1_000 } });
+  const free = await gateway.makeTenant();
+  // Each replica gets to know both tenants.
+  for (const { userKey } of [limited, free]) {
+    const answers = [await complete({}, userKey), await complete({}, userKey)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  }
+  await gateway.stopMember('tenant-1');
+  try {
+    await eventually(async () => {
+      const refused = await complete({}, limited.userKey);
+      expect(refused.status).toBe(503);
+      expect(refused.body).toMatchObject({ error: { code: 'service_unavailable' } });
+    }, 10_000);
+    expect((await complete({}, free.userKey)).status).toBe(200);
+  } finally {
+    await gateway.startMember('tenant-1');
+  }
+  await eventually(async () => {
+    expect((await complete({}, limited.userKey)).status).toBe(200);
+  }, 10_000);
 });
 
 describe('/health', () => {

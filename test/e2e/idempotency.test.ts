@@ -1,14 +1,15 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let tenant: TenantAccess;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start({ edges: 2 });
+  gateway = await openGateway({ edges: 2 });
   tenant = await gateway.makeTenant();
 });
 afterAll(() => gateway.stop());

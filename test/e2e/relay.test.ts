@@ -2,16 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { routes } from '@gatehouse/contract/routes';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** The browser relay in front of the whole gateway. */
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let tenant: TenantAccess;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   tenant = await gateway.makeTenant();
 });
 afterAll(async () => gateway.stop());

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 beforeAll(async () => {
-  gateway = await TestGateway.start({ edges: 2 });
+  gateway = await openGateway({ edges: 2 });
 });
 afterAll(async () => gateway.stop());
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { valueOf } from '@gatehouse/test/exposition';
-import { TestGateway, type Answer } from '@gatehouse/test/gateway';
+import { TestGateway } from '@gatehouse/test/gateway';
+import type { Answer } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { OtlpReceiver, type ReceivedHistogram, type ReceivedSpan } from '@gatehouse/test/otlp-receiver';
 

@@ -17,15 +17,15 @@ import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
 import { Client } from 'pg';
 import { stringify } from 'yaml';
+import { testCatalogue } from './catalogue.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
 type Member = Service & { readonly adminPort: number };
-
-export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
 
 const host = '127.0.0.1';
 const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'chat'];
@@ -44,28 +44,11 @@ export interface GatewayOptions {
   environment?: Readonly<Record<string, string>>;
 }
 
-interface Call {
-  key?: string | null;
-  method?: string;
-  body?: unknown;
-  headers?: Record<string, string>;
-  /** Which edge. */
-  edge?: number;
-}
-
-export interface Answer {
-  status: number;
-  headers: Headers;
-  // What is in it depends on the route.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  body: any;
-}
-
 /**
  * The whole gateway in this process: the real services on real sockets, each with its own database behind a way that
  * can be cut, and a simulated provider. Services can be stopped and started again at their old addresses.
  */
-export class TestGateway {
+export class TestGateway implements SomeGateway {
   readonly simulator: ProviderSimulator;
   readonly #identity: TestIdentity;
   readonly #folder: string;
@@ -142,7 +125,6 @@ export class TestGateway {
     return proxy;
   }
 
-  /** Rows of a service's database as the superuser sees them. */
   async rows(service: ServiceName, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
     const client = new Client({ connectionString: this.#databases.get(service)?.adminUrl });
     await client.connect();
@@ -153,28 +135,10 @@ export class TestGateway {
     }
   }
 
-  /** One HTTP call; `body` is sent as JSON unless it is text. */
-  async call(route: string, call: Call = {}): Promise<Answer> {
-    const { key = null, body, headers = {}, edge = 0 } = call;
-    const response = await fetch(`${this.urlOf(edge)}${route}`, {
-      method: call.method ?? (body === undefined ? 'GET' : 'POST'),
-      headers: {
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    const json = response.headers.get('content-type')?.includes('json') === true;
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: json ? (JSON.parse(text) as unknown) : text,
-    };
+  call(route: string, call: Call = {}): Promise<Answer> {
+    return callGateway(this.urlOf(call.edge ?? 0), route, call);
   }
 
-  /** A new tenant with an admin key and a user key. */
   makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
     return makeTenant(this, settings);
   }
@@ -256,23 +220,8 @@ export class TestGateway {
 
   async #catalogue(): Promise<string> {
     const file = path.join(this.#folder, 'models.yaml');
-    const provider = { kind: 'openai', base_url: this.simulator.baseUrl, api_key_env: 'SIMULATOR_KEY' };
     const refusing = `http://${host}:${await freePort()}/v1`;
-    const catalogue = {
-      providers: [
-        { name: 'simulator', ...provider },
-        { name: 'impatient', ...provider, timeout_ms: 500, idle_timeout_ms: 500, max_retries: 0 },
-        { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
-      ],
-      models: [
-        { id: 'small', provider: 'simulator' },
-        { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
-        { id: 'vendor/large', provider: 'simulator', fallbacks: ['small'] },
-        { id: 'impatient', provider: 'impatient' },
-        { id: 'refusing', provider: 'refusing' },
-        { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
-      ],
-    };
+    const catalogue = testCatalogue({ simulator: this.simulator.baseUrl, refusing });
     await writeFile(file, stringify(catalogue));
     return file;
   }

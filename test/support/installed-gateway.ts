@@ -1,0 +1,61 @@
+import { Client } from 'pg';
+import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
+import { makeTenant, type TenantAccess } from './tenants.ts';
+
+/** JSON about a gateway that runs already; tests that can use any then use that one. */
+export const targetVariable = 'GATEHOUSE_TEST_TARGET';
+
+export interface Target {
+  url: string;
+  ownerKey: string;
+  /** The superuser's. */
+  databaseUrl: string;
+  /** Where its catalogue has the provider `simulator`. */
+  simulator: { host: string; port: number };
+}
+
+/** A gateway that others have installed. The provider is the test's own, at the place where the gateway looks for it. */
+export class InstalledGateway implements SomeGateway {
+  readonly url: string;
+  readonly ownerKey: string;
+  readonly simulator: ProviderSimulator;
+  readonly #databaseUrl: string;
+
+  private constructor(target: Target, simulator: ProviderSimulator) {
+    this.url = target.url;
+    this.ownerKey = target.ownerKey;
+    this.simulator = simulator;
+    this.#databaseUrl = target.databaseUrl;
+  }
+
+  static async open(target: Target): Promise<InstalledGateway> {
+    return new InstalledGateway(
+      target,
+      await startProviderSimulator({ ...target.simulator, apiKey: 'provider-key' }),
+    );
+  }
+
+  call(route: string, call?: Call): Promise<Answer> {
+    return callGateway(this.url, route, call);
+  }
+
+  async rows(_service: ServiceName, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    const client = new Client({ connectionString: this.#databaseUrl });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
+    return makeTenant(this, settings);
+  }
+
+  /** The gateway itself goes on. */
+  async stop(): Promise<void> {
+    await this.simulator.close();
+  }
+}
