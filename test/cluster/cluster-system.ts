@@ -42,6 +42,12 @@ export class ClusterSystem {
     this.backends = backends;
   }
 
+  /** The image of a service or of the setup step, as pods name it. */
+  imageOf(name: string): string {
+    const { registry, imageRepository, imageTag } = this.settings;
+    return `${registry === '' ? '' : `${registry}/`}${imageRepository}/${name}:${imageTag}`;
+  }
+
   get url(): string {
     return `http://${this.settings.node}:${this.#port}`;
   }
@@ -160,14 +166,16 @@ export class ClusterSystem {
   }
 
   #values(): Values {
-    const { imageRepository, imageTag } = this.settings;
+    const { registry, imageRepository, imageTag } = this.settings;
     const price = { input_per_mtok: '0.40', cached_input_per_mtok: '0.10', output_per_mtok: '1.60' };
     return {
       fullnameOverride: release,
-      image: { repository: imageRepository, tag: imageTag },
+      image: { registry, repository: imageRepository, tag: imageTag },
       logLevel: 'warn',
       database: { existingSecret: 'database' },
       providers: { existingSecret: 'providers' },
+      // Not the usual port.
+      networkPolicy: { egress: { database: { ports: [Number(new URL(this.backends.databaseUrl).port)] } } },
       kafka: { brokers: [this.backends.brokers] },
       service: { type: 'NodePort' },
       models: {

@@ -7,6 +7,8 @@ export interface ClusterSettings {
   host: string;
   /** Where NodePorts answer. */
   node: string;
+  /** Registry that the nodes pull from; empty where images are loaded into them. */
+  registry: string;
   /** What comes before `/<service>` in the names of images. */
   imageRepository: string;
   imageTag: string;
@@ -34,10 +36,16 @@ export async function loadSettings(
     // Of a cluster on this very machine, the node's address is the machine's.
     host: environment['CLUSTER_HOST'] ?? node,
     node: environment['CLUSTER_NODE'] ?? node,
+    registry: environment['REGISTRY'] ?? '',
     imageRepository: (environment['IMAGE_PREFIX'] ?? 'gatehouse/').replace(/\/$/, ''),
-    imageTag: environment['IMAGE_TAG'] ?? 'cluster-test',
+    imageTag: environment['IMAGE_TAG'] ?? defaultTag(environment),
     unaryPerSecond: Number(environment['UNARY_PER_SECOND'] ?? 20),
     streams: Number(environment['STREAMS'] ?? 20),
     only: (environment['DRILLS'] ?? '').split(',').filter((name) => name !== ''),
   };
+}
+
+/** A loaded image takes the place of an older one of its name; a node pulls a name only once. */
+function defaultTag(environment: Record<string, string | undefined>): string {
+  return environment['REGISTRY'] === undefined ? 'cluster-test' : `cluster-test-${Date.now()}`;
 }

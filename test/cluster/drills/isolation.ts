@@ -10,17 +10,23 @@ const script = `
   const [, ...targets] = process.argv;
   const grpc = (host, path) => new Promise((resolve, reject) => {
     const session = connect('http://' + host + ':9000');
-    session.on('error', reject);
+    session.on('error', reject).setTimeout(5_000, () => session.destroy(new Error('no answer')));
     const call = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
     let status;
     const note = (headers) => { status = headers['grpc-status'] ?? status; };
     call.on('response', note).on('trailers', note).on('end', () => { session.close(); resolve(status); }).resume();
     call.end(Buffer.alloc(5));
   });
+  const http = async (host, path) => {
+    const options = { headers: { 'x-gatehouse-assertion': 'e30.e30.e30' }, signal: AbortSignal.timeout(5_000) };
+    return (await fetch('http://' + host + ':8080' + path, options)).status;
+  };
+  const unreachable = () => 'unreachable';
   for (const target of targets) {
-    const [service, host, http, rpc] = target.split(' ');
-    const answer = await fetch('http://' + host + ':8080' + http, { headers: { 'x-gatehouse-assertion': 'e30.e30.e30' } });
-    console.log(JSON.stringify({ service, http: answer.status, grpc: rpc === '' ? null : await grpc(host, rpc) }));
+    const [service, host, path, rpc] = target.split(' ');
+    const answers = [http(host, path), rpc === '' ? null : grpc(host, rpc)];
+    const [status, code] = await Promise.all(answers.map((answer) => answer?.catch(unreachable) ?? null));
+    console.log(JSON.stringify({ service, http: status, grpc: code }));
   }
 `;
 
@@ -34,6 +40,19 @@ const doors: Record<ServiceName, { http: string; rpc: string }> = {
 };
 
 const unauthenticated = '16';
+/** Where the cluster enforces the network policies. */
+const unreachable = 'unreachable';
+
+interface Answers {
+  service: ServiceName;
+  http: number | string;
+  grpc: string | null;
+}
+
+function isRefused({ service, http, grpc }: Answers): boolean {
+  const overHttp = http === 401 || http === unreachable;
+  return overHttp && (service === 'edge' || grpc === unauthenticated || grpc === unreachable);
+}
 
 /** Identity, not the network, is what keeps strangers out: this holds where nobody enforces network policies. */
 export const isolation: Drill = {
@@ -42,7 +61,7 @@ export const isolation: Drill = {
   async run(cluster) {
     await expectRestricted(cluster);
     await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
-    const image = `${cluster.settings.imageRepository}/setup:${cluster.settings.imageTag}`;
+    const image = cluster.imageOf('setup');
     const targets = services.map((service) => {
       const { http, rpc } = doors[service];
       return `${service} gw-${service}-headless ${http} ${rpc}`;
@@ -62,14 +81,11 @@ export const isolation: Drill = {
         return ['Succeeded', 'Failed'].includes(status.phase);
       });
       const lines = (await cluster.kubectl(['logs', podName])).trim().split('\n');
-      const answers = lines.map(
-        (line) => JSON.parse(line) as { service: ServiceName; http: number; grpc: string },
-      );
-      const refused = answers.filter(
-        ({ service, http, grpc }) => http === 401 && (service === 'edge' || grpc === unauthenticated),
-      );
-      if (refused.length !== services.length) throw new Error(`not all refused: ${lines.join(' ')}`);
-      return `${refused.length} services refused it; the namespace enforces "restricted"`;
+      const answers = lines.map((line) => JSON.parse(line) as Answers);
+      const refused = answers.filter(isRefused).length;
+      if (refused !== services.length) throw new Error(`not all refused: ${lines.join(' ')}`);
+      const byNetwork = answers.filter(({ http }) => http === unreachable).length;
+      return `${refused - byNetwork} services refused it, ${byNetwork} could not be reached; the namespace enforces "restricted"`;
     } finally {
       await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
     }

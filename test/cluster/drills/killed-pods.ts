@@ -3,12 +3,17 @@ import { services, type ClusterSystem, type ServiceName } from '../cluster-syste
 import { describe, underLoad, type Drill } from '../drill.ts';
 import { failuresOf, type Sent } from '../steady-load.ts';
 
-/** A request that was sent this much after the kill was not in the pod's hands. */
-const marginMs = 1_000;
+/** From being told to stop to SIGKILL: the shortest that Kubernetes grants without leaving the process be. */
+const graceSeconds = 1;
+/** Around that second, for the way of a command to the node and of the news to the callers. */
+const marginMs = 1_500;
+
+/** Who has a client's request in its hands for as long as the answer takes. */
+const holders: readonly ServiceName[] = ['edge', 'chat'];
 
 /**
- * Pods die without a word. What was in their hands may fail: with an error in the one shape, unless it was the edge that
- * died, whose clients have lost their connection. Nothing else may.
+ * Pods are killed long before they could drain. What was in their hands may fail: with an error in the one shape, unless
+ * it was the edge that died, whose clients have lost their connection. Nothing else may.
  */
 export const killedPods: readonly Drill[] = services.map((service) => ({
   name: `kill-${service}`,
@@ -26,19 +31,35 @@ export const killedPods: readonly Drill[] = services.map((service) => ({
       throw new Error(
         `killed at ${new Date(killedAt).toISOString()}, and ${unclean.length} failed otherwise than they may:\n${describe(unclean)}`,
       );
+    if (holders.includes(service) && failures.length === 0)
+      throw new Error('no stream was cut, so nothing was killed');
+    if (service === 'chat') await expectOneInstance(cluster, failures);
     return `${sent.length} requests; ${failures.length} in its hands ended with an error; the ledger is the provider's`;
   },
 }));
 
 function mayFail(service: ServiceName, { at, ms, ending }: Sent, killedAt: number): boolean {
-  const inItsHands = at < killedAt + marginMs && at + ms > killedAt - marginMs;
+  const begunBefore = at < killedAt + marginMs;
+  // The others answer in milliseconds: only a request that had just begun can have been waiting for them.
+  const inItsHands = holders.includes(service)
+    ? begunBefore && at + ms > killedAt - graceSeconds * 1_000 - marginMs
+    : begunBefore && at > killedAt - graceSeconds * 1_000 - marginMs;
   return inItsHands && (ending === 'error' || service === 'edge');
 }
 
-/** The kernel's SIGKILL, by way of a grace period of nothing. */
+/** All that failed was with one replica. */
+async function expectOneInstance(cluster: ClusterSystem, failures: readonly Sent[]): Promise<void> {
+  const rows = await cluster.rows<{ instance_id: string }>(
+    'select distinct instance_id from chat.runs where session_id = any($1)',
+    [failures.map(({ id }) => id)],
+  );
+  if (rows.length > 1) throw new Error(`requests of ${rows.length} replicas failed`);
+}
+
+/** Returns when about the process is gone. */
 async function kill(cluster: ClusterSystem, service: ServiceName): Promise<number> {
   const [pod] = await cluster.pods(service);
-  const at = Date.now();
-  await cluster.kubectl(['delete', 'pod', pod?.metadata.name ?? '', '--grace-period=0', '--force']);
-  return at;
+  const name = pod?.metadata.name ?? '';
+  await cluster.kubectl(['delete', 'pod', name, `--grace-period=${graceSeconds}`, '--wait=false']);
+  return Date.now() + graceSeconds * 1_000;
 }

@@ -3,6 +3,7 @@ import { GatewayClient } from '../../chaos/gateway-client.ts';
 import type { Drill } from '../drill.ts';
 
 const limit = 60;
+const replicas = 3;
 const clients = 300;
 
 /** A limit is the tenant's, not a replica's. */
@@ -10,9 +11,9 @@ export const limits: Drill = {
   name: 'limits',
   title: 'A limit of 60 requests a minute, with chat at three replicas',
   async run(cluster) {
-    await cluster.scale('chat', 3);
+    await cluster.scale('chat', replicas);
     try {
-      const { userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
+      const { id, userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
       const client = new GatewayClient(cluster.url, userKey);
       cluster.backends.simulator.reset();
       await earlyInMinute(30);
@@ -22,10 +23,13 @@ export const limits: Drill = {
       const refused = outcomes.filter(({ errorCode }) => errorCode === 'rate_limit_exceeded').length;
       const called = cluster.backends.simulator.requests.length;
       const instances = await cluster.rows(
-        "select distinct instance_id from chat.runs where started_at > now() - interval '1 minute'",
+        'select distinct instance_id from chat.runs where tenant_id = $1',
+        [id],
       );
       if (passed !== limit || called !== limit || refused !== clients - limit)
         throw new Error(`${passed} passed, ${called} reached the provider, ${refused} were refused`);
+      if (instances.length !== replicas)
+        throw new Error(`only ${instances.length} replicas had a part in it`);
       return `of ${clients} requests ${passed} passed, on ${instances.length} replicas; ${refused} got 429`;
     } finally {
       await cluster.scale('chat', 2);

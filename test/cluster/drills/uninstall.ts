@@ -50,6 +50,9 @@ export const uninstall: Drill = {
       throw new Error(`the tenant's key is answered ${answer.status} after a reinstall`);
     await cluster.uninstall();
     await expectLeftovers(cluster, []);
+    // With nothing kept, new logins are made for the data that is there.
+    await cluster.deploy({ secrets: { keep: false } });
+    await cluster.uninstall();
     return 'kept: the Secret with the key ring; with secrets.keep=false: nothing';
   },
 };
