@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { sleep } from '@gatehouse/kit/clock';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { stringify } from 'yaml';
 import type { Backends } from './backends.ts';
@@ -69,7 +70,7 @@ export class ClusterSystem {
     ]);
   }
 
-  /** Installs or upgrades, and returns when every pod of the new state is ready. */
+  /** Installs or upgrades, and returns when all pods are those of the new state and the others have gone. */
   async deploy(values: Values = {}): Promise<void> {
     const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-values-'));
     try {
@@ -83,6 +84,8 @@ export class ClusterSystem {
     } finally {
       await rm(folder, { recursive: true });
     }
+    // Helm waits for the new pods only.
+    for (const service of services) await this.settle(service);
     const service = await this.json<{ spec: { ports: { nodePort: number }[] } }>([
       'get',
       'service',
@@ -119,9 +122,8 @@ export class ClusterSystem {
 
   /** Pods of a service that are not being deleted, oldest first. */
   async pods(service: ServiceName): Promise<Pod[]> {
-    const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component=${service}`;
-    const { items } = await this.json<{ items: Pod[] }>(['get', 'pods', '--selector', selector]);
-    return items
+    const pods = await this.#allPods(service);
+    return pods
       .filter((pod) => pod.metadata.deletionTimestamp === undefined)
       .sort((a, b) => a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp));
   }
@@ -132,9 +134,14 @@ export class ClusterSystem {
     await this.settle(service);
   }
 
-  /** Waits until a service has exactly the ready pods that are wanted. */
+  /** Waits until a service has exactly the pods that are wanted, ready for long enough, and no other that still drains. */
   async settle(service: ServiceName): Promise<void> {
     await this.kubectl(['rollout', 'status', `deploy/${release}-${service}`, '--timeout=240s'], 250_000);
+    const leaving = async (): Promise<boolean> => {
+      const pods = await this.#allPods(service);
+      return pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    };
+    while (await leaving()) await sleep(500);
   }
 
   /** What Kubernetes and the pods say, for the report of a failure. */
@@ -159,6 +166,12 @@ export class ClusterSystem {
   /** A new tenant with an admin key and a user key. */
   makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {
     return makeTenant(this, settings);
+  }
+
+  async #allPods(service: ServiceName): Promise<Pod[]> {
+    const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component=${service}`;
+    const { items } = await this.json<{ items: Pod[] }>(['get', 'pods', '--selector', selector]);
+    return items;
   }
 
   #helm(args: readonly string[]): Promise<string> {

@@ -32,6 +32,7 @@ export const migrations: readonly Drill[] = [
         'select run_on from chat.migrations where name = $1',
         [slow.name],
       );
+      // All of them are new: the others have gone.
       const pods = await cluster.pods('chat');
       const first = Math.min(...pods.map(({ metadata }) => Date.parse(metadata.creationTimestamp)));
       // Kubernetes keeps whole seconds, rounded down; a transaction's time is its beginning.
