@@ -9,8 +9,8 @@ if [ -z "$HELM" ]; then
   if [ ! -x "$HELM" ]; then
     command -v go >/dev/null || skip 'there is neither helm nor go to build it'
     mkdir -p "$folder"
-    GOBIN=$folder go install "helm.sh/helm/v3/cmd/helm@$version" >"$folder.log" 2>&1 ||
-      skip "go can't build helm: $(tail -n 1 "$folder.log")"
+    GOBIN=$folder timeout 420 go install "helm.sh/helm/v3/cmd/helm@$version" >"$folder.log" 2>&1 ||
+      skip "go can't build helm (in seven minutes): $(tail -n 1 "$folder.log")"
   fi
 fi
 export HELM
