@@ -52,11 +52,6 @@ describe('values', () => {
     ],
     ['a misspelt value at the top', { ingres: { enabled: true } }, /'ingres'/],
     ['a number as text', { defaults: { replicas: '3' } }, /'\/defaults\/replicas'/],
-    [
-      'two kinds of budget',
-      { defaults: { podDisruptionBudget: { minAvailable: 1 } } },
-      /podDisruptionBudget/,
-    ],
     ['an Ingress without a host', { ingress: { enabled: true } }, /'\/ingress\/hosts'/],
     ['a route without a Gateway', { httpRoute: { enabled: true } }, /'\/httpRoute\/parentRefs'/],
     [
@@ -67,12 +62,6 @@ describe('values', () => {
     ['a broker without a port', { kafka: { brokers: ['kafka'] } }, /'\/kafka\/brokers\/0'/],
   ])('make Helm refuse %s by its name', (_name, values, words) => {
     expect(refusal({ ...required, ...values })).toMatch(words);
-  });
-
-  it('take a budget by what must stay instead', () => {
-    expect(
-      refusal({ ...required, defaults: { podDisruptionBudget: { maxUnavailable: null, minAvailable: 1 } } }),
-    ).toBe('');
   });
 
   it('know each service, and a schema that knows no value beyond them', () => {
