@@ -43,7 +43,7 @@ describe('what is said of one service', () => {
     expect(container?.envFrom).toEqual(said.extraEnvFrom);
     expect(container?.volumeMounts).toEqual(said.extraVolumeMounts);
     expect(spec?.template.spec?.volumes).toEqual(said.extraVolumes);
-    expect(container?.readinessProbe).toMatchObject({ periodSeconds: 1, failureThreshold: 2 });
+    expect(container?.readinessProbe).toMatchObject({ periodSeconds: 1, failureThreshold: 3 });
     expect(named(manifests, 'ServiceAccount', 'gatehouse-agent').metadata?.annotations).toEqual({
       role: 'ai',
     });

@@ -52,6 +52,27 @@ describe('values', () => {
     ],
     ['a misspelt value at the top', { ingres: { enabled: true } }, /'ingres'/],
     ['a number as text', { defaults: { replicas: '3' } }, /'\/defaults\/replicas'/],
+    ['a port of nodes for a Service inside', { service: { nodePort: 30080 } }, /'\/service\/nodePort'/],
+    [
+      'traffic from outside for a Service inside',
+      { service: { externalTrafficPolicy: 'Local' } },
+      /'\/service\/externalTrafficPolicy'/,
+    ],
+    [
+      'ranges of a load balancer without one',
+      { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } },
+      /'\/service\/loadBalancerSourceRanges'/,
+    ],
+    [
+      'a class of load balancer without one',
+      { service: { type: 'NodePort', loadBalancerClass: 'example.com/internal' } },
+      /'\/service\/loadBalancerClass'/,
+    ],
+    [
+      'pods that are new for longer than a rollout may stand still',
+      { services: { chat: { minReadySeconds: 600 } } },
+      /'\/services\/chat\/minReadySeconds'/,
+    ],
     ['an Ingress without a host', { ingress: { enabled: true } }, /'\/ingress\/hosts'/],
     ['a route without a Gateway', { httpRoute: { enabled: true } }, /'\/httpRoute\/parentRefs'/],
     [
