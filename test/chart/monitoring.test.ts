@@ -40,7 +40,7 @@ describe('monitoring', () => {
     const runbookUrl = 'https://git.example.com/gatehouse/blob/main/';
     const prometheusRule = { enabled: true, runbookUrl };
     const { spec } = named(render({ monitoring: { prometheusRule } }), 'PrometheusRule', 'gatehouse');
-    const rules = spec?.groups?.flatMap((group) => group.rules ?? []) ?? [];
+    const rules = spec.groups?.flatMap((group) => group.rules ?? []) ?? [];
     expect(rules.length).toBeGreaterThan(0);
     for (const { alert = '', annotations } of rules.filter((rule) => rule.alert !== undefined)) {
       expect(annotations?.runbook_url).toBe(`${runbookUrl}docs/operations.md#${alert.toLowerCase()}`);
