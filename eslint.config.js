@@ -26,7 +26,12 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: {
         projectService: {
-          allowDefaultProject: ['*.js', '*.cjs', 'test/{support,chart,cluster}/*.js', 'services/edge/console/*.js'],
+          allowDefaultProject: [
+            '*.js',
+            '*.cjs',
+            'test/{support,chart,cluster}/*.js',
+            'services/edge/console/*.js',
+          ],
         },
         tsconfigRootDir: import.meta.dirname,
       },
@@ -91,7 +96,13 @@ export default tseslint.config(
     },
   },
   {
-    files: ['*.config.js', '*.cjs', '*.js', 'test/{support,chart,cluster}/*.js', 'services/edge/console/*.js'],
+    files: [
+      '*.config.js',
+      '*.cjs',
+      '*.js',
+      'test/{support,chart,cluster}/*.js',
+      'services/edge/console/*.js',
+    ],
     ...tseslint.configs.disableTypeChecked,
     rules: { ...tseslint.configs.disableTypeChecked.rules, 'no-restricted-exports': 'off' },
   },
