@@ -28,6 +28,14 @@ export const combinations: Readonly<Record<string, Values>> = {
     },
   },
   NodePort: { service: { type: 'NodePort', nodePort: 30080, annotations: { note: 'front door' } } },
+  LoadBalancer: {
+    service: {
+      type: 'LoadBalancer',
+      externalTrafficPolicy: 'Local',
+      loadBalancerSourceRanges: ['192.0.2.0/24', '2001:db8::/32'],
+      loadBalancerClass: 'example.com/internal',
+    },
+  },
   'autoscaling everywhere': { defaults: { autoscaling: { enabled: true } } },
   'one replica': { defaults: { replicas: 1 } },
   'no budgets, policies or spread': {
@@ -40,6 +48,7 @@ export const combinations: Readonly<Record<string, Values>> = {
       edgeFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }],
       metricsFrom: [monitoringNamespace],
       egress: {
+        dns: { ports: [53, 5353] },
         database: { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [6432] },
         kafka: { ports: [9094] },
         providers: { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [443] },
@@ -52,7 +61,11 @@ export const combinations: Readonly<Record<string, Values>> = {
   monitoring: {
     monitoring: {
       serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
-      prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: {
+        enabled: true,
+        labels: { release: 'prometheus' },
+        runbookUrl: 'https://git.example.com/gatehouse/blob/main/',
+      },
       dashboards: { enabled: true, annotations: { folder: 'Gatehouse' } },
     },
   },

@@ -22,6 +22,22 @@ describe('the way in', () => {
     expect(spec).toMatchObject({ type: 'NodePort', ports: [{ port: 8000, nodePort: 30080 }] });
   });
 
+  it('can be a load balancer that lets in whom the operator names', () => {
+    const said = {
+      externalTrafficPolicy: 'Local',
+      loadBalancerSourceRanges: ['192.0.2.0/24'],
+      loadBalancerClass: 'example.com/internal',
+    };
+    const { spec } = named(
+      render({ service: { type: 'LoadBalancer', ...said } }),
+      'Service',
+      'gatehouse-edge',
+    );
+    expect(spec).toMatchObject({ type: 'LoadBalancer', ...said });
+    const plain = named(render({ service: { type: 'LoadBalancer' } }), 'Service', 'gatehouse-edge').spec;
+    for (const name of Object.keys(said)) expect(plain).not.toHaveProperty(name);
+  });
+
   it('can be an Ingress that lets streams and large bodies through', () => {
     const manifests = render({
       ingress: {

@@ -68,6 +68,26 @@ describe('before an install or an upgrade changes a pod', () => {
     }
   });
 
+  it('migrations have every service’s volumes, always in the same order', () => {
+    const own = (service: string) =>
+      ['x', 'a', 'm'].map((name) => ({ name: `${name}-${service}`, secret: { secretName: service } }));
+    const common = { name: 'ca', configMap: { name: 'ca' } };
+    const volumesOf = (service: string) => ({ extraVolumes: [common, ...own(service)] });
+    const manifests = render({
+      services: Object.fromEntries(databaseServices.map((name) => [name, volumesOf(name)])),
+    });
+    const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
+    const names = [common, ...databaseServices.flatMap(own)].map(({ name }) => name);
+    expect(migrations?.spec.volumes?.map(({ name }) => name)).toEqual(names.sort());
+  });
+
+  it('migrations are refused two volumes of one name', () => {
+    const ca = (secretName: string) => ({ extraVolumes: [{ name: 'ca', secret: { secretName } }] });
+    const values = { ...required, services: { agent: ca('one'), chat: ca('other') } };
+    expect(refusal(values)).toContain('services.chat.extraVolumes: the volume ca');
+    expect(refusal({ ...values, migrations: { enabled: false } })).toBe('');
+  });
+
   it('the operator’s key of the owner’s Secret is taken', () => {
     const manifests = render({ database: { existingSecret: 'pg', key: 'uri' } });
     const [secrets] = podsOf(manifests).filter(({ component }) => component === 'secrets');
@@ -105,6 +125,8 @@ describe('before an install or an upgrade changes a pod', () => {
 });
 
 describe('the Secret', () => {
+  /** By which Node checks the certificate of the Kubernetes API. */
+  const authority = { NODE_EXTRA_CA_CERTS: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' };
   const secretsOf = (values: Values) =>
     new Set(
       podsOf(ofKind(render(values), 'Deployment')).flatMap(({ containers }) =>
@@ -120,6 +142,7 @@ describe('the Secret', () => {
       const [job] = podsOf(render(values)).filter(({ component }) => component === 'secrets');
       expect(job?.containers[0]?.args).toEqual(['src/main.js', 'secrets']);
       expect(environmentOf(job?.containers[0]).values).toEqual({
+        ...authority,
         NAMESPACE: 'gateway',
         SECRET_NAME: name,
         SERVICES: serviceNames.join(','),
@@ -151,7 +174,7 @@ describe('the Secret', () => {
     const [job] = podsOf(manifests).filter(({ component }) => component === 'remove-secrets');
     expect(job?.containers[0]?.args).toEqual(['src/main.js', 'remove-secrets']);
     expect(environmentOf(job?.containers[0])).toEqual({
-      values: { NAMESPACE: 'gateway', SECRET_NAME: 'made' },
+      values: { ...authority, NAMESPACE: 'gateway', SECRET_NAME: 'made' },
       secrets: {},
     });
     expect(named(manifests, 'Role', 'gatehouse-secrets').rules?.[0]?.verbs).toContain('delete');

@@ -36,6 +36,17 @@ describe('monitoring', () => {
     expect(pods).toEqual(['agent', 'analytics', 'chat', 'edge', 'tenant']);
   });
 
+  it('leads from each alert to its section, where the operator says where the documents are', () => {
+    const runbookUrl = 'https://git.example.com/gatehouse/blob/main/';
+    const prometheusRule = { enabled: true, runbookUrl };
+    const { spec } = named(render({ monitoring: { prometheusRule } }), 'PrometheusRule', 'gatehouse');
+    const rules = spec.groups?.flatMap((group) => group.rules ?? []) ?? [];
+    expect(rules.length).toBeGreaterThan(0);
+    for (const { alert = '', annotations } of rules.filter((rule) => rule.alert !== undefined)) {
+      expect(annotations?.runbook_url).toBe(`${runbookUrl}docs/operations.md#${alert.toLowerCase()}`);
+    }
+  });
+
   it('brings the alerts and dashboards of deploy/observability as they are', () => {
     expect(named(manifests, 'PrometheusRule', 'gatehouse').spec).toEqual(
       chartFile('observability/alerts.yaml'),

@@ -181,6 +181,26 @@ describe('network policies', () => {
   });
 
   it.each([
+    { said: {}, open: [53] },
+    { said: { dns: { ports: [5353] } }, open: [5353] },
+    { said: { dns: { ports: [53, 5353] } }, open: [53, 5353] },
+    { said: { dns: { ports: [] } }, open: [] },
+  ])('let out to DNS over UDP and TCP on $open alone, told $said', ({ said, open }) => {
+    const values = { networkPolicy: { egress: { ...said, providers: { ports: [443] } } } };
+    const network = new Network(values);
+    for (const service of serviceNames) {
+      const tcp = [53, 5353].filter((port) => network.leaves(network.pod(service), prometheus, port));
+      expect(tcp).toEqual(open);
+    }
+    for (const { spec } of ofKind(render(values), 'NetworkPolicy')) {
+      const udp = spec?.egress
+        ?.flatMap((rule) => rule.ports ?? [])
+        .filter(({ protocol }) => protocol === 'UDP');
+      expect(udp?.map(({ port }) => port)).toEqual(open);
+    }
+  });
+
+  it.each([
     ['http://collector.monitoring:4318', 4318],
     ['http://collector.monitoring/otlp', 80],
     ['https://[2001:db8::1]', 443],

@@ -37,13 +37,13 @@ describe('what is said of one service', () => {
     expect(container?.image).toBe(`gatehouse/agent@${digest}`);
     expect(container?.resources).toEqual({
       requests: { cpu: '500m', memory: '256Mi' },
-      limits: { memory: '512Mi' },
+      limits: { memory: '768Mi' },
     });
     expect(container?.env).toContainEqual({ name: 'ONE', value: '1' });
     expect(container?.envFrom).toEqual(said.extraEnvFrom);
     expect(container?.volumeMounts).toEqual(said.extraVolumeMounts);
     expect(spec?.template.spec?.volumes).toEqual(said.extraVolumes);
-    expect(container?.readinessProbe).toMatchObject({ periodSeconds: 1, failureThreshold: 2 });
+    expect(container?.readinessProbe).toMatchObject({ periodSeconds: 1, failureThreshold: 3 });
     expect(named(manifests, 'ServiceAccount', 'gatehouse-agent').metadata?.annotations).toEqual({
       role: 'ai',
     });
@@ -87,6 +87,15 @@ describe('what is said of one service', () => {
     expect(without('PodDisruptionBudget')).toEqual(rest);
   });
 
+  it.each(serviceNames)('takes the limits of %s away by null', (service) => {
+    const pods = servicePods(render({ services: { [service]: { resources: { limits: null } } } }));
+    for (const [name, { containers }] of pods) {
+      const { requests, ...rest } = containers[0]?.resources ?? {};
+      expect(requests).toHaveProperty('memory');
+      expect(rest).toEqual(name === service ? {} : { limits: { memory: '768Mi' } });
+    }
+  });
+
   it('adds variables to those of all services', () => {
     const pods = servicePods(
       render({
@@ -125,6 +134,32 @@ describe('replicas', () => {
       expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
       expect(spec).not.toHaveProperty('minAvailable');
     }
+  });
+
+  it.each<[string, Values, object]>([
+    ['of all', { defaults: { podDisruptionBudget: { minAvailable: 0 } } }, { minAvailable: 0 }],
+    [
+      'of all, the other one null',
+      { defaults: { podDisruptionBudget: { minAvailable: '50%', maxUnavailable: null } } },
+      { minAvailable: '50%' },
+    ],
+    ['of one', { services: { chat: { podDisruptionBudget: { minAvailable: 1 } } } }, { minAvailable: 1 }],
+    [
+      'of one, the other one null',
+      { services: { chat: { podDisruptionBudget: { minAvailable: 1, maxUnavailable: null } } } },
+      { minAvailable: 1 },
+    ],
+    [
+      'of all but one',
+      {
+        defaults: { podDisruptionBudget: { minAvailable: 1 } },
+        services: { chat: { podDisruptionBudget: { minAvailable: null, maxUnavailable: 2 } } },
+      },
+      { maxUnavailable: 2 },
+    ],
+  ])('may be bounded by how many must stay, alone: %s', (_name, values, bound) => {
+    const { spec } = named(render(values), 'PodDisruptionBudget', 'gatehouse-chat');
+    expect({ minAvailable: spec?.minAvailable, maxUnavailable: spec?.maxUnavailable }).toEqual(bound);
   });
 
   it('are the autoscaler’s affair where there is one', () => {

@@ -52,10 +52,26 @@ describe('values', () => {
     ],
     ['a misspelt value at the top', { ingres: { enabled: true } }, /'ingres'/],
     ['a number as text', { defaults: { replicas: '3' } }, /'\/defaults\/replicas'/],
+    ['a port of nodes for a Service inside', { service: { nodePort: 30080 } }, /'\/service\/nodePort'/],
     [
-      'two kinds of budget',
-      { defaults: { podDisruptionBudget: { minAvailable: 1 } } },
-      /podDisruptionBudget/,
+      'traffic from outside for a Service inside',
+      { service: { externalTrafficPolicy: 'Local' } },
+      /'\/service\/externalTrafficPolicy'/,
+    ],
+    [
+      'ranges of a load balancer without one',
+      { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } },
+      /'\/service\/loadBalancerSourceRanges'/,
+    ],
+    [
+      'a class of load balancer without one',
+      { service: { type: 'NodePort', loadBalancerClass: 'example.com/internal' } },
+      /'\/service\/loadBalancerClass'/,
+    ],
+    [
+      'pods that are new for longer than a rollout may stand still',
+      { services: { chat: { minReadySeconds: 600 } } },
+      /'\/services\/chat\/minReadySeconds'/,
     ],
     ['an Ingress without a host', { ingress: { enabled: true } }, /'\/ingress\/hosts'/],
     ['a route without a Gateway', { httpRoute: { enabled: true } }, /'\/httpRoute\/parentRefs'/],
@@ -67,12 +83,6 @@ describe('values', () => {
     ['a broker without a port', { kafka: { brokers: ['kafka'] } }, /'\/kafka\/brokers\/0'/],
   ])('make Helm refuse %s by its name', (_name, values, words) => {
     expect(refusal({ ...required, ...values })).toMatch(words);
-  });
-
-  it('take a budget by what must stay instead', () => {
-    expect(
-      refusal({ ...required, defaults: { podDisruptionBudget: { maxUnavailable: null, minAvailable: 1 } } }),
-    ).toBe('');
   });
 
   it('know each service, and a schema that knows no value beyond them', () => {

@@ -16,6 +16,15 @@
 {{- toYaml $service -}}
 {{- end }}
 
+{{/* A map without what is null: Helm drops a null where the chart has a value, and `services.<name>` mostly has none. */}}
+{{- define "gatehouse.withoutNulls" -}}
+{{- $kept := dict -}}
+{{- range $key, $value := . -}}
+{{- if not (kindIs "invalid" $value) }}{{ $_ := set $kept $key $value }}{{ end -}}
+{{- end -}}
+{{- toYaml $kept -}}
+{{- end }}
+
 {{/* Labels that never change, so that selectors can have them. Takes root, component. */}}
 {{- define "gatehouse.selector" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
