@@ -128,7 +128,9 @@ describe('the secrets step', () => {
   });
 
   it('prints nothing of a password that is not escaped', async () => {
-    const { code, output } = await setup('secrets', { MIGRATION_DATABASE_URL: 'postgres://owner:pa/ss@h/db' });
+    const { code, output } = await setup('secrets', {
+      MIGRATION_DATABASE_URL: 'postgres://owner:pa/ss@h/db',
+    });
     expect([code, output]).toEqual([1, expect.stringContaining('MIGRATION_DATABASE_URL: is not a URL')]);
     expect(output).not.toMatch(/pa\/|ss@/);
   });
