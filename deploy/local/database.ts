@@ -38,36 +38,17 @@ export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
       });
     }
   }
-  await setPasswords(options);
 }
 
 const duplicateDatabase = '42P04';
 
 async function createDatabase(options: DatabaseOptions): Promise<void> {
-  await withClient(options.adminUrl('postgres'), async (client) => {
+  const client = new Client({ connectionString: options.adminUrl('postgres') });
+  await client.connect();
+  try {
     await client.query(`create database ${database}`).catch((error: unknown) => {
       if ((error as { code?: string }).code !== duplicateDatabase) throw error;
     });
-  });
-}
-
-/** The login roles outlive the file with their passwords when somebody deletes that. */
-async function setPasswords(options: DatabaseOptions): Promise<void> {
-  await withClient(options.adminUrl(database), async (client) => {
-    for (const { name } of services.filter((service) => service.database)) {
-      const role = client.escapeIdentifier(`${name}_login`);
-      await client.query(
-        `alter role ${role} password ${client.escapeLiteral(options.passwords[name] ?? '')}`,
-      );
-    }
-  });
-}
-
-async function withClient(url: string, work: (client: Client) => Promise<void>): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await work(client);
   } finally {
     await client.end();
   }

@@ -1,5 +1,4 @@
-import { inspect } from 'node:util';
-import { ConfigError } from '@gatehouse/kit/config';
+import { runCommand } from '@gatehouse/kit/command';
 import { createLogger } from '@gatehouse/kit/log';
 import { loadCommand, type Command } from './config.ts';
 import { KubernetesSecret } from './kubernetes-secret.ts';
@@ -25,11 +24,4 @@ async function run(command: Command): Promise<void> {
   }
 }
 
-try {
-  await run(loadCommand(process.argv[2], process.env));
-} catch (error) {
-  // With its causes: that of a failed fetch is all there is to know of it.
-  const text = error instanceof ConfigError ? error.message : inspect(error);
-  process.stderr.write(`${text}\n`);
-  process.exitCode = 1;
-}
+await runCommand(async () => run(loadCommand(process.argv[2], process.env)));

@@ -121,6 +121,20 @@ describe('the secrets step', () => {
     expect([code, output.includes(`reading the secret was answered ${status}`)]).toEqual([1, true]);
   });
 
+  it('tells why the API can not be reached, and no setting', async () => {
+    const { code, output } = await setup('secrets', { KUBERNETES_API: 'http://127.0.0.1:1' });
+    expect([code, output]).toEqual([1, expect.stringMatching(/fetch failed[^]*Caused by: .*bad port/)]);
+    expect(output).not.toContain('owners-password');
+  });
+
+  it('prints nothing of a password that is not escaped', async () => {
+    const { code, output } = await setup('secrets', {
+      MIGRATION_DATABASE_URL: 'postgres://owner:pa/ss@h/db',
+    });
+    expect([code, output]).toEqual([1, expect.stringContaining('MIGRATION_DATABASE_URL: is not a URL')]);
+    expect(output).not.toMatch(/pa\/|ss@/);
+  });
+
   it('says what is missing in its settings', async () => {
     const { code, output } = await setup('secrets', { SECRET_NAME: '', MIGRATION_DATABASE_URL: 'mysql://x' });
     expect([code, output]).toEqual([

@@ -44,6 +44,18 @@ describe('settings', () => {
     expect(problems.join()).not.toContain('hunter2');
   });
 
+  it.each(['pa/ss', '12/ss', 'pa#ss', '12#ss', 'pa?ss', '12?ss', '100%'])(
+    'want a password like %s escaped in a URL',
+    (password) => {
+      const shape = z.object(databaseSettings);
+      const problems = problemsOf(shape, { DATABASE_URL: `postgres://owner:${password}@db/gatehouse` });
+      expect(problems).toEqual([expect.stringContaining('DATABASE_URL: is not a URL; escape its password')]);
+      expect(problems.join()).not.toContain(password);
+      const escaped = `postgresql://o%40x:${encodeURIComponent(password)}@db:5432/gatehouse?sslmode=require`;
+      expect(parseConfig(shape, { DATABASE_URL: escaped })).toMatchObject({ DATABASE_URL: escaped });
+    },
+  );
+
   it('are frozen, and keep nothing of the environment that was not asked for', () => {
     const config = parseConfig(z.object(commonSettings), { ...keys, SECRET_OF_ANOTHER: 'x' });
     expect(Object.isFrozen(config)).toBe(true);

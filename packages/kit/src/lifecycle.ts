@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ConfigError } from './config.ts';
+import { errorText } from './command.ts';
 
 /** What `create<Name>Service` returns. `stop` drains: it resolves when nothing is left open. */
 export interface Service {
@@ -38,9 +38,7 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
     service = await create();
     state.service = service;
   } catch (error) {
-    process.stderr.write(
-      `${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`,
-    );
+    process.stderr.write(`${errorText(error)}\n`);
     // Not by itself: the channel to a supervisor would keep it.
     process.exit(1);
   }

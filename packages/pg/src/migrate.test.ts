@@ -63,6 +63,42 @@ describe('migrating', () => {
     await rm(broken, { recursive: true });
   });
 
+  it('gives way to who holds a table, and leaves nothing; run again it goes through', async () => {
+    const more = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_more.sql': 'create table probe.more (id int); alter table probe.notes add more int;',
+    });
+    const backup = await probe.connect();
+    await backup.query('begin; lock table probe.notes in access share mode');
+    const began = performance.now();
+    await expect(probe.migrate(more)).rejects.toThrow(
+      /^a migration of probe waited 3000 ms for a table .* nothing of it was changed/,
+    );
+    // Those who queue behind it give up after five.
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(await probe.asAdmin(`select to_regclass('probe.more') as more`)).toEqual([{ more: null }]);
+    expect(await assertMigrated(pool, service, probe.folder)).toEqual([]);
+    await backup.query('rollback');
+    await backup.end();
+    await probe.migrate(more);
+    expect(await assertMigrated(pool, service, more)).toEqual([]);
+    await probe.asAdmin(`alter table probe.notes drop more; drop table probe.more`);
+    await probe.asAdmin(`delete from probe.migrations where name = '0002_more'`);
+    await rm(more, { recursive: true });
+  });
+
+  it('waits for another’s migration however long that takes', async () => {
+    const slow = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_slow.sql': 'select pg_sleep(4); create table probe.slow (id int);',
+    });
+    await Promise.all([probe.migrate(slow), probe.migrate(slow)]);
+    expect(await assertMigrated(pool, service, slow)).toEqual([]);
+    await probe.asAdmin('drop table probe.slow');
+    await probe.asAdmin(`delete from probe.migrations where name = '0002_slow'`);
+    await rm(slow, { recursive: true });
+  });
+
   it.each(['1_notes.sql', '0002-more.sql', '0002_More.sql', 'more.sql'])(
     'refuses a file whose name tells neither its place nor its kind: %s',
     async (name) => {

@@ -1,40 +1,78 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { runner } from 'node-pg-migrate';
+import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import { Client, type Pool } from 'pg';
 import { isDatabaseOutage } from './errors.ts';
+import { ensureLogin, makeRoles, rolesOf } from './roles.ts';
 
 export interface MigrateOptions {
   /** Schema, and prefix of the roles `<service>_app` and `<service>_system`. */
   service: string;
   /** Owner of the schema: may create roles. */
   adminUrl: string;
-  /** The service's own URL; its user and password become the login role, unless it exists already. */
+  /** The service's own URL: its user is the login role. */
   serviceUrl: string;
   /** Folder of `NNNN_*.sql`. */
   directory: string;
 }
 
 /**
- * Brings a service's schema up to date, each file in a transaction of its own. Safe to run again, and when two run at
- * once; a schema that a newer release has migrated is left as it is.
+ * Brings a service's schema up to date, each file in a transaction of its own, and lets the service in. Safe to run
+ * again, and when two run at once; a schema that a newer release has migrated is left as it is.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   await migrationsIn(options.directory);
-  await ensureRoles(options);
-  await runner({
-    databaseUrl: options.adminUrl,
-    dir: options.directory,
-    direction: 'up',
-    // Whatever else lies there is no migration, here as in `assertMigrated`.
-    ignorePattern: '(?!.*\\.sql$).*',
-    schema: options.service,
-    createSchema: true,
-    migrationsSchema: options.service,
-    migrationsTable: migrationsTable,
-    advisoryLockMode: 'wait',
-    log: () => undefined,
-  });
+  const roles = rolesOf(options.service, options.serviceUrl);
+  const owner = new Client({ connectionString: options.adminUrl });
+  // A lost connection fails the statement, too.
+  owner.on('error', () => undefined);
+  await owner.connect();
+  try {
+    await waitForTurn(owner);
+    await makeRoles(owner, roles);
+    await runMigrations(owner, options);
+    await ensureLogin(owner, roles);
+  } finally {
+    await owner.end();
+  }
+}
+
+/**
+ * While a statement waits for a table's lock, all that come later wait behind it. Services give up on theirs after
+ * five seconds: by then a migration has given way.
+ */
+const lockTimeoutMs = 3_000;
+const lockNotAvailable = '55P03';
+
+/** Takes the lock that node-pg-migrate would: another's migration may take as long as it wants, and only that. */
+async function waitForTurn(owner: Client): Promise<void> {
+  await owner.query('select pg_advisory_lock($1)', [PG_MIGRATE_LOCK_ID]);
+  await owner.query(`set lock_timeout = ${lockTimeoutMs}`);
+}
+
+async function runMigrations(owner: Client, options: MigrateOptions): Promise<void> {
+  try {
+    await runner({
+      dbClient: owner,
+      noLock: true,
+      dir: options.directory,
+      direction: 'up',
+      // Whatever else lies there is no migration, here as in `assertMigrated`.
+      ignorePattern: '(?!.*\\.sql$).*',
+      schema: options.service,
+      createSchema: true,
+      migrationsSchema: options.service,
+      migrationsTable: migrationsTable,
+      log: () => undefined,
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code !== lockNotAvailable) throw error;
+    throw new Error(
+      `a migration of ${options.service} waited ${lockTimeoutMs} ms for a table that a long transaction holds, ` +
+        'such as a backup: nothing of it was changed; run the step again when that has ended',
+      { cause: error },
+    );
+  }
 }
 
 const migrationsTable = 'migrations';
@@ -75,40 +113,4 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
   if (contractions.length > 0)
     throw new Error(`the schema ${service} is too new for this release: ${contractions.join(', ')}`);
   return newer;
-}
-
-/**
- * The two roles that act, and the login role that may become either and inherits nothing. Roles belong to the whole
- * cluster, so another database's migration may create them at the same moment.
- */
-async function ensureRoles(options: MigrateOptions): Promise<void> {
-  const url = new URL(options.serviceUrl);
-  const login = decodeURIComponent(url.username);
-  const client = new Client({ connectionString: options.adminUrl });
-  await client.connect();
-  try {
-    const app = client.escapeIdentifier(`${options.service}_app`);
-    const system = client.escapeIdentifier(`${options.service}_system`);
-    await createRole(client, `create role ${app} nologin nobypassrls`);
-    await createRole(client, `create role ${system} nologin nobypassrls`);
-    const name = client.escapeIdentifier(login);
-    const password = client.escapeLiteral(decodeURIComponent(url.password));
-    await createRole(client, `create role ${name} login noinherit nobypassrls password ${password}`);
-    await createRole(client, `grant ${app}, ${system} to ${name}`);
-  } finally {
-    await client.end();
-  }
-}
-
-const duplicateObject = '42710';
-const uniqueViolation = '23505';
-const concurrentUpdate = 'XX000';
-
-async function createRole(client: Client, statement: string): Promise<void> {
-  try {
-    await client.query(statement);
-  } catch (error) {
-    const { code } = error as { code?: string };
-    if (code !== duplicateObject && code !== uniqueViolation && code !== concurrentUpdate) throw error;
-  }
 }

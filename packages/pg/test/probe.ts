@@ -59,9 +59,15 @@ export class Probe {
     return migrate({ service, adminUrl: this.adminUrl, serviceUrl: this.url, directory });
   }
 
-  async asAdmin<Row extends object>(sql: string): Promise<Row[]> {
+  /** As superuser. */
+  async connect(): Promise<Client> {
     const client = new Client({ connectionString: this.adminUrl });
     await client.connect();
+    return client;
+  }
+
+  async asAdmin<Row extends object>(sql: string): Promise<Row[]> {
+    const client = await this.connect();
     try {
       return (await client.query<Row>(sql)).rows;
     } finally {

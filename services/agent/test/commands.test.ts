@@ -76,6 +76,16 @@ describe('the migration command', () => {
     expect(await agents.listKeys(admin)).toEqual(['kept']);
   });
 
+  it.each(['MIGRATION_DATABASE_URL', 'DATABASE_URL'])(
+    'prints nothing of a password that is not escaped in %s',
+    async (name) => {
+      const env = { ...agents.environment(), MIGRATION_DATABASE_URL: agents.database.adminUrl };
+      const { code, stderr } = await runToEnd('migrate.ts', { ...env, [name]: 'postgres://o:pa/ss@h/db' });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`  ${name}: is not a URL`)]);
+      expect(stderr).not.toMatch(/pa\/|ss@/);
+    },
+  );
+
   it('fails without the URL of an owner', async () => {
     const { code, stderr } = await runToEnd('migrate.ts', agents.environment());
     expect(code).toBe(1);

@@ -1,4 +1,5 @@
+import { runCommand } from '@gatehouse/kit/command';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
 import { migrationsDirectory } from './config.ts';
 
-await migrateCommand('analytics', migrationsDirectory, process.env);
+await runCommand(() => migrateCommand('analytics', migrationsDirectory, process.env));
