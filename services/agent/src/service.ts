@@ -17,7 +17,8 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
@@ -56,6 +57,7 @@ export async function createAgentService(
 
   const appPool = createPool({ url, role: 'agent_app', max, log });
   const systemPool = createPool({ url, role: 'agent_system', max, log });
+  const database = new DatabaseCheck({ url, role: 'agent_app', log });
   observePools(registry, { app: appPool, system: systemPool });
   const callDuration = rpcDuration(registry);
   const agents = new AgentStore(appPool);
@@ -120,6 +122,7 @@ export async function createAgentService(
       { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
+      database,
       schemaCheck({ pool: appPool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },
       relay,
@@ -128,7 +131,7 @@ export async function createAgentService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: { database: databaseCheck(appPool) },
+    ready: { database: () => database.answers() },
   });
   return {
     log,

@@ -12,7 +12,8 @@ import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration, type Registry } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
@@ -56,6 +57,7 @@ export async function createAnalyticsService(
 
   const reading = createPool({ url, role: 'analytics_app', max, log });
   const writing = createPool({ url, role: 'analytics_system', max, log });
+  const database = new DatabaseCheck({ url, role: 'analytics_app', log });
   observePools(registry, { app: reading, system: writing });
   const ingest = new Ingest({ pool: writing, log, registry });
   const tenant = new Peer({
@@ -101,6 +103,7 @@ export async function createAnalyticsService(
       { stop: () => tracer?.stop() },
       { stop: () => reading.end() },
       { stop: () => writing.end() },
+      database,
       schemaCheck({ pool: writing, service, directory: migrationsDirectory, log }),
       new Partitions(writing, log),
       { stop: () => tenant.close() },
@@ -111,7 +114,7 @@ export async function createAnalyticsService(
       http,
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: { database: databaseCheck(reading) },
+    ready: { database: () => database.answers() },
   });
   return {
     log,
