@@ -12,7 +12,7 @@ import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
@@ -127,8 +127,7 @@ export async function createAgentService(
       { stop: () => chatPeer.close() },
       relay,
       idempotency,
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
     ready: { database: () => database.answers() },

@@ -7,7 +7,7 @@ import { createApp } from '@gatehouse/http/app';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService, type Part } from '@gatehouse/kit/compose';
+import { composeService, together, type Part } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
@@ -110,8 +110,7 @@ export async function createAnalyticsService(
       retention,
       new Freshness(reading, registry),
       ...consumers(config, ingest, { log, registry }),
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
     ready: { database: () => database.answers() },

@@ -11,7 +11,7 @@ import { createApp } from '@gatehouse/http/app';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createMeter } from '@gatehouse/kit/create-meter';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
@@ -171,8 +171,7 @@ export async function createChatService(
       meter,
       reaper,
       retention,
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
   });

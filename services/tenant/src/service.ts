@@ -3,7 +3,7 @@ import { createApp } from '@gatehouse/http/app';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
@@ -133,8 +133,7 @@ export async function createTenantService(
       new QuotaCleanup(quotas, log),
       idempotency,
       ...auditTopicParts(config, { pool: systemPool, intake, log, registry }),
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
     ready: { database: () => database.answers() },
