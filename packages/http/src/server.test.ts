@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
+import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
@@ -187,6 +187,27 @@ describe('an HTTP server that stops', () => {
     await arrived.promise;
     await server.stop();
     await expect(reading).rejects.toThrow();
+  });
+
+  it('has those in flight ended first where somebody can, and cuts them a second later', async () => {
+    const streams: ServerResponse[] = [];
+    const server = new HttpServer(
+      (_request, response) => void (streams.push(response), response.write('a')),
+      {
+        host: '127.0.0.1',
+        port: 0,
+        drainTimeoutMs: 100,
+        cut: () => streams[0]?.end('b'),
+      },
+    );
+    await server.start();
+    const [ended, cut] = [new Agent(), new Agent()].map((agent) => ask(server, agent));
+    cut?.catch(() => undefined);
+    while (streams.length < 2) await sleep(10);
+    const stopped = server.stop();
+    expect((await ended)?.text).toBe('ab');
+    await stopped;
+    await expect(cut).rejects.toThrow();
   });
 
   it('may stop without having started, and twice', async () => {

@@ -8,6 +8,8 @@ export interface HttpServerOptions {
   port: number;
   /** How long requests in flight may take to finish once `stop` is called. */
   drainTimeoutMs: number;
+  /** Told when that time is over: ends what is in flight in words of its own, and has a second for it. */
+  cut?: () => void;
 }
 
 /**
@@ -15,6 +17,9 @@ export interface HttpServerOptions {
  * and told to close, where a connection closed under its request would be an error.
  */
 const lingerMs = 500;
+
+/** From `cut` to the end of all connections: a connection that is reset takes with it what its client has not read. */
+const partingMs = 1_000;
 
 /** The error for what is not HTTP. Nothing of it was read, so its request id is a new one. */
 function invalidHttp(): { headers: Record<string, string | number>; body: string } {
@@ -120,8 +125,15 @@ export class HttpServer {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     // Node counts a connection that never carried a request as busy.
     for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
-    const cut = setTimeout(() => this.#server.closeAllConnections(), this.#options.drainTimeoutMs);
+    const { drainTimeoutMs, cut } = this.#options;
+    const timers = [
+      setTimeout(() => cut?.(), drainTimeoutMs),
+      setTimeout(
+        () => this.#server.closeAllConnections(),
+        drainTimeoutMs + (cut === undefined ? 0 : partingMs),
+      ),
+    ];
     await closed;
-    clearTimeout(cut);
+    timers.forEach(clearTimeout);
   }
 }

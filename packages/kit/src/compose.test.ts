@@ -1,9 +1,12 @@
-import { describe, expect, it } from '@jest/globals';
-import { composeService, type ComposeOptions, type Part } from './compose.ts';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { composeService, together, type ComposeOptions, type Part } from './compose.ts';
+import { sleep } from './clock.ts';
 import { createLogger } from './log.ts';
 import { Registry } from './metrics.ts';
 
-const config = { HOST: '127.0.0.1', ADMIN_PORT: 0, DRAIN_DELAY_MS: 0 };
+afterEach(() => void jest.useRealTimers());
+
+const config = { HOST: '127.0.0.1', ADMIN_PORT: 0, DRAIN_DELAY_MS: 0, DRAIN_TIMEOUT_MS: 100 };
 
 function compose(parts: Part[], options: Partial<ComposeOptions> = {}): ReturnType<typeof composeService> {
   return composeService({
@@ -141,6 +144,20 @@ describe('a service made of parts', () => {
     await expect(status(adminPort)).rejects.toThrow();
   });
 
+  it('leaves a part behind that hangs ten seconds beyond the drain time, and stops the others', async () => {
+    const events: string[] = [];
+    const hanging: Part = { stop: () => new Promise(() => undefined) };
+    const service = compose([part('a', events), hanging, hanging, part('b', events)]);
+    await service.start();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    const stopped = expect(service.stop()).rejects.toThrow('too long');
+    await jest.advanceTimersByTimeAsync(10_099);
+    expect(events.splice(0)).toEqual(['start a', 'start b', 'stop b']);
+    await jest.advanceTimersByTimeAsync(1);
+    await stopped;
+    expect(events).toEqual(['stop a']);
+  });
+
   it('names the part that did not start, not the one that did not stop after that', async () => {
     const events: string[] = [];
     const service = compose([part('a', events, { stop: true }), part('b', events, { start: true })]);
@@ -170,5 +187,38 @@ describe('a service made of parts', () => {
     release.resolve(undefined);
     await expect(starting).rejects.toThrow('stopped');
     expect(events).not.toContain('start late');
+  });
+});
+
+describe('parts that stop together', () => {
+  it('are started in order, drained, and stopped at the same time, in the place of one part', async () => {
+    const events: string[] = [];
+    const slow = (name: string): Part => ({
+      ...part(name, events),
+      drain: () => void events.push(`drain ${name}`),
+      stop: async () => {
+        events.push(`stop ${name}`);
+        await sleep(300);
+        events.push(`stopped ${name}`);
+      },
+    });
+    const service = compose([part('pool', events), together(slow('grpc'), slow('http'))]);
+    await service.start();
+    const began = performance.now();
+    await service.stop();
+    expect(performance.now() - began).toBeLessThan(550);
+    expect(events).toEqual([
+      ...['start pool', 'start grpc', 'start http', 'drain grpc', 'drain http'],
+      ...['stop grpc', 'stop http', 'stopped grpc', 'stopped http', 'stop pool'],
+    ]);
+  });
+
+  it('are all stopped before what comes next, although one fails', async () => {
+    const events: string[] = [];
+    const slow: Part = { stop: () => sleep(50).then(() => void events.push('stop slow')) };
+    const service = compose([part('pool', events), together(part('bad', events, { stop: true }), slow)]);
+    await service.start();
+    await expect(service.stop()).rejects.toThrow('bad does not stop');
+    expect(events.slice(2)).toEqual(['stop bad', 'stop slow', 'stop pool']);
   });
 });

@@ -18,7 +18,7 @@ export type ReadyCheck = () => Promise<boolean> | boolean;
 export interface ComposeOptions {
   log: Logger;
   registry: Registry;
-  config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number };
+  config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
   /** What the started service needs to do its work, by the name that `/readyz` calls it (`database`, a peer). */
@@ -26,8 +26,28 @@ export interface ComposeOptions {
 }
 
 /**
+ * What all parts together may take to stop beyond `DRAIN_TIMEOUT_MS`: last writes, flushing, closing. A platform should
+ * give 15 s, after which it kills.
+ */
+const closingMs = 10_000;
+
+/** Parts that start in order and stop at the same time: servers, so that one drain time is enough for all. */
+export function together(...parts: readonly Part[]): Part {
+  return {
+    async start() {
+      for (const part of parts) await part.start?.();
+    },
+    drain: () => parts.forEach((part) => part.drain?.()),
+    async stop() {
+      const stopped = await Promise.allSettled(parts.map(async (part) => part.stop?.()));
+      for (const result of stopped) if (result.status === 'rejected') throw result.reason as Error;
+    },
+  };
+}
+
+/**
  * A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part;
- * one that was not ready yet is known to no balancer, and stops at once.
+ * one that was not ready yet is known to no balancer, and stops at once. Parts that hang are left behind in the end.
  */
 export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
   const { config, log, parts } = options;
@@ -40,16 +60,23 @@ export function composeService(options: ComposeOptions): Service & { readonly ad
     missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),
   });
   const started: Part[] = [];
-  /** Stops all of them, whatever one throws, and gives back the first error. */
+  /** Stops all of them, whatever one throws or waits for, and gives back the first error. */
   async function stopParts(): Promise<Error | undefined> {
     let failure: Error | undefined;
+    const late = Promise.withResolvers<never>();
+    late.promise.catch(() => undefined);
+    const timer = setTimeout(
+      () => late.reject(new Error('parts took too long to stop, and were left behind')),
+      config.DRAIN_TIMEOUT_MS + closingMs,
+    );
     for (const part of [{ stop: () => admin.stop() }, ...started.splice(0)].reverse()) {
       try {
-        await part.stop?.();
+        await Promise.race([part.stop?.(), late.promise]);
       } catch (error) {
         failure ??= error instanceof Error ? error : new Error(String(error), { cause: error });
       }
     }
+    clearTimeout(timer);
     return failure;
   }
   return {

@@ -1,4 +1,3 @@
-import { settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type PoolClient } from 'pg';
 import { wrapDatabaseError } from './errors.ts';
@@ -63,34 +62,6 @@ function nameOutages(pool: Pool): void {
   // The overloads with a callback are given up: none of us uses them.
   pool.query = ((...input: unknown[]) =>
     query(...input).catch(wrapDatabaseError)) as unknown as Pool['query'];
-}
-
-/** Shorter than the two seconds that a platform should wait for an answer about readiness. */
-const answerTimeoutMs = 1_500;
-
-/**
- * Whether the database answers, and soon: what readiness asks. However often it is asked, one statement at most waits
- * for a database that hangs.
- */
-export function databaseCheck(pool: Pool): () => Promise<boolean> {
-  let asking: Promise<boolean> | null = null;
-  const ask = (): Promise<boolean> =>
-    pool
-      .query('select 1')
-      .then(
-        () => true,
-        () => false,
-      )
-      .finally(() => (asking = null));
-  return async () => {
-    let answered = false;
-    asking ??= ask();
-    await settledWithin(
-      asking.then((answer) => (answered = answer)),
-      answerTimeoutMs,
-    );
-    return answered;
-  };
 }
 
 /**

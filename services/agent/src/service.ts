@@ -12,12 +12,13 @@ import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
@@ -56,6 +57,7 @@ export async function createAgentService(
 
   const appPool = createPool({ url, role: 'agent_app', max, log });
   const systemPool = createPool({ url, role: 'agent_system', max, log });
+  const database = new DatabaseCheck({ url, role: 'agent_app', log });
   observePools(registry, { app: appPool, system: systemPool });
   const callDuration = rpcDuration(registry);
   const agents = new AgentStore(appPool);
@@ -120,15 +122,15 @@ export async function createAgentService(
       { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
+      database,
       schemaCheck({ pool: appPool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },
       relay,
       idempotency,
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: { database: databaseCheck(appPool) },
+    ready: { database: () => database.answers() },
   });
   return {
     log,

@@ -7,12 +7,13 @@ import { createApp } from '@gatehouse/http/app';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService, type Part } from '@gatehouse/kit/compose';
+import { composeService, together, type Part } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration, type Registry } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
@@ -56,6 +57,7 @@ export async function createAnalyticsService(
 
   const reading = createPool({ url, role: 'analytics_app', max, log });
   const writing = createPool({ url, role: 'analytics_system', max, log });
+  const database = new DatabaseCheck({ url, role: 'analytics_app', log });
   observePools(registry, { app: reading, system: writing });
   const ingest = new Ingest({ pool: writing, log, registry });
   const tenant = new Peer({
@@ -101,17 +103,17 @@ export async function createAnalyticsService(
       { stop: () => tracer?.stop() },
       { stop: () => reading.end() },
       { stop: () => writing.end() },
+      database,
       schemaCheck({ pool: writing, service, directory: migrationsDirectory, log }),
       new Partitions(writing, log),
       { stop: () => tenant.close() },
       retention,
       new Freshness(reading, registry),
       ...consumers(config, ingest, { log, registry }),
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: { database: databaseCheck(reading) },
+    ready: { database: () => database.answers() },
   });
   return {
     log,

@@ -11,13 +11,14 @@ import { createApp } from '@gatehouse/http/app';
 import { HttpServer } from '@gatehouse/http/server';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createMeter } from '@gatehouse/kit/create-meter';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
@@ -75,6 +76,7 @@ export async function createChatService(
     // Metering looks up by primary key only. A plan made while its tables were empty, and cached, would scan them for ever.
     settings: { enable_seqscan: 'off' },
   });
+  const database = new DatabaseCheck({ url: config.DATABASE_URL, role: 'chat_system', log });
   observePools(registry, { system: pool });
   const callDuration = rpcDuration(registry);
   const instance = new Instance(pool, log);
@@ -151,7 +153,7 @@ export async function createChatService(
     registry,
     config,
     ready: {
-      database: databaseCheck(pool),
+      database: () => database.answers(),
       tenant: () => tenantPeer.reached,
       agent: () => agentPeer.reached,
     },
@@ -159,6 +161,7 @@ export async function createChatService(
       { stop: () => tracer?.stop() },
       { stop: () => otelMeter?.stop() },
       { stop: () => pool.end() },
+      database,
       schemaCheck({ pool, service: 'chat', directory: migrations, log }),
       { stop: () => providers.close() },
       { stop: () => [tenantPeer, agentPeer].forEach((peer) => peer.close()) },
@@ -168,8 +171,7 @@ export async function createChatService(
       meter,
       reaper,
       retention,
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
   });

@@ -7,7 +7,12 @@ import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
-import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  TenantServiceService,
+  type GetTenantSettingsResponse,
+  type Grant,
+  type Settlement,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
@@ -36,6 +41,8 @@ export class ChatHarness {
   /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
   takesEvents = false;
   readonly events: string[] = [];
+  /** What the tenant service was told that runs came to. */
+  readonly settlements: Settlement[] = [];
   #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, database: TestDatabase, identity: TestIdentity) {
@@ -181,7 +188,18 @@ export class ChatHarness {
         callers: ['chat'],
         handle: ({ tenantId }) => Promise.resolve(tenantSettings(this.settings.get(tenantId))),
       },
-      settle: { callers: ['chat'], handle: () => Promise.resolve({}) },
+      // As much as is asked for, of limits that nobody reaches.
+      lease: {
+        callers: ['chat'],
+        handle: ({ asks }) => Promise.resolve({ grants: asks.map(({ needs }) => amply(needs)) }),
+      },
+      settle: {
+        callers: ['chat'],
+        handle: ({ settlements }) => {
+          this.settlements.push(...settlements);
+          return Promise.resolve({});
+        },
+      },
     });
     const tenant = new GrpcServer({ ...options, service: 'tenant' }).add(TenantServiceService, tenantService);
     const agent = new GrpcServer({ ...options, service: 'agent' }).add(AgentServiceService, {
@@ -219,6 +237,12 @@ export class ChatHarness {
       analytics: `127.0.0.1:${analytics.port}`,
     };
   }
+}
+
+function amply(needs: readonly bigint[]): Grant {
+  const granted = needs.reduce((sum, need) => sum + need, 0n);
+  const remaining = 10n ** 15n;
+  return { limit: remaining, windowStart: 1n, granted, remaining, resetsInMs: 60_000n, validForMs: 2_000n };
 }
 
 export function makeAgent(fields: Partial<Agent> = {}): Agent {

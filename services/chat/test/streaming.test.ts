@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { chat, ChatHarness } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -151,6 +152,37 @@ describe('a stream that does not come to its end', () => {
       status: 'error',
       error_type: 'provider_timeout',
     });
+  });
+
+  it('because its replica stops is ended and charged before that is gone, and its provider is called no more', async () => {
+    const tenantId = newId();
+    harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+    const replica = await harness.startReplica();
+    const id = newId();
+    const response = await harness.post(
+      '/v1/chat/completions',
+      {
+        ...chat('long', { model: 'priced' }),
+        stream: true,
+        x_simulator: { id, chunks: 2_000, chunk_delay_ms: 20 },
+      },
+      { url: `http://127.0.0.1:${replica.httpPort}`, principal: { tenantId } },
+    );
+    const broken = expect(response.text()).rejects.toThrow();
+    const began = Date.now();
+    await replica.stop();
+    // Its drain time is a second.
+    expect(Date.now() - began).toBeLessThan(5_000);
+    await broken;
+    const [seen] = harness.simulator.requests.filter((request) => request.id === id);
+    expect(seen?.client_closed_at).not.toBeNull();
+    const runId = response.headers.get('x-run-id');
+    const [run] = await harness.rows('select * from chat.runs where id = $1', [runId]);
+    expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true });
+    expect(Number(run?.['output_tokens'])).toBeGreaterThan(0);
+    expect(harness.settlements.filter((settlement) => settlement.tenantId === tenantId)).toMatchObject([
+      { costPico: BigInt(String(run?.['cost_pico'])) },
+    ]);
   });
 
   it('because its client left closes the provider’s connection and is cancelled with the usage so far', async () => {

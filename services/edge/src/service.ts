@@ -68,10 +68,15 @@ export async function createEdgeService(
     duration: httpDuration(registry),
     tracer,
   });
+  const breakOff = async (): Promise<void> => {
+    general.close();
+    await toChat.close();
+  };
   const http = new HttpServer(createEdgeApp(gateway), {
     host: config.HOST,
     port: config.HTTP_PORT,
     drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+    cut: () => void breakOff(),
   });
   const composed = composeService({
     log,
@@ -86,8 +91,7 @@ export async function createEdgeService(
       chat,
       analytics,
       ...[tenant, agent, chat, analytics].map((addresses) => new Liveness(addresses)),
-      { stop: () => general.close() },
-      { stop: () => toChat.close() },
+      { stop: breakOff },
       gateway,
       http,
       { start: () => log.info({ http_port: http.port }, 'listening') },

@@ -3,12 +3,13 @@ import { createApp } from '@gatehouse/http/app';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService } from '@gatehouse/kit/compose';
+import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
 import type { Service } from '@gatehouse/kit/lifecycle';
 import { createLogger, type Logger } from '@gatehouse/kit/log';
 import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
-import { createPool, databaseCheck } from '@gatehouse/pg/pool';
+import { DatabaseCheck } from '@gatehouse/pg/database-check';
+import { createPool } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
@@ -69,6 +70,7 @@ export async function createTenantService(
   const recordChange = changeRecorder(config);
   // Of their own: leases that wait for each other must not keep keys from being checked.
   const leasePool = createPool({ url, role: 'tenant_system', max: Math.ceil(max / 2), log });
+  const database = new DatabaseCheck({ url, role: 'tenant_system', log });
   observePools(registry, { app: appPool, system: systemPool, lease: leasePool });
   const quotas = new QuotaSystemStore(leasePool, recordChange);
   const auditLog = new AuditLogSystemStore(systemPool);
@@ -125,16 +127,16 @@ export async function createTenantService(
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
       { stop: () => leasePool.end() },
+      database,
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
       lastUse,
       new QuotaCleanup(quotas, log),
       idempotency,
       ...auditTopicParts(config, { pool: systemPool, intake, log, registry }),
-      grpc,
-      http,
+      together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],
-    ready: { database: databaseCheck(systemPool) },
+    ready: { database: () => database.answers() },
   });
   return {
     log,

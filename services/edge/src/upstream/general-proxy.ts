@@ -59,6 +59,7 @@ export class GeneralProxy {
     this.#proxy(request, response);
   }
 
+  /** Breaks off what is under way: a request that has no answer yet gets a 502. */
   close(): void {
     this.#agent.destroy();
   }

@@ -65,8 +65,9 @@ afterEach(async () => {
   }
 });
 
+const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${(door.address() as AddressInfo).port}`);
+
 it('lets the requests to a replica that vanished finish, then lets go of its connections', async () => {
-  const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${(door.address() as AddressInfo).port}`);
   const [old, successor] = replicas;
   const slow = ask();
   await eventually(() => expect(old.connections).toBe(1));
@@ -82,4 +83,17 @@ it('lets the requests to a replica that vanished finish, then lets go of its con
   // At once, and not for having been idle as long as a kept connection may be.
   expect(performance.now() - began).toBeLessThan(2_500);
   expect(successor.connections).toBe(1);
+});
+
+it('breaks off what is under way when it closes, also at a replica that vanished', async () => {
+  const [old, successor] = replicas;
+  const asked = [ask()];
+  await eventually(() => expect(old.connections).toBe(1));
+  named = ['127.0.0.2'];
+  await eventually(() => expect(addresses.next()).toMatch(/^127\.0\.0\.2:/));
+  asked.push(ask());
+  await eventually(() => expect(successor.connections).toBe(1));
+  await passThrough.close();
+  const statuses = asked.map(async (answer) => (await answer).status);
+  expect(await Promise.all(statuses)).toEqual([502, 502]);
 });

@@ -40,6 +40,8 @@ export class PassThrough {
   readonly #addresses: AddressList;
   readonly #log: Logger;
   readonly #pools = new Map<string, Pool>();
+  /** Of replicas that vanished, with requests that are not over. */
+  readonly #leaving = new Set<Pool>();
 
   constructor(addresses: AddressList, log: Logger) {
     this.#addresses = addresses;
@@ -60,8 +62,9 @@ export class PassThrough {
     if (second !== null) throw upstreamError(passage.route.service, second);
   }
 
+  /** Breaks off what is under way: a stream ends with the error event, any other request with a 502. */
   async close(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+    await Promise.all([...this.#pools.values(), ...this.#leaving].map((pool) => pool.destroy()));
   }
 
   /** The error when the address refused the connection; null in all other cases, which are dealt with. */
@@ -107,7 +110,8 @@ export class PassThrough {
     for (const [address, pool] of this.#pools) {
       if (this.#addresses.all.includes(address)) continue;
       this.#pools.delete(address);
-      void pool.close();
+      this.#leaving.add(pool);
+      void pool.close().then(() => this.#leaving.delete(pool));
     }
   }
 }

@@ -24,7 +24,7 @@ export function upstreamError(service: ServiceName, error: unknown): AppError {
   if (wasRefused(error)) return unreachable(service, error);
   return new AppError(
     'bad_gateway',
-    `The ${service} service broke off. Whether the request took effect is unknown.`,
+    `The connection to the ${service} service broke off. Whether the request took effect is unknown.`,
     {
       cause: error,
     },
