@@ -54,6 +54,19 @@ describe('an HTTP server that stops', () => {
     agent.destroy();
   });
 
+  it('answers a request that comes late over a connection that was taken before', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const socket = connect(server.port, '127.0.0.1');
+    await once(socket, 'connect');
+    // Until it is taken, and not only in the queue of the system.
+    await sleep(50);
+    const stopped = server.stop();
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
+    expect(text).toMatch(/connection: close[^]*ok$/i);
+    await stopped;
+  });
+
   it('does not wait for connections that carry nothing', async () => {
     const server = await serve((_request, response) => response.end('ok'));
     const agent = new Agent({ keepAlive: true });
