@@ -123,10 +123,10 @@ export class HttpServer {
     if (!this.#server.listening) return;
     // This closes the idle connections, too.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    // Node counts a connection that never carried a request as busy.
-    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
     const { drainTimeoutMs, cut } = this.#options;
     const timers = [
+      // Node counts a connection that never carried a request as busy; of a new one the request may be on its way.
+      setTimeout(() => this.#closeUnused(), lingerMs),
       setTimeout(() => cut?.(), drainTimeoutMs),
       setTimeout(
         () => this.#server.closeAllConnections(),
@@ -135,5 +135,9 @@ export class HttpServer {
     ];
     await closed;
     timers.forEach(clearTimeout);
+  }
+
+  #closeUnused(): void {
+    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
   }
 }

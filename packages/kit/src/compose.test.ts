@@ -209,14 +209,14 @@ describe('parts that stop together', () => {
     expect(performance.now() - began).toBeLessThan(550);
     expect(events).toEqual([
       ...['start pool', 'start grpc', 'start http', 'drain grpc', 'drain http'],
-      ...['stop grpc', 'stop http', 'stopped grpc', 'stopped http', 'stop pool'],
+      ...['stop http', 'stop grpc', 'stopped http', 'stopped grpc', 'stop pool'],
     ]);
   });
 
   it('are all stopped before what comes next, although one fails', async () => {
     const events: string[] = [];
     const slow: Part = { stop: () => sleep(50).then(() => void events.push('stop slow')) };
-    const service = compose([part('pool', events), together(part('bad', events, { stop: true }), slow)]);
+    const service = compose([part('pool', events), together(slow, part('bad', events, { stop: true }))]);
     await service.start();
     await expect(service.stop()).rejects.toThrow('bad does not stop');
     expect(events.slice(2)).toEqual(['stop bad', 'stop slow', 'stop pool']);
