@@ -35,7 +35,8 @@ export interface SystemOptions {
 }
 
 const defaultDrainMs = 10_000;
-const stopMarginMs = 5_000;
+/** The services themselves give up ten seconds after their drain time. */
+const stopMarginMs = 12_000;
 const answerTimeoutMs = 1_000;
 
 const simulatorMain = path.join(repositoryRoot, 'test/support/provider-simulator/main.ts');
