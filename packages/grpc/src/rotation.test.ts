@@ -36,6 +36,7 @@ beforeEach(async () => {
     if (named.length === 0) throw new Error('ENOTFOUND');
     return named.map((address) => ({ address, family: 4 }));
   };
+  // The one way into grpc-js's own resolver. Of all overloads it calls this one.
   jest.spyOn(dns.promises, 'lookup').mockImplementation(lookup as unknown as typeof dns.promises.lookup);
 });
 afterEach(async () => {

@@ -31,22 +31,36 @@ async function raw(server: HttpServer, bytes: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
+/** An answer that begins when its request has arrived, and ends when the test says so. */
+function heldAnswer(
+  last: string,
+  first?: string,
+): { arrived: Promise<undefined>; begin: (response: ServerResponse) => void; release: () => void } {
+  const arrived = Promise.withResolvers<undefined>();
+  const release = Promise.withResolvers<undefined>();
+  return {
+    arrived: arrived.promise,
+    begin: (response) => {
+      if (first !== undefined) response.write(first);
+      arrived.resolve(undefined);
+      void release.promise.then(() => response.end(last));
+    },
+    release: () => release.resolve(undefined),
+  };
+}
+
 describe('an HTTP server that stops', () => {
   it('finishes what is in flight, closes that connection, and takes nothing new', async () => {
-    const arrived = Promise.withResolvers<undefined>();
-    const release = Promise.withResolvers<undefined>();
-    const server = await serve((_request, response) => {
-      arrived.resolve(undefined);
-      void release.promise.then(() => response.end('finished'));
-    });
+    const held = heldAnswer('finished');
+    const server = await serve((_request, response) => held.begin(response));
     const agent = new Agent({ keepAlive: true });
     const answer = ask(server, agent);
-    await arrived.promise;
+    await held.arrived;
     const { port } = server;
     const began = performance.now();
     const stopped = server.stop();
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
-    release.resolve(undefined);
+    held.release();
     expect((await answer).text).toBe('finished');
     await stopped;
     // The client keeps its connection open: without closing it, this would last the whole drain time.
@@ -81,21 +95,17 @@ describe('an HTTP server that stops', () => {
   });
 
   it('says Connection: close to requests that still come over open connections', async () => {
-    const release = Promise.withResolvers<undefined>();
-    const arrived = Promise.withResolvers<undefined>();
+    const held = heldAnswer('last', 'first ');
     const server = await serve((request, response) => {
-      if (request.url === '/slow') {
-        arrived.resolve(undefined);
-        response.write('first ');
-        void release.promise.then(() => response.end('last'));
-      } else response.end('next');
+      if (request.url === '/slow') held.begin(response);
+      else response.end('next');
     });
     const socket = connect(server.port, '127.0.0.1');
     socket.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n');
-    await arrived.promise;
+    await held.arrived;
     const stopped = server.stop();
     socket.write('GET /next HTTP/1.1\r\nhost: x\r\n\r\n');
-    release.resolve(undefined);
+    held.release();
     const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
     expect(text).toContain('last');
     expect(text.toLowerCase()).toContain('connection: close');
@@ -116,17 +126,13 @@ describe('an HTTP server that stops', () => {
   });
 
   it('closes the connection of a request that came before the drain and is answered in it', async () => {
-    const arrived = Promise.withResolvers<undefined>();
-    const release = Promise.withResolvers<undefined>();
-    const server = await serve((_request, response) => {
-      arrived.resolve(undefined);
-      void release.promise.then(() => response.end('ok'));
-    });
+    const held = heldAnswer('ok');
+    const server = await serve((_request, response) => held.begin(response));
     const agent = new Agent({ keepAlive: true });
     const answer = ask(server, agent);
-    await arrived.promise;
+    await held.arrived;
     server.drain();
-    release.resolve(undefined);
+    held.release();
     expect((await answer).response.headers.connection).toBe('close');
     agent.destroy();
   });
@@ -146,20 +152,17 @@ describe('an HTTP server that stops', () => {
   });
 
   it('answers a client that asks on at once after a stream that ends while it stops, then closes', async () => {
-    const release = Promise.withResolvers<undefined>();
-    const arrived = Promise.withResolvers<undefined>();
+    const held = heldAnswer('last', 'first ');
     const server = await serve((request, response) => {
-      if (request.url !== '/stream') return void response.end('next');
-      response.write('first ');
-      arrived.resolve(undefined);
-      void release.promise.then(() => response.end('last'));
+      if (request.url === '/stream') held.begin(response);
+      else response.end('next');
     }, 30_000);
     const socket = connect(server.port, '127.0.0.1');
     const all = socket.toArray() as Promise<Buffer[]>;
     socket.write('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n');
-    await arrived.promise;
+    await held.arrived;
     const stopped = server.stop();
-    release.resolve(undefined);
+    held.release();
     await sleep(150);
     socket.write('GET /next HTTP/1.1\r\nhost: x\r\n\r\n');
     const began = performance.now();
@@ -170,18 +173,13 @@ describe('an HTTP server that stops', () => {
   });
 
   it('does not wait for a kept connection after the stream it carried', async () => {
-    const arrived = Promise.withResolvers<undefined>();
-    const release = Promise.withResolvers<undefined>();
-    const server = await serve((_request, response) => {
-      response.write('first ');
-      arrived.resolve(undefined);
-      void release.promise.then(() => response.end('last'));
-    }, 30_000);
+    const held = heldAnswer('last', 'first ');
+    const server = await serve((_request, response) => held.begin(response), 30_000);
     const agent = new Agent({ keepAlive: true });
     const answer = ask(server, agent);
-    await arrived.promise;
+    await held.arrived;
     const stopped = server.stop();
-    release.resolve(undefined);
+    held.release();
     expect((await answer).text).toBe('first last');
     const began = performance.now();
     await stopped;
