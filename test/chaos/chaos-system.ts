@@ -4,8 +4,9 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { query } from '@gatehouse/test/query';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
-import { Client } from 'pg';
+import { until } from '@gatehouse/test/until';
 import { GatewayClient } from './gateway-client.ts';
 
 const tailChars = 6_000;
@@ -66,20 +67,11 @@ export class ChaosSystem {
   }
 
   /** Rows of the system's database as the superuser sees them. */
-  async rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  async rows<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> {
     const { ports } = await this.local.processOf('postgres');
     const password = await readFile(path.join(this.local.stateFolder, 'postgres.password'), 'utf8');
-    const client = new Client({
-      connectionString: `postgres://postgres:${password}@127.0.0.1:${ports['postgres'] ?? 0}/gatehouse`,
-      connectionTimeoutMillis: 5_000,
-    });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query<Row>(sql, values)).rows;
-    } finally {
-      await client.end();
-    }
+    const url = `postgres://postgres:${password}@127.0.0.1:${ports['postgres'] ?? 0}/gatehouse`;
+    return query<Row>(url, sql, values);
   }
 
   /** Notes when something happened, and what was found, for the report of a failure. */
@@ -102,14 +94,8 @@ export class ChaosSystem {
 
   /** Waits until the condition holds and returns after how many milliseconds it did. */
   async within(timeoutMs: number, what: string, condition: () => Promise<boolean>): Promise<number> {
-    const start = performance.now();
-    for (;;) {
-      if (await condition()) {
-        this.mark(what);
-        return performance.now() - start;
-      }
-      if (performance.now() - start > timeoutMs) throw new Error(`not in ${timeoutMs} ms: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    const ms = await until(condition, timeoutMs, () => `not in ${timeoutMs} ms: ${what}`, 100);
+    this.mark(what);
+    return ms;
   }
 }

@@ -5,7 +5,7 @@ import { startKafka, type RunningKafka } from '@gatehouse/local/kafka';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
-import { Client } from 'pg';
+import { query } from '@gatehouse/test/query';
 
 const database = 'gatehouse';
 
@@ -45,7 +45,7 @@ export class Backends {
     const kafka = await startKafka({ directory: path.join(folder, 'kafka'), host });
     const simulator = await startProviderSimulator({ host, apiKey: 'provider-key' });
     const backends = new Backends({ simulator, folder, host, postgres, kafka });
-    await backends.#query('postgres', `create database ${database}`);
+    await query(postgres.adminUrl('postgres'), `create database ${database}`);
     return backends;
   }
 
@@ -68,8 +68,8 @@ export class Backends {
   }
 
   /** Rows of the system's database as its owner sees them. */
-  async rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return (await this.#query(database, sql, values)) as Row[];
+  rows<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> {
+    return query<Row>(this.#postgres.adminUrl(database), sql, values);
   }
 
   async stop(): Promise<void> {
@@ -77,15 +77,5 @@ export class Backends {
     await this.#kafka.stop();
     await this.#postgres.stop();
     await rm(this.#folder, { recursive: true, force: true });
-  }
-
-  async #query(name: string, sql: string, values: unknown[] = []): Promise<object[]> {
-    const client = new Client({ connectionString: this.#postgres.adminUrl(name) });
-    await client.connect();
-    try {
-      return (await client.query<object>(sql, values)).rows;
-    } finally {
-      await client.end();
-    }
   }
 }

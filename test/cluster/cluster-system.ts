@@ -1,7 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { ServiceName } from '@gatehouse/contract/routes';
 import { sleep } from '@gatehouse/kit/clock';
+import { services as localServices } from '@gatehouse/local/services';
+import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { stringify } from 'yaml';
 import type { Backends } from './backends.ts';
@@ -12,18 +15,11 @@ import type { ClusterSettings } from './settings.ts';
 export type Values = Readonly<Record<string, unknown>>;
 
 export interface Pod {
-  metadata: {
-    name: string;
-    creationTimestamp: string;
-    deletionTimestamp?: string;
-    labels: Record<string, string>;
-  };
+  metadata: { name: string; creationTimestamp: string; deletionTimestamp?: string };
   spec: { containers: { image: string }[] };
-  status: { phase: string; podIP?: string; conditions?: { type: string; status: string }[] };
 }
 
-export const services = ['tenant', 'agent', 'analytics', 'chat', 'edge'] as const;
-export type ServiceName = (typeof services)[number];
+export const services = localServices.map(({ name }) => name);
 
 const chart = path.join(import.meta.dirname, '../../charts/gatehouse');
 /** Objects are called `<release>-<service>`. */
@@ -159,7 +155,11 @@ export class ClusterSystem {
     );
   }
 
-  rows<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  get simulator(): ProviderSimulator {
+    return this.backends.simulator;
+  }
+
+  rows<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> {
     return this.backends.rows<Row>(sql, values);
   }
 
@@ -197,7 +197,7 @@ export class ClusterSystem {
             {
               name: 'simulator',
               kind: 'openai',
-              base_url: this.backends.simulator.baseUrl,
+              base_url: this.simulator.baseUrl,
               api_key_env: 'SIMULATOR_KEY',
             },
           ],

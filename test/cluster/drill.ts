@@ -1,4 +1,5 @@
 import { sleep } from '@gatehouse/kit/clock';
+import { until } from '@gatehouse/test/until';
 import { auditRuns, openRuns } from '../chaos/audit.ts';
 import type { ClusterSystem } from './cluster-system.ts';
 import { failuresOf, SteadyLoad, type Sent } from './steady-load.ts';
@@ -15,16 +16,17 @@ export interface Drill {
 /** Before and after a change, so that it happens in the middle of steady load. */
 const leadMs = 5_000;
 const settleMs = 5_000;
+/** Most conditions are a question to the cluster. */
+const pollMs = 500;
 
 /**
  * Makes a change under steady load of a tenant of its own, and holds the records of both sides against each other when
  * all is done. Gives back what the clients saw.
  */
 export async function underLoad(cluster: ClusterSystem, change: () => Promise<void>): Promise<Sent[]> {
-  const { simulator } = cluster.backends;
   const { unaryPerSecond, streams } = cluster.settings;
   const tenant = await cluster.makeTenant();
-  simulator.reset();
+  cluster.simulator.reset();
   const load = new SteadyLoad({ url: cluster.url, key: tenant.userKey, unaryPerSecond, streams });
   await sleep(leadMs);
   let sent: Sent[];
@@ -34,9 +36,8 @@ export async function underLoad(cluster: ClusterSystem, change: () => Promise<vo
   } finally {
     sent = await load.stop();
   }
-  const records = { simulator, rows: cluster.rows.bind(cluster) };
-  await until(90_000, 'every run has its end and has arrived', async () => (await openRuns(records)) === 0);
-  const { complaints } = await auditRuns(records, tenant.id);
+  await within(90_000, 'every run has its end and has arrived', async () => (await openRuns(cluster)) === 0);
+  const { complaints } = await auditRuns(cluster, tenant.id);
   if (complaints.length > 0)
     throw new Error(`the ledger and the provider disagree:\n${complaints.slice(0, 10).join('\n')}`);
   return sent;
@@ -62,15 +63,11 @@ export function describe(failures: readonly Sent[]): string {
 }
 
 /** Waits until the condition holds; returns after how many seconds it did. */
-export async function until(
+export async function within(
   timeoutMs: number,
   what: string,
   condition: () => Promise<boolean>,
 ): Promise<number> {
-  const start = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - start > timeoutMs) throw new Error(`not in ${timeoutMs / 1_000} s: ${what}`);
-    await sleep(500);
-  }
-  return Math.round((performance.now() - start) / 1_000);
+  const complaint = (): string => `not in ${timeoutMs / 1_000} s: ${what}`;
+  return Math.round((await until(condition, timeoutMs, complaint, pollMs)) / 1_000);
 }

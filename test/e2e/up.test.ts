@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { serversIn } from '@gatehouse/local/postgres-leftovers';
-import { LocalSystem, makeStateFolder, survivors, until } from '@gatehouse/test/local-system';
+import { LocalSystem, makeStateFolder, survivors } from '@gatehouse/test/local-system';
+import { until } from '@gatehouse/test/until';
 
 const run = promisify(execFile);
 const startTimeoutMs = 90_000;

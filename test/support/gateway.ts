@@ -15,13 +15,13 @@ import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
 import { createEdgeService, type EdgeOverrides } from '@gatehouse/service-edge/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
-import { Client } from 'pg';
 import { stringify } from 'yaml';
 import { testCatalogue } from './catalogue.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+import { query } from './query.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
@@ -125,14 +125,10 @@ export class TestGateway implements SomeGateway {
     return proxy;
   }
 
-  async rows(service: ServiceName, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    const client = new Client({ connectionString: this.#databases.get(service)?.adminUrl });
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql, values)).rows;
-    } finally {
-      await client.end();
-    }
+  async rows(service: ServiceName, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    const database = this.#databases.get(service);
+    if (database === undefined) throw new Error(`${service} has no database`);
+    return query(database.adminUrl, sql, values);
   }
 
   call(route: string, call: Call = {}): Promise<Answer> {

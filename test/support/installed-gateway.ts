@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
+import { query } from './query.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
@@ -40,14 +40,8 @@ export class InstalledGateway implements SomeGateway {
     return callGateway(this.url, route, call);
   }
 
-  async rows(_service: ServiceName, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    const client = new Client({ connectionString: this.#databaseUrl });
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql, values)).rows;
-    } finally {
-      await client.end();
-    }
+  rows(_service: ServiceName, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    return query(this.#databaseUrl, sql, values);
   }
 
   makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
 import type { ListedProcess } from '@gatehouse/local/process-list';
 import { isAlive } from '@gatehouse/local/processes';
+import { until } from './until.ts';
 
 const up = path.join(import.meta.dirname, '../../deploy/local/up.ts');
 const readyTimeoutMs = 60_000;
@@ -108,18 +109,6 @@ export class LocalSystem {
 export async function makeStateFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-state-'));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  timeoutMs: number,
-  complaint: () => string,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(complaint());
-    await sleep(25);
-  }
 }
 
 /** Those of the processes that are still there. */

@@ -17,12 +17,9 @@ let probe: Probe;
 let pool: Pool;
 beforeAll(async () => {
   probe = await Probe.start();
-  pool = createPool({ url: probe.url, role: 'probe_app', max: 1, log });
+  ({ pool } = probe);
 });
-afterAll(async () => {
-  await pool.end();
-  await probe.stop();
-});
+afterAll(() => probe.stop());
 
 const caught = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(

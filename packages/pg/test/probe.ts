@@ -1,9 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createLogger } from '@gatehouse/kit/log';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { query } from '@gatehouse/test/query';
 import { Client } from 'pg';
 import { migrate } from '../src/migrate.ts';
+import { createPool, type Pool } from '../src/pool.ts';
 
 export const service = 'probe';
 export const firstMigration = `
@@ -32,6 +35,8 @@ export class Probe {
   /** The service's own URL. */
   readonly url: string;
   readonly folder: string;
+  /** As the service for its tenants. */
+  readonly pool: Pool;
   readonly #database: TestDatabase;
 
   private constructor(database: TestDatabase, folder: string) {
@@ -41,6 +46,7 @@ export class Probe {
     own.username = 'probe_login';
     own.password = encodeURIComponent("p'ss w:rd");
     this.url = own.href;
+    this.pool = createPool({ url: this.url, role: 'probe_app', max: 1, log: createLogger('test', 'silent') });
   }
 
   static async start(): Promise<Probe> {
@@ -66,16 +72,12 @@ export class Probe {
     return client;
   }
 
-  async asAdmin<Row extends object>(sql: string): Promise<Row[]> {
-    const client = await this.connect();
-    try {
-      return (await client.query<Row>(sql)).rows;
-    } finally {
-      await client.end();
-    }
+  asAdmin<Row extends object>(sql: string): Promise<Row[]> {
+    return query<Row>(this.adminUrl, sql);
   }
 
   async stop(): Promise<void> {
+    await this.pool.end();
     await this.#database.drop();
     await rm(this.folder, { recursive: true });
   }

@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import { GatewayClient } from '../../chaos/gateway-client.ts';
-import { until, type Drill } from '../drill.ts';
+import { within, type Drill } from '../drill.ts';
 
 const clients = 64;
 const behavior = {
@@ -27,7 +27,7 @@ export const autoscaling: Drill = {
       services: { chat: { autoscaling, resources: { requests: { cpu: '100m' } } } },
     });
     try {
-      await until(240_000, 'chat idles at one pod', async () => (await cluster.pods('chat')).length === 1);
+      await within(240_000, 'chat idles at one pod', async () => (await cluster.pods('chat')).length === 1);
       const { userKey } = await cluster.makeTenant();
       const client = new GatewayClient(cluster.url, userKey);
       const state = { loading: true, sent: 0, failed: [] as string[] };
@@ -38,14 +38,14 @@ export const autoscaling: Drill = {
           if (ending !== 'answer') state.failed.push(`${ending} ${errorCode ?? detail}`);
         }
       });
-      const up = await until(180_000, 'chat has three pods', async () => {
+      const up = await within(180_000, 'chat has three pods', async () => {
         return (await cluster.pods('chat')).length === 3;
       });
       await cluster.settle('chat');
       await sleep(5_000);
       state.loading = false;
       await Promise.all(loops);
-      const down = await until(300_000, 'chat is back at one pod', async () => {
+      const down = await within(300_000, 'chat is back at one pod', async () => {
         return (await cluster.pods('chat')).length === 1;
       });
       client.close();

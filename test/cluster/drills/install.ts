@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { usageSummary } from '@gatehouse/contract/analytics';
 import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import type { Drill } from '../drill.ts';
-import { until } from '../drill.ts';
+import { within } from '../drill.ts';
 
 /** An empty cluster becomes a gateway that answers an SDK, and the answer is in usage, through Kafka. */
 export const install: Drill = {
@@ -32,7 +32,7 @@ export const install: Drill = {
       text += chunk.choices[0]?.delta.content ?? '';
     }
     if (text === '') throw new Error(`the stream of ${chunks} chunks carried no text`);
-    const visible = await until(30_000, 'the run is in usage', async () => {
+    const visible = await within(30_000, 'the run is in usage', async () => {
       const answer = await api.call(tenant.adminKey, 'GET', '/v1/usage/summary');
       return usageSummary.parse(expectSuccess(answer, 'reading usage')).totals.requests === 1;
     });

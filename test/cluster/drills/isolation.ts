@@ -1,6 +1,6 @@
-import type { ClusterSystem, ServiceName } from '../cluster-system.ts';
-import { services } from '../cluster-system.ts';
-import { until, type Drill } from '../drill.ts';
+import type { ServiceName } from '@gatehouse/contract/routes';
+import { services, type ClusterSystem } from '../cluster-system.ts';
+import { within, type Drill } from '../drill.ts';
 
 const podName = 'stranger';
 
@@ -31,7 +31,7 @@ const script = `
 `;
 
 /** One HTTP route and one RPC of each. */
-const doors: Record<ServiceName, { http: string; rpc: string }> = {
+const doors: Partial<Record<ServiceName, { http: string; rpc: string }>> = {
   tenant: { http: '/v1/whoami', rpc: '/gatehouse.tenant.v1.TenantService/Lease' },
   agent: { http: '/v1/agents', rpc: '/gatehouse.agent.v1.AgentService/ResolveAgent' },
   analytics: { http: '/v1/usage/summary', rpc: '/gatehouse.analytics.v1.AnalyticsService/Ingest' },
@@ -63,7 +63,9 @@ export const isolation: Drill = {
     await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
     const image = cluster.imageOf('setup');
     const targets = services.map((service) => {
-      const { http, rpc } = doors[service];
+      const door = doors[service];
+      if (door === undefined) throw new Error(`no door of ${service} is known here`);
+      const { http, rpc } = door;
       return `${service} gw-${service}-headless ${http} ${rpc}`;
     });
     const command = ['node', '--input-type=module', '--eval', script, ...targets];
@@ -76,7 +78,7 @@ export const isolation: Drill = {
       `--overrides=${overrides}`,
     ]);
     try {
-      await until(60_000, 'the stranger has asked everybody', async () => {
+      await within(60_000, 'the stranger has asked everybody', async () => {
         const { status } = await cluster.json<{ status: { phase: string } }>(['get', 'pod', podName]);
         return ['Succeeded', 'Failed'].includes(status.phase);
       });

@@ -1,5 +1,6 @@
+import type { ServiceName } from '@gatehouse/contract/routes';
 import { sleep } from '@gatehouse/kit/clock';
-import { services, type ClusterSystem, type ServiceName } from '../cluster-system.ts';
+import { services, type ClusterSystem } from '../cluster-system.ts';
 import { describe, underLoad, type Drill } from '../drill.ts';
 import { failuresOf, type Sent } from '../steady-load.ts';
 

@@ -1,7 +1,7 @@
 import { earlyInMinute } from '@gatehouse/test/minute';
 import { GatewayClient } from '../../chaos/gateway-client.ts';
 import type { ClusterSystem } from '../cluster-system.ts';
-import { until, type Drill } from '../drill.ts';
+import { within, type Drill } from '../drill.ts';
 
 const limit = 60;
 const replicas = 3;
@@ -17,13 +17,13 @@ export const limits: Drill = {
       await allServe(cluster);
       const { id, userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
       const client = new GatewayClient(cluster.url, userKey);
-      cluster.backends.simulator.reset();
+      cluster.simulator.reset();
       await earlyInMinute(30);
       const outcomes = await Promise.all(Array.from({ length: clients }, () => client.complete()));
       client.close();
       const passed = outcomes.filter(({ status }) => status === 200).length;
       const refused = outcomes.filter(({ errorCode }) => errorCode === 'rate_limit_exceeded').length;
-      const called = cluster.backends.simulator.requests.length;
+      const called = cluster.simulator.requests.length;
       if (passed !== limit || called !== limit || refused !== clients - limit)
         throw new Error(`${passed} passed, ${called} reached the provider, ${refused} were refused`);
       return `of ${clients} requests ${passed} passed, on ${await replicasThatServed(cluster, id)} of ${replicas} replicas; ${refused} got 429`;
@@ -37,7 +37,7 @@ export const limits: Drill = {
 async function allServe(cluster: ClusterSystem): Promise<void> {
   const { id, userKey } = await cluster.makeTenant();
   const client = new GatewayClient(cluster.url, userKey);
-  await until(60_000, 'all replicas answer', async () => {
+  await within(60_000, 'all replicas answer', async () => {
     await Promise.all(Array.from({ length: 10 }, () => client.complete()));
     return (await replicasThatServed(cluster, id)) === replicas;
   });

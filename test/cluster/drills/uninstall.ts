@@ -1,5 +1,5 @@
 import type { ClusterSystem } from '../cluster-system.ts';
-import { until, type Drill } from '../drill.ts';
+import { within, type Drill } from '../drill.ts';
 
 /** Kinds that the chart makes; a namespace of ours has nothing else of them but what Kubernetes itself adds. */
 const kinds =
@@ -29,7 +29,7 @@ async function expectLeftovers(cluster: ClusterSystem, wanted: readonly string[]
     left = await leftovers(cluster);
     return left.join() === wanted.join();
   };
-  await until(60_000, 'the uninstall is over', settled).catch(() => {
+  await within(60_000, 'the uninstall is over', settled).catch(() => {
     throw new Error(`left: ${left.join(', ') || 'nothing'}; wanted: ${wanted.join(', ') || 'nothing'}`);
   });
 }
