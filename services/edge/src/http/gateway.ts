@@ -43,9 +43,6 @@ export interface GatewayOptions {
   tracer?: Tracer | undefined;
 }
 
-/** How long the rest of a refused body may take to arrive before its connection is closed. */
-const discardMs = 5_000;
-
 /**
  * The public door. Checks in the contract's order (404/405, 401, 403, 413/415, 400) what can be checked without the
  * body, and sends what passes on its way with the identity it found.
@@ -88,7 +85,6 @@ export class Gateway {
       const known = toAppError(error);
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: context.requestId }, 'request failed');
-      if (!request.complete) discardBody(request, response);
       sendError(response, known, context.requestId);
     }
   }
@@ -171,7 +167,9 @@ export class Gateway {
     const durationMs = endedAt - entry.arrivedAt;
     const routeId = entry.route?.id ?? 'none';
     // A response that its client did not wait for has no status of its own; 499 is what proxies call it.
-    const status = response.writableFinished ? response.statusCode : 499;
+    // One that is sent before its request's body has come is complete, though, when the client leaves for that.
+    const early = response.headersSent && !request.complete;
+    const status = response.writableFinished || early ? response.statusCode : 499;
     this.#options.duration.observe({ route: routeId, status }, durationMs / 1_000);
     this.#options.log.info(
       {
@@ -236,15 +234,4 @@ function checkBody(request: IncomingMessage, route: Route): void {
   if (!isJson(request.headers['content-type'])) {
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');
   }
-}
-
-/**
- * Reads on while the client is still sending, and throws it away: a client that is cut off in the middle of its body
- * never reads the answer that says why.
- */
-function discardBody(request: IncomingMessage, response: ServerResponse): void {
-  response.setHeader('connection', 'close');
-  request.resume();
-  const timer = setTimeout(() => request.destroy(), discardMs).unref();
-  request.once('close', () => clearTimeout(timer));
 }

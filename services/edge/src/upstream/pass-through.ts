@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
-import { sendError } from '@gatehouse/http/reply';
+import { closeWhenEarly, endAnswer, sendError } from '@gatehouse/http/reply';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type Dispatcher } from 'undici';
@@ -159,6 +159,7 @@ class PassageHandler implements Dispatcher.DispatchHandler {
       return;
     }
     this.#streams = headers['content-type']?.startsWith('text/event-stream') === true;
+    closeWhenEarly(this.#response);
     this.#response.writeHead(status, responseHeaders(headers));
     if (this.#streams) this.#response.flushHeaders();
   }
@@ -169,7 +170,7 @@ class PassageHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#response.end();
+    endAnswer(this.#response);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
