@@ -42,11 +42,17 @@ export class Backends {
       port: await freePort(),
       settings: { listen_addresses: `127.0.0.1,${host}`, hba_file: accessFile },
     });
-    const kafka = await startKafka({ directory: path.join(folder, 'kafka'), host });
-    const simulator = await startProviderSimulator({ host, apiKey: 'provider-key' });
-    const backends = new Backends({ simulator, folder, host, postgres, kafka });
-    await query(postgres.adminUrl('postgres'), `create database ${database}`);
-    return backends;
+    let kafka: RunningKafka | null = null;
+    try {
+      kafka = await startKafka({ directory: path.join(folder, 'kafka'), host });
+      await query(postgres.adminUrl('postgres'), `create database ${database}`);
+      const simulator = await startProviderSimulator({ host, apiKey: 'provider-key' });
+      return new Backends({ simulator, folder, host, postgres, kafka });
+    } catch (error) {
+      await kafka?.stop();
+      await postgres.stop();
+      throw error;
+    }
   }
 
   /** The owner's URL of the system's database, for pods. */
