@@ -159,8 +159,8 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
 
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins; returns the ids that this call ended.
- * Each brings its event into the outbox, and its cost to the budgets it was reserved in, in the same transaction. Safe
- * to repeat.
+ * Each brings its event into the outbox, and their costs go to the budgets they were reserved in, in the same transaction.
+ * Safe to repeat.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = rows.map(({ run, end }) => ({
@@ -212,7 +212,8 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
         select tenant_id, id, '${runEnded}' from ended
       ), costs as (
         insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-        select tenant_id, instance_id, charges::text, coalesce(cost_pico, 0) from ended where charges is not null
+        select tenant_id, instance_id, charges::text, coalesce(sum(cost_pico), 0) from ended where charges is not null
+        group by tenant_id, instance_id, charges::text
       )
       select id from ended`,
     values: [pgJson(ends), pgJson(attempts), ends.map(({ id }) => id), attempts.map(({ id }) => id)],

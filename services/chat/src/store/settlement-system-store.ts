@@ -19,7 +19,8 @@ interface SettlementRow {
   cost_pico: string;
 }
 
-const maxRuns = 5_000;
+/** A commit's worth of runs each. */
+const maxCosts = 5_000;
 
 /** Of `$1` itself, and of instances that are dead. */
 const ofUsOrTheDead = `(s.holder_id = $1
@@ -39,7 +40,7 @@ export async function takeSettlements(pool: Pool, instanceId: string): Promise<S
      )
      insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
      select tenant_id, holder_id, charges, sum(cost_pico) from taken group by tenant_id, holder_id, charges`,
-    [instanceId, maxRuns],
+    [instanceId, maxCosts],
   );
   const { rows } = await pool.query<SettlementRow>(
     `select s.id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
