@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
+import { isUninvited } from './expect-continue.ts';
 
 /** How long the rest of a request's body may take to arrive once its answer is known. */
 const discardMs = 5_000;
@@ -49,7 +50,7 @@ export function endAnswer(response: ServerResponse, last?: Buffer): void {
 
 /** Whether a body is under way. A request without one is not complete, for Node, until its handler has returned. */
 function isArriving(request: IncomingMessage): boolean {
-  return !request.complete && hasBody(request);
+  return !request.complete && hasBody(request) && !isUninvited(request);
 }
 
 /** Sends an error in the one error shape, unless the response has begun or its client is gone. */

@@ -3,6 +3,8 @@ import { Agent, get, type IncomingMessage, type RequestListener, type ServerResp
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { readBody } from './body.ts';
+import { sendJson } from './reply.ts';
 import { HttpServer } from './server.ts';
 
 const running: HttpServer[] = [];
@@ -253,5 +255,40 @@ describe('an HTTP server', () => {
     expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
     expect(body.error.request_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(text).toContain(`x-request-id: ${body.error.request_id}\r\n`);
+  });
+});
+
+describe('a client that asks before it sends its body', () => {
+  const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\nexpect: 100-continue\r\n\r\n';
+
+  it('is not invited by an answer that needs no body', async () => {
+    const server = await serve((_request, response) => sendJson(response, 413, {}));
+    expect(await raw(server, head)).toMatch(/^HTTP\/1\.1 413 [^]*connection: close/i);
+  });
+
+  it.each([
+    ['at once', (request: IncomingMessage) => readBody(request, 10)],
+    [
+      'piece by piece',
+      async (request: IncomingMessage) => Buffer.concat((await request.toArray()) as Buffer[]),
+    ],
+  ])('is invited when the body is read %s', async (_name, read) => {
+    const server = await serve((request, response) => {
+      void read(request).then((body) => response.end(body));
+    });
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write(head);
+    const [invitation] = (await once(socket, 'data')) as [Buffer];
+    expect(invitation.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write('ping');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 [^]*ping$/);
+    socket.destroy();
+  });
+
+  it('and expects something else is served', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const request = 'GET / HTTP/1.1\r\nhost: x\r\nexpect: wonders\r\nconnection: close\r\n\r\n';
+    expect(await raw(server, request)).toMatch(/^HTTP\/1\.1 200 [^]*ok$/);
   });
 });

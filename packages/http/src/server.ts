@@ -1,6 +1,13 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
+import { inviteWhenRead } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
 export interface HttpServerOptions {
@@ -68,18 +75,25 @@ export class HttpServer {
         noDelay: true,
         requireHostHeader: false,
       },
-      (request, response) => {
-        this.#answers.add(response);
-        response.once('close', () => this.#answers.delete(response));
-        if (this.#draining) response.setHeader('connection', 'close');
-        if (request.headers.host === undefined && request.httpVersion === '1.1') {
-          const { headers, body } = invalidHttp();
-          response.writeHead(400, headers).end(body);
-        } else {
-          listener(request, response);
-        }
-      },
     );
+    const serve: RequestListener = (request, response) => {
+      this.#answers.add(response);
+      response.once('close', () => this.#answers.delete(response));
+      if (this.#draining) response.setHeader('connection', 'close');
+      if (request.headers.host === undefined && request.httpVersion === '1.1') {
+        const { headers, body } = invalidHttp();
+        response.writeHead(400, headers).end(body);
+      } else {
+        listener(request, response);
+      }
+    };
+    this.#server.on('request', serve);
+    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      inviteWhenRead(request, response);
+      serve(request, response);
+    });
+    // Other expectations are nothing we know of; Node's own answer to them would have no body.
+    this.#server.on('checkExpectation', serve);
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
       const status = invalidHttpStatus[error.code ?? ''] ?? '400 Bad Request';
