@@ -1,5 +1,8 @@
 import { run } from '@gatehouse/kit/lifecycle';
-import { loadConfig } from './config.ts';
-import { createAgentService } from './service.ts';
 
-await run(() => createAgentService(loadConfig(process.env)));
+// The rest is loaded once signals are listened to.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createAgentService } = await import('./service.ts');
+  return createAgentService(loadConfig(process.env));
+});

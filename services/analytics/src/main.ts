@@ -1,5 +1,8 @@
 import { run } from '@gatehouse/kit/lifecycle';
-import { loadConfig } from './config.ts';
-import { createAnalyticsService } from './service.ts';
 
-await run(() => createAnalyticsService(loadConfig(process.env)));
+// The rest is loaded once signals are listened to.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createAnalyticsService } = await import('./service.ts');
+  return createAnalyticsService(loadConfig(process.env));
+});

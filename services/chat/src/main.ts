@@ -1,5 +1,8 @@
 import { run } from '@gatehouse/kit/lifecycle';
-import { loadConfig } from './config.ts';
-import { createChatService } from './service.ts';
 
-await run(async () => createChatService(await loadConfig(process.env)));
+// The rest is loaded once signals are listened to.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createChatService } = await import('./service.ts');
+  return createChatService(await loadConfig(process.env));
+});

@@ -1,5 +1,8 @@
 import { run } from '@gatehouse/kit/lifecycle';
-import { loadConfig } from './config.ts';
-import { createEdgeService } from './service.ts';
 
-await run(() => createEdgeService(loadConfig(process.env)));
+// The rest is loaded once signals are listened to.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createEdgeService } = await import('./service.ts');
+  return createEdgeService(loadConfig(process.env));
+});

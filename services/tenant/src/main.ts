@@ -1,5 +1,8 @@
 import { run } from '@gatehouse/kit/lifecycle';
-import { loadConfig } from './config.ts';
-import { createTenantService } from './service.ts';
 
-await run(() => createTenantService(loadConfig(process.env)));
+// The rest is loaded once signals are listened to.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createTenantService } = await import('./service.ts');
+  return createTenantService(loadConfig(process.env));
+});
