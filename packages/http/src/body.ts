@@ -19,7 +19,6 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       size += chunk.length;
       if (size > limit) {
         finish(() => reject(tooLarge(limit)));
-        request.resume();
       } else {
         chunks.push(chunk);
       }

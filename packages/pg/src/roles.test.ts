@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
-import { Client } from 'pg';
+import { query } from '@gatehouse/test/query';
 import { folderOf } from '../test/probe.ts';
 import { migrate } from './migrate.ts';
 
@@ -29,16 +29,6 @@ afterAll(async () => {
   await server.stop();
   await rm(folder, { recursive: true });
 });
-
-async function query(url: string, sql: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: url });
-  try {
-    await client.connect();
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 function urlOf(database: string, user: string, password: string): string {
   const url = new URL(server.adminUrl(database));

@@ -1,34 +1,24 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EdgeUnderTest } from './edge-under-test.ts';
 
-let services: Server;
 let edge: EdgeUnderTest;
 beforeAll(async () => {
-  // It reads what is for embeddings, as much as there is, and answers anything else before it has come.
-  services = createServer((request, response) => {
+  // They read what is for embeddings, as much as there is, and answer anything else before it has come.
+  edge = await EdgeUnderTest.start({}, (request, response) => {
     if (request.url === '/v1/embeddings') return void request.resume();
     response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"code":"early"}}');
   });
-  services.listen(0, '127.0.0.1');
-  await once(services, 'listening');
-  const address = `127.0.0.1:${(services.address() as AddressInfo).port}`;
-  edge = await EdgeUnderTest.start({ AGENT_HTTP: address, CHAT_HTTP: address });
 });
-afterAll(async () => {
-  await edge.stop();
-  services.closeAllConnections();
-  services.close();
-});
+afterAll(() => edge.stop());
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'x');
 const chunk = Buffer.concat([Buffer.from('100000\r\n'), mebibyte, Buffer.from('\r\n')]);
 
 /** Sends every part, reads nothing before, and resolves to what came until the connection closed. */
 async function exchange(path: string, framing: string, parts: readonly Buffer[]): Promise<string> {
-  const socket = connect(Number(new URL(edge.url).port), '127.0.0.1');
+  const socket = connect(edge.port, '127.0.0.1');
   const head = `POST ${path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${edge.key}\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`;
   socket.write(head, 'latin1');
   for (const part of parts) await new Promise((resolve) => socket.write(part, resolve));

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { scopes } from '@gatehouse/contract/scopes';
 import { GrpcServer } from '@gatehouse/grpc/server';
@@ -29,7 +29,7 @@ const log = createLogger('edge', 'silent');
 
 /**
  * The real edge on a port of its own. Behind it, in place of every service, is one server that remembers what reached
- * it, and answers. `key` opens every route: only the edge's other rules stand between it and the services.
+ * it, and answers, or does what the test says. `key` opens every route: only the edge's other rules stand between it and the services.
  */
 export class EdgeUnderTest {
   readonly key: string;
@@ -50,15 +50,18 @@ export class EdgeUnderTest {
   }
 
   /** `environment`: settings over those of the test, such as where a service is. */
-  static async start(environment: Readonly<Record<string, string>> = {}): Promise<EdgeUnderTest> {
+  static async start(
+    environment: Readonly<Record<string, string>> = {},
+    services?: RequestListener,
+  ): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
     const tenant = tenantThatKnows(keyId, await Verifier.create(identity.publicKeys));
     await tenant.start();
     const arrivals: Arrival[] = [];
-    const services = recorder(arrivals);
-    await new Promise<void>((resolve) => services.listen(0, host, resolve));
-    const http = `${host}:${(services.address() as AddressInfo).port}`;
+    const server = createServer(services ?? recorder(arrivals));
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    const http = `${host}:${(server.address() as AddressInfo).port}`;
     const config = loadConfig({
       HOST: host,
       HTTP_PORT: '0',
@@ -76,7 +79,7 @@ export class EdgeUnderTest {
     });
     const edge = await createEdgeService(config, { log });
     await edge.start();
-    return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services });
+    return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services: server });
   }
 
   get port(): number {
@@ -113,8 +116,8 @@ function tenantThatKnows(knownId: string, verifier: Verifier): GrpcServer {
   return server.add(TenantServiceService, tenantRpcs({ authenticate }));
 }
 
-function recorder(arrivals: Arrival[]): Server {
-  return createServer((request, response) => {
+function recorder(arrivals: Arrival[]): RequestListener {
+  return (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -122,5 +125,5 @@ function recorder(arrivals: Arrival[]): Server {
       arrivals.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': 2 }).end('{}');
     });
-  });
+  };
 }

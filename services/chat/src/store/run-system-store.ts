@@ -159,8 +159,8 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
 
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins; returns the ids that this call ended.
- * Each brings its event into the outbox, and their costs go to the budgets they were reserved in, in the same transaction.
- * Safe to repeat.
+ * In the same transaction each brings its event into the outbox, and their costs are noted for the budgets that they were
+ * reserved in. Safe to repeat.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = rows.map(({ run, end }) => ({
