@@ -84,7 +84,7 @@ class Replica {
 class Load {
   answered = 0;
   readonly failures: unknown[] = [];
-  /** Whether the peer was, before each call but the first. */
+  /** Whether the peer was, before each call since it was first seen to be. */
   readonly reachable = new Set<boolean>();
   readonly #peer: Peer<TenantServiceClient>;
   readonly #workers: Promise<void>[];
@@ -118,7 +118,8 @@ class Load {
 
   async #work(callMs: number): Promise<void> {
     while (!this.#over) {
-      if (this.answered > 0) this.reachable.add(this.#peer.reachable);
+      const { reachable } = this.#peer;
+      if (reachable || this.reachable.size > 0) this.reachable.add(reachable);
       await this.#peer.call('getTenantSettings', { tenantId: String(callMs) }, { deadlineMs: 5_000 }).then(
         () => (this.answered += 1),
         (error: unknown) => this.failures.push(error),
