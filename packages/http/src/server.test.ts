@@ -54,7 +54,7 @@ function heldAnswer(
 describe('an HTTP server that stops', () => {
   it('finishes what is in flight, closes that connection, and takes nothing new', async () => {
     const held = heldAnswer('finished');
-    const server = await serve((_request, response) => held.begin(response));
+    const server = await serve((_request, response) => held.begin(response), 30_000);
     const agent = new Agent({ keepAlive: true });
     const answer = ask(server, agent);
     await held.arrived;
@@ -66,7 +66,7 @@ describe('an HTTP server that stops', () => {
     expect((await answer).text).toBe('finished');
     await stopped;
     // The client keeps its connection open: without closing it, this would last the whole drain time.
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     agent.destroy();
   });
 
@@ -84,14 +84,14 @@ describe('an HTTP server that stops', () => {
   });
 
   it('does not wait for connections that carry nothing', async () => {
-    const server = await serve((_request, response) => response.end('ok'));
+    const server = await serve((_request, response) => response.end('ok'), 30_000);
     const agent = new Agent({ keepAlive: true });
     await ask(server, agent);
     const idle = connect(server.port, '127.0.0.1');
     await once(idle, 'connect');
     const began = performance.now();
     await server.stop();
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     idle.destroy();
     agent.destroy();
   });
@@ -140,7 +140,7 @@ describe('an HTTP server that stops', () => {
   });
 
   it('leaves idle connections to clients that may just be writing, until it stops', async () => {
-    const server = await serve((_request, response) => response.end('ok'));
+    const server = await serve((_request, response) => response.end('ok'), 30_000);
     const agent = new Agent({ keepAlive: true });
     await ask(server, agent);
     const [socket] = Object.values(agent.freeSockets).flat();
@@ -149,7 +149,7 @@ describe('an HTTP server that stops', () => {
     expect(socket?.destroyed).toBe(false);
     const began = performance.now();
     await server.stop();
-    expect(performance.now() - began).toBeLessThan(400);
+    expect(performance.now() - began).toBeLessThan(10_000);
     agent.destroy();
   });
 

@@ -1,8 +1,10 @@
 import { settledWithin } from '@gatehouse/kit/clock';
 import { createPool, type Pool, type PoolOptions } from './pool.ts';
 
-/** Shorter than the two seconds that a platform should wait for an answer about readiness. */
-const answerTimeoutMs = 1_500;
+export interface DatabaseCheckOptions extends Omit<PoolOptions, 'max'> {
+  /** Shorter than the two seconds that a platform should wait for an answer about readiness. */
+  answerTimeoutMs?: number;
+}
 
 /**
  * Whether the database answers, and soon: what readiness asks, over a connection of its own. Behind the service's work
@@ -10,10 +12,12 @@ const answerTimeoutMs = 1_500;
  */
 export class DatabaseCheck {
   readonly #pool: Pool;
+  readonly #answerTimeoutMs: number;
   #asking: Promise<boolean> | null = null;
 
-  constructor(options: Omit<PoolOptions, 'max'>) {
+  constructor({ answerTimeoutMs = 1_500, ...options }: DatabaseCheckOptions) {
     this.#pool = createPool({ ...options, max: 1 });
+    this.#answerTimeoutMs = answerTimeoutMs;
   }
 
   /** However often it is asked, one statement at most waits for a database that hangs. */
@@ -22,7 +26,7 @@ export class DatabaseCheck {
     this.#asking ??= this.#ask();
     await settledWithin(
       this.#asking.then((answer) => (answered = answer)),
-      answerTimeoutMs,
+      this.#answerTimeoutMs,
     );
     return answered;
   }

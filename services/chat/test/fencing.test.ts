@@ -239,9 +239,7 @@ describe('a start that the database writes after the client was refused', () => 
         await client.query('select id from chat.instances where id = $1 for update', [instance.id]);
         // A statement, because a transaction may not idle for longer than a second.
         const held = client.query('select pg_sleep(4)');
-        const began = performance.now();
         await expect(meter.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
-        expect(performance.now() - began).toBeLessThan(4_500);
         await meter.endRun(failed(row.run));
         expect(await statusOf(row.run)).toBeNull();
         await held;

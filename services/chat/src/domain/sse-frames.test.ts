@@ -69,11 +69,14 @@ describe('frames', () => {
 
   it('may be huge, in many pieces, but not endless', () => {
     const splitter = new FrameSplitter();
-    const piece = Buffer.alloc(64 * 1024, 'x');
+    const piece = Buffer.alloc(1024, 'x');
     const began = performance.now();
+    let frames = 0;
     for (let size = 0; size + piece.length <= maxFrameBytes; size += piece.length)
-      expect(splitter.push(piece)).toEqual([]);
-    expect(performance.now() - began).toBeLessThan(1_000);
+      frames += splitter.push(piece).length;
+    expect(frames).toBe(0);
+    // Copying what came before with each piece would take most of a minute.
+    expect(performance.now() - began).toBeLessThan(5_000);
     expect(() => splitter.push(piece)).toThrow('too large');
     const fits = new FrameSplitter();
     fits.push(Buffer.alloc(maxFrameBytes - 1, 'x'));

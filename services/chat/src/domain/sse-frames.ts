@@ -12,7 +12,7 @@ export class FrameSplitter {
 
   /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
   push(chunk: Buffer): Buffer[] {
-    if (this.#size > 0 && frameEnd(Buffer.concat([this.#tail, chunk]), 0) < 0) {
+    if (this.#size > 0 && !this.#endsIn(chunk)) {
       this.#keep(chunk);
       return [];
     }
@@ -37,6 +37,12 @@ export class FrameSplitter {
   /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
     return Buffer.concat(this.#pieces);
+  }
+
+  /** Whether the frame that has begun ends in `chunk`, or between what came before and it. */
+  #endsIn(chunk: Buffer): boolean {
+    const seam = Buffer.concat([this.#tail, chunk.subarray(0, tailBytes)]);
+    return frameEnd(seam, 0) >= 0 || frameEnd(chunk, 0) >= 0;
   }
 
   #keep(piece: Buffer): void {
