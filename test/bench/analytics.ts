@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
-import { writeRunEvent, type RunEnded, type Span } from '@gatehouse/events/run-event';
+import type { RunEnded, Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -12,6 +12,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { Ingest } from '@gatehouse/service-analytics/ingest/ingest';
 import { Partitions } from '@gatehouse/service-analytics/ingest/partitions';
 import { UsageStore } from '@gatehouse/service-analytics/store/usage-store';
+import { eventOf } from '@gatehouse/test/run-event';
 import { Client } from 'pg';
 import { cpuMs } from './processes.ts';
 
@@ -214,5 +215,5 @@ function makeEvent(index: number): Buffer {
     ...tokens,
     spans: [call],
   };
-  return Buffer.from(writeRunEvent('bench', run));
+  return Buffer.from(eventOf('bench', run));
 }

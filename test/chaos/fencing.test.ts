@@ -60,7 +60,7 @@ describe('a chat replica that is paused for 40 s', () => {
         const [dead] = (await instances()).filter((instance) => instance.dead);
         await chaos.within(reapedWithinMs - deadMs, 'its runs have their ends', async () => {
           const [left] = await chaos.rows<{ count: number }>(
-            `select count(*)::int as count from chat.runs where instance_id = $1 and status = 'started'`,
+            'select count(*)::int as count from chat.open_runs where instance_id = $1',
             [dead?.id],
           );
           return left?.count === 0;
@@ -72,12 +72,13 @@ describe('a chat replica that is paused for 40 s', () => {
         clearInterval(timer);
         const [newcomer] = (await instances()).filter(({ id }) => before.every((known) => known.id !== id));
         await chaos.within(10_000, 'it serves again', async () => {
-          await chaos.client.complete();
-          const [served] = await chaos.rows<{ count: number }>(
-            'select count(*)::int as count from chat.runs where instance_id = $1',
-            [newcomer?.id],
-          );
-          return (served?.count ?? 0) > 0;
+          const slow = chaos.client.complete({ provider: { delay_ms: 500 } });
+          await sleep(250);
+          const served = await chaos.rows('select from chat.open_runs where instance_id = $1', [
+            newcomer?.id,
+          ]);
+          await slow;
+          return served.length > 0;
         });
         const outcomes = await Promise.all(inHand);
         const asked = await Promise.all(

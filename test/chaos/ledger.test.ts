@@ -121,7 +121,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
         const rows = await chaos.rows<RunRow>(
           `select id, tenant_id, session_id, status, usage_estimated, input_tokens::float8 as input_tokens,
                   output_tokens::float8 as output_tokens, cost_pico::text,
-                  exists (select from chat.attempts a where a.run_id = traces.id and a.status <> 'not_sent') as called
+                  exists (select from json_array_elements(spans) s where s ->> 'status' <> 'not_sent') as called
            from analytics.traces where session_id is not null`,
         );
         const calls = Map.groupBy(chaos.simulator.ledger().requests, ({ id }) => id ?? '');

@@ -151,7 +151,7 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
       await chaos.within(60_000, 'no run is open', async () => (await openRuns(chaos)) === 0);
       const costOfRuns = async (): Promise<string> => {
         const [row] = await chaos.rows<{ cost: string }>(
-          'select coalesce(sum(cost_pico), 0)::text as cost from chat.runs where tenant_id = $1',
+          'select coalesce(sum(cost_pico), 0)::text as cost from analytics.traces where tenant_id = $1',
           [id],
         );
         return row?.cost ?? '';

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { endedTrace } from '@gatehouse/test/ended-trace';
 import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import { APIConnectionError, APIUserAbortError } from 'openai';
 import type OpenAI from 'openai';
-import { closedAfter, endedRun, errorOf, say, sdkClient, simulate } from './sdk.ts';
+import { closedAfter, errorOf, say, sdkClient, simulate } from './sdk.ts';
 
 /** What the gateway makes of an official SDK that leaves early. */
 let gateway: SomeGateway;
@@ -39,7 +40,7 @@ describe('a client that leaves', () => {
       stream.controller.abort();
     }
     expect(await closedAfter(gateway, (request) => request.id === id, leftAt)).toBeLessThan(promptlyMs);
-    const run = await endedRun(gateway, id);
+    const run = await endedTrace(gateway, 'request_id', id);
     expect(run).toMatchObject({ status: 'cancelled', streamed: true, usage_estimated: true });
     expect(Number(run['output_tokens'])).toBeGreaterThan(0);
     expect(Number(run['output_tokens'])).toBeLessThan(200);
@@ -53,7 +54,7 @@ describe('a client that leaves', () => {
     );
     for await (const _chunk of stream) break;
     expect(await closedAfter(gateway, (request) => request.id === id, Date.now())).toBeLessThan(promptlyMs);
-    expect(await endedRun(gateway, id)).toMatchObject({ status: 'cancelled' });
+    expect(await endedTrace(gateway, 'request_id', id)).toMatchObject({ status: 'cancelled' });
   });
 
   it('before a unary answer closes the provider’s connection, and the run is cancelled with its usage', async () => {
@@ -70,7 +71,7 @@ describe('a client that leaves', () => {
     leave.abort();
     expect(await answer).toBeInstanceOf(APIUserAbortError);
     expect(await closedAfter(gateway, (request) => request.id === id, leftAt)).toBeLessThan(promptlyMs);
-    const run = await endedRun(gateway, id);
+    const run = await endedTrace(gateway, 'request_id', id);
     expect(run).toMatchObject({ status: 'cancelled', streamed: false, usage_estimated: true });
     expect(Number(run['input_tokens'])).toBeGreaterThan(0);
   });
@@ -87,7 +88,7 @@ describe('a client that leaves', () => {
     // An APIConnectionTimeoutError outside of Jest, in whose realm the SDK does not know fetch's AbortError.
     expect(error).toBeInstanceOf(APIConnectionError);
     expect(await closedAfter(gateway, (request) => request.id === id, leftAt)).toBeLessThan(promptlyMs);
-    expect(await endedRun(gateway, id)).toMatchObject({ status: 'cancelled' });
+    expect(await endedTrace(gateway, 'request_id', id)).toMatchObject({ status: 'cancelled' });
   });
 
   it.each([false, true])('while its agent is looked up calls no provider (stream: %s)', async (stream) => {
@@ -114,7 +115,7 @@ describe('a client that leaves', () => {
     // It waits for the same lookup, so the first request has gone on by the time that it is answered.
     await client.chat.completions.create(say('hello', 'agent:poet'));
     expect(gateway.simulator.requests.filter((request) => request.id === id)).toEqual([]);
-    const started = "select 1 from chat.runs where request_id = $1 and status = 'started'";
+    const started = "select 1 from chat.open_runs where run::json ->> 'request_id' = $1";
     expect(await gateway.rows('chat', started, [id])).toEqual([]);
   });
 });

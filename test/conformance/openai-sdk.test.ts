@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { endedTrace } from '@gatehouse/test/ended-trace';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -72,8 +73,9 @@ describe('a chat completion', () => {
       total_tokens: 13,
       prompt_tokens_details: { cached_tokens: 4 },
     });
-    const { id } = await lastRun();
-    expect(completion._request_id).toBe(id);
+    expect(await endedTrace(gateway, 'request_id', completion._request_id ?? null)).toMatchObject({
+      status: 'ok',
+    });
   });
 
   it('keeps a request id and passes parameters on that the SDK does not know', async () => {
@@ -291,8 +293,3 @@ describe('embeddings', () => {
     expect(data[0]?.embedding).toHaveLength(32);
   });
 });
-
-async function lastRun(): Promise<{ id: unknown }> {
-  const [run] = await gateway.rows('chat', 'select request_id from chat.runs order by id desc limit 1');
-  return { id: run?.['request_id'] };
-}

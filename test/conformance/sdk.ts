@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import OpenAI, { APIError, type ClientOptions } from 'openai';
 import type { Instructions } from '../support/provider-simulator/faults.ts';
@@ -35,19 +34,6 @@ export async function errorOf(call: PromiseLike<unknown>): Promise<APIError> {
 /** What the provider got last, parsed. */
 export function lastProviderBody(gateway: SomeGateway): Record<string, unknown> {
   return gateway.simulator.requests.at(-1)?.body as Record<string, unknown>;
-}
-
-/** The one run of a request, once it has ended. */
-export async function endedRun(gateway: SomeGateway, requestId: string): Promise<Record<string, unknown>> {
-  const deadline = performance.now() + 5_000;
-  for (;;) {
-    const runs = await gateway.rows('chat', 'select * from chat.runs where request_id = $1', [requestId]);
-    const [run] = runs;
-    if (runs.length === 1 && run !== undefined && run['status'] !== 'started') return run;
-    if (performance.now() > deadline)
-      throw new Error(`request ${requestId} has no ended run: ${JSON.stringify(runs)}`);
-    await sleep(20);
-  }
 }
 
 /** Waits until the provider has seen its connection close, and returns how long that took since `from`. */

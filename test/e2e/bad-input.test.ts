@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect } from 'node:net';
 import { ReadableStream } from 'node:stream/web';
+import { endedTrace } from '@gatehouse/test/ended-trace';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -204,10 +205,8 @@ describe('every answer', () => {
     expect(answer.headers.get('x-trace-id')).toBe(traceId);
     const seen = gateway.simulator.requests.at(-1);
     expect(seen?.headers['traceparent']).toContain(traceId);
-    const [run] = await gateway.rows('chat', 'select trace_id from chat.runs where id = $1', [
-      answer.headers.get('x-run-id'),
-    ]);
-    expect(run).toEqual({ trace_id: traceId });
+    const trace = await endedTrace(gateway, 'id', answer.headers.get('x-run-id'));
+    expect(trace).toMatchObject({ trace_id: traceId });
   });
 });
 

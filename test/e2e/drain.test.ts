@@ -50,10 +50,13 @@ it('replicas replaced one after the other cost no request and no stream', async 
   expect(results.flatMap(({ failures }) => failures)).toEqual([]);
   const answered = results.reduce((sum, result) => sum + result.answered, 0);
   expect(answered).toBeGreaterThan(50);
-  const id = `tenant_id = '${tenant.id}'`;
-  const [runs] = await gateway.rows(
-    'chat',
-    `select count(*)::int as runs, count(*) filter (where status = 'ok')::int as ok from chat.runs where ${id}`,
-  );
-  expect(runs).toEqual({ runs: answered, ok: answered });
+  await eventually(async () => {
+    const [runs] = await gateway.rows(
+      'analytics',
+      `select count(*)::int as runs, count(*) filter (where status = 'ok')::int as ok
+       from analytics.traces where tenant_id = $1`,
+      [tenant.id],
+    );
+    expect(runs).toEqual({ runs: answered, ok: answered });
+  });
 }, 120_000);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
+import { endedTrace } from '@gatehouse/test/ended-trace';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import type { Answer } from '@gatehouse/test/some-gateway';
@@ -86,14 +87,10 @@ describe('a client that leaves', () => {
       (request) => request.id === id && request.client_closed_at !== null,
     );
     expect((seen.client_closed_at ?? 0) - leftAt).toBeLessThan(1_000);
-    await eventually(async () => {
-      const [run] = await gateway.rows(
-        'chat',
-        'select status, usage_estimated from chat.runs where session_id = $1',
-        [id],
-      );
-      expect(run).toEqual({ status: 'cancelled', usage_estimated: true });
-    }, patienceMs);
+    expect(await endedTrace(gateway, 'session_id', id)).toMatchObject({
+      status: 'cancelled',
+      usage_estimated: true,
+    });
   });
 });
 

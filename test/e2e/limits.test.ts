@@ -190,8 +190,9 @@ describe('a budget', () => {
     });
     await eventually(async () => {
       const [row] = await gateway.rows(
-        'chat',
-        `select sum(cost_pico)::text as cost, count(*)::integer as runs from chat.runs where tenant_id = $1`,
+        'analytics',
+        `select sum(cost_pico)::text as cost, count(*)::integer as runs
+         from analytics.traces where tenant_id = $1 and ended_at is not null`,
         [tenant.id],
       );
       expect(row).toMatchObject({ runs: 2 });

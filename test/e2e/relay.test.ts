@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { routes } from '@gatehouse/contract/routes';
 import { newId } from '@gatehouse/kit/ids';
+import { endedTrace } from '@gatehouse/test/ended-trace';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -69,9 +70,8 @@ describe('a completion through the relay', () => {
       { 'x-service-user-id': 'ann', 'x-session-id': 's-1', cookie: 'a=b', 'x-request-id': newId() },
     );
     expect(response.status).toBe(200);
-    const id = response.headers.get('x-run-id');
-    const rows = await gateway.rows('chat', 'select user_id, session_id from chat.runs where id = $1', [id]);
-    expect(rows).toEqual([{ user_id: null, session_id: null }]);
+    const trace = await endedTrace(gateway, 'id', response.headers.get('x-run-id'));
+    expect(trace).toMatchObject({ user_id: null, session_id: null });
   });
 
   it('streams: its first words arrive while the provider still speaks', async () => {

@@ -54,7 +54,7 @@ async function drain(): Promise<string[][]> {
   for (;;) {
     const entries = await outbox.read(system, allPartitions, 500);
     if (entries.length === 0) return turns;
-    turns.push(entries.map(({ json }) => json ?? ''));
+    turns.push(entries.map(({ json }) => json));
     await outbox.remove(
       system,
       entries.map(({ id }) => id),

@@ -9,8 +9,8 @@ export interface OutboxEntry {
   key: string;
   /** When the row was written, by the database's clock. */
   occurredAt: Date;
-  /** CloudEvents JSON; null when there is nothing to tell any more. */
-  json: string | null;
+  /** CloudEvents JSON. */
+  json: string;
 }
 
 /** A service's table of events that were committed together with what they tell of. */
@@ -19,6 +19,6 @@ export interface Outbox {
   read(client: Queryable, partitions: readonly number[], limit: number): Promise<OutboxEntry[]>;
   /** How many entries these partitions have; counting stops at `most`. */
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
-  /** Deletes entries that have been published or need not be. */
+  /** Deletes entries that have been published. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
 }

@@ -133,7 +133,7 @@ class RelaySession {
         this.#client,
         entries.map(({ id }) => id),
       );
-    this.#metrics.published.inc(entries.filter(({ json }) => json !== null).length);
+    this.#metrics.published.inc(entries.length);
     return full;
   }
 
@@ -169,8 +169,7 @@ type MutableBatch = PartitionBatch & { events: { key: string; json: string }[] }
 
 function byPartition(entries: readonly OutboxEntry[]): Map<number, MutableBatch> {
   const batches = new Map<number, MutableBatch>();
-  for (const { partition, key, json } of entries)
-    if (json !== null) batchOf(batches, partition).events.push({ key, json });
+  for (const { partition, key, json } of entries) batchOf(batches, partition).events.push({ key, json });
   return batches;
 }
 

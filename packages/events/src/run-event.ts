@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { writeEvent } from './cloud-event.ts';
+import { withData } from './cloud-event.ts';
 
 /** What happened to a run, as chat tells it and analytics counts it (`gatehouse.usage.v1`). */
 
@@ -41,6 +41,8 @@ const usage = {
   reasoning_tokens: count,
   /** Null where no price is known for the model. */
   cost_pico: pico.nullable(),
+  /** Where the price is from; of a run, the last of its calls. */
+  price_source: z.enum(['catalogue', 'genai-prices']).nullish(),
   usage_estimated: z.boolean(),
 };
 
@@ -87,16 +89,35 @@ export const runEndedData = z.object({
 });
 export type RunEnded = z.output<typeof runEndedData>;
 
+/** What is told of a run. Its times are the database's, and all else is written down by the process that has it. */
+export interface RunRecord {
+  runId: string;
+  tenantId: string;
+  startedAt: Date;
+  /** Null while it is under way. */
+  endedAt: Date | null;
+  /** JSON of `RunStarted` or `RunEnded` but for the times. */
+  json: string;
+}
+
 /** Of a start and of an end there is one event each, however often it is told. */
-export function writeRunEvent(source: string, run: RunStarted | RunEnded): string {
-  const ended = 'ended_at' in run;
-  return writeEvent({
-    id: `${run.run_id}.${ended ? 'ended' : 'started'}`,
-    source,
-    type: ended ? runEnded : runStarted,
-    time: ended ? run.ended_at : run.started_at,
-    subject: run.run_id,
-    partitionkey: run.tenant_id,
-    data: run,
-  });
+export function writeRunEvent(
+  source: string,
+  { runId, tenantId, startedAt, endedAt, json }: RunRecord,
+): string {
+  const started = startedAt.toISOString();
+  const ended = endedAt?.toISOString();
+  const times =
+    ended === undefined ? `"started_at":"${started}"` : `"started_at":"${started}","ended_at":"${ended}"`;
+  return withData(
+    {
+      id: `${runId}.${ended === undefined ? 'started' : 'ended'}`,
+      source,
+      type: ended === undefined ? runStarted : runEnded,
+      time: ended ?? started,
+      subject: runId,
+      partitionkey: tenantId,
+    },
+    `{${times},${json.slice(1)}`,
+  );
 }

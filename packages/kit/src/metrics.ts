@@ -38,12 +38,3 @@ export function rpcDuration(registry: Registry): Histogram<'peer' | 'method' | '
     registers: [registry],
   });
 }
-
-/** When everything that is kept no longer was last deleted; 0 until then. */
-export function retentionSuccess(registry: Registry): Gauge {
-  return new Gauge({
-    name: 'gatehouse_retention_success_timestamp_seconds',
-    help: 'When this process last deleted everything that is kept no longer; 0 until it has',
-    registers: [registry],
-  });
-}

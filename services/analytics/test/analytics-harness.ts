@@ -72,6 +72,11 @@ export class AnalyticsHarness {
     return response.json();
   }
 
+  /** What Prometheus is told. */
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#service?.adminPort ?? 0}/metrics`)).text();
+  }
+
   /** Rows as the superuser sees them. */
   async rows(sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
     return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;

@@ -1,6 +1,7 @@
 import type { Received } from '@gatehouse/events/dead-letters';
-import { writeRunEvent, type RunEnded, type RunStarted, type Span } from '@gatehouse/events/run-event';
+import type { RunEnded, RunStarted, Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
+import { eventOf } from '@gatehouse/test/run-event';
 
 /** The start of a run as chat tells it. */
 export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
@@ -80,5 +81,5 @@ export function makeCall(fields: Partial<Span> = {}): Span {
 
 /** The event that tells of it, as it is received. */
 export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
-  return { origin, payload: Buffer.from(writeRunEvent('gatehouse/chat', run)) };
+  return { origin, payload: Buffer.from(eventOf('gatehouse/chat', run)) };
 }

@@ -3,6 +3,7 @@ import { costSummary, trace } from '@gatehouse/contract/analytics';
 import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { valueOf } from '@gatehouse/test/exposition';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';
 import type { Retention } from '../src/retention/retention.ts';
 
@@ -260,6 +261,10 @@ it('the service deletes old traces by itself soon after its start', async () => 
   own.tenantServiceIsAway = false;
   await eventually(async () => {
     expect(await own.traceIds(tenantId)).toEqual([]);
+  });
+  await eventually(async () => {
+    const doneAt = valueOf(await own.metrics(), 'gatehouse_retention_success_timestamp_seconds');
+    expect(doneAt).toBeCloseTo(Date.now() / 1_000, -3);
   });
   await own.stop();
 });

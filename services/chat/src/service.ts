@@ -34,7 +34,6 @@ import { Quotas } from './limits/quotas.ts';
 import { Instance } from './metering/instance.ts';
 import { Meter } from './metering/meter.ts';
 import { Reaper } from './metering/reaper.ts';
-import { Retention, type RetentionTimes } from './metering/retention.ts';
 import { Settler } from './metering/settler.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
@@ -54,8 +53,6 @@ export interface ChatService extends Service {
 export interface ChatOverrides {
   /** Silence of a provider after which the client gets a comment. */
   silenceMs?: number;
-  /** When runs that analytics was told of days ago are deleted. */
-  retentionTimes?: Partial<RetentionTimes>;
 }
 
 export async function createChatService(
@@ -83,7 +80,6 @@ export async function createChatService(
   const meter = new Meter({ pool, instance, log, registry });
   const pricing = await Pricing.create(config.catalogue);
   const reaper = new Reaper({ pool, instance, meter, pricing, log, registry });
-  const retention = new Retention({ pool, log, registry, times: overrides.retentionTimes });
   const relay = new Relay({
     source: eventSource,
     pool,
@@ -170,7 +166,6 @@ export async function createChatService(
       settler,
       meter,
       reaper,
-      retention,
       together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],

@@ -20,6 +20,7 @@ import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Client } from 'pg';
 import { Catalogue } from '../src/domain/catalogue.ts';
+import type { EndedRun } from '../src/domain/run-record.ts';
 import { createChatService, type ChatOverrides, type ChatService } from '../src/service.ts';
 
 const log = createLogger('chat-test', 'silent');
@@ -136,15 +137,24 @@ export class ChatHarness {
     return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;
   }
 
-  /** The run with this id once it has ended. */
-  async endedRun(id: string | null, timeoutMs = 5_000): Promise<Record<string, unknown>> {
+  /** What is told of the run with this id once it has ended, but for its times. */
+  async endedRun(id: string | null, timeoutMs = 5_000): Promise<EndedRun> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
-      const [run] = await this.rows(`select * from chat.runs where id = $1`, [id]);
-      if (run !== undefined && run['status'] !== 'started') return run;
-      if (Date.now() > deadline) throw new Error(`run ${id ?? 'null'} has not ended: ${JSON.stringify(run)}`);
+      const [run] = await this.endedRuns('run_id = $1', [id]);
+      if (run !== undefined) return run;
+      if (Date.now() > deadline) throw new Error(`run ${id ?? 'null'} has not ended`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+  }
+
+  /** The same of those that wait in the outbox, which all do while there is no analytics service. */
+  async endedRuns(condition: string, values: unknown[] = []): Promise<EndedRun[]> {
+    const rows = await this.rows(
+      `select data::json as run from chat.outbox where ended_at is not null and ${condition} order by run_id`,
+      values,
+    );
+    return rows.map(({ run }) => run as EndedRun);
   }
 
   async stop(): Promise<void> {

@@ -8,7 +8,8 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { sumCosts } from '../src/domain/price.ts';
 import { Pricing } from '../src/domain/pricing.ts';
-import type { AttemptStart, RunIdentity } from '../src/domain/run.ts';
+import type { EndedRun } from '../src/domain/run-record.ts';
+import type { Attempt, AttemptStart, RunIdentity } from '../src/domain/run.ts';
 import { noUsage } from '../src/domain/usage.ts';
 import { Instance } from '../src/metering/instance.ts';
 import { interruptedEnd } from '../src/metering/interrupted.ts';
@@ -39,7 +40,16 @@ function start(run: RunIdentity = someRun(), number = 1): StartRow {
     upstreamModel: 'small',
     inputTokensGuess: 10,
   };
-  return { run, attempt, previous: null };
+  return { run, attempt, ended: [] };
+}
+
+/** The end of a call that failed. */
+function answered({ attempt }: StartRow): Attempt {
+  return {
+    ...attempt,
+    ...{ status: 'error', offsetMs: 0, durationMs: 1, timeToFirstTokenMs: null, httpStatus: 500 },
+    ...{ errorCode: null, responseModel: null, usage: noUsage, cost: null },
+  };
 }
 
 const pricing = new Pricing(
@@ -90,16 +100,22 @@ function failed(run: RunIdentity): EndRow {
   };
 }
 
-async function statusOf(run: RunIdentity): Promise<string | null> {
-  const { rows } = await pool.query<{ status: string }>('select status from chat.runs where id = $1', [
-    run.id,
-  ]);
-  return rows[0]?.status ?? null;
+/** What is told of its end; null when there is nothing. */
+async function endOf(run: RunIdentity): Promise<EndedRun | null> {
+  const { rows } = await pool.query<{ data: EndedRun }>(
+    'select data::json as data from chat.outbox where run_id = $1 and ended_at is not null',
+    [run.id],
+  );
+  return rows[0]?.data ?? null;
 }
 
+/** How many calls it has made while it is under way; 0 when it is not. */
 async function attemptsOf(run: RunIdentity): Promise<number> {
-  const { rows } = await pool.query('select id from chat.attempts where run_id = $1', [run.id]);
-  return rows.length;
+  const { rows } = await pool.query<{ calls: number }>(
+    'select json_array_length(attempts::json) as calls from chat.open_runs where id = $1',
+    [run.id],
+  );
+  return rows[0]?.calls ?? 0;
 }
 
 async function makeInstance(silentSeconds = 0): Promise<string> {
@@ -140,7 +156,7 @@ describe('the start of a run', () => {
     await kill(dead);
     const row = start();
     expect((await insertStarts(pool, dead, [row])).alive).toBe(false);
-    expect(await statusOf(row.run)).toBeNull();
+    expect(await attemptsOf(row.run)).toBe(0);
   });
 
   it('keeps its instance from being declared dead until it is committed, so that no reaper misses it', async () => {
@@ -169,10 +185,11 @@ describe('a further attempt', () => {
     const [lost, other] = [start(), start()];
     await insertStarts(pool, id, [lost, other]);
     await insertEnds(pool, [failed(lost.run)]);
-    const [refused, next, fresh] = [start(lost.run, 2), start(other.run, 2), start()];
-    const written = await insertStarts(pool, id, [refused, next, fresh]);
-    expect(written).toEqual({ alive: true, refused: new Set([refused.attempt.id]) });
-    expect(await Promise.all([lost, other, fresh].map(({ run }) => attemptsOf(run)))).toEqual([1, 2, 1]);
+    const next = { ...start(other.run, 2), ended: [answered(other)] };
+    const fresh = start();
+    const written = await insertStarts(pool, id, [start(lost.run, 2), next, fresh]);
+    expect(written).toEqual({ alive: true, refused: new Set([lost.run.id]) });
+    expect(await Promise.all([lost, other, fresh].map(({ run }) => attemptsOf(run)))).toEqual([0, 2, 1]);
   });
 });
 
@@ -180,7 +197,6 @@ describe('an orphan', () => {
   it('is ended with what its ended attempts came to and an estimate of the others, however old it is', async () => {
     const id = await makeInstance();
     const first = start();
-    const second = start(first.run, 2);
     await insertStarts(pool, id, [first]);
     const usage = {
       inputTokens: 7,
@@ -191,10 +207,10 @@ describe('an orphan', () => {
       estimated: false,
     };
     const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const };
-    const ended = { id: first.attempt.id, status: 'error' as const, offsetMs: 0, durationMs: 1, usage, cost };
-    const details = { timeToFirstTokenMs: null, httpStatus: 500, errorCode: null, responseModel: null };
-    await insertStarts(pool, id, [{ ...second, previous: { ...ended, ...details } }]);
-    await pool.query(`update chat.runs set started_at = now() - interval '60 days' where id = $1`, [
+    const ended = { ...answered(first), usage, cost };
+    const second = { ...start(first.run, 2), ended: [ended] };
+    await insertStarts(pool, id, [second]);
+    await pool.query(`update chat.open_runs set started_at = now() - interval '60 days' where id = $1`, [
       first.run.id,
     ]);
     await kill(id);
@@ -203,26 +219,28 @@ describe('an orphan', () => {
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
-    const { rows } = await pool.query(
-      `select status, usage_estimated, input_tokens::int, cached_input_tokens::int, output_tokens::int,
-              cache_write_tokens::int, reasoning_tokens::int, cost_pico::text, price_source, priced from chat.runs where id = $1`,
-      [first.run.id],
-    );
-    expect(rows).toEqual([
-      {
-        status: 'interrupted',
-        usage_estimated: true,
-        input_tokens: 17,
-        cached_input_tokens: 3,
-        output_tokens: 5,
-        cache_write_tokens: 1,
-        reasoning_tokens: 2,
-        // The ended one's and ten tokens at 2 USD per million.
-        cost_pico: '100000000020000001',
-        price_source: 'catalogue',
-        priced: true,
-      },
-    ]);
+    expect(orphans.find(({ run }) => run.id === first.run.id)).toMatchObject({
+      run: first.run,
+      ended: [ended],
+      open: second.attempt,
+    });
+    expect(await endOf(first.run)).toMatchObject({
+      ...{ run_id: first.run.id, status: 'interrupted', usage_estimated: true },
+      ...{ input_tokens: 17, cached_input_tokens: 3, cache_write_tokens: 1 },
+      ...{ output_tokens: 5, reasoning_tokens: 2 },
+      // The ended one's and ten tokens at 2 USD per million.
+      ...{ cost_pico: '100000000020000001', price_source: 'catalogue', priced: true },
+      spans: [
+        {
+          number: 1,
+          status: 'error',
+          input_tokens: 7,
+          usage_estimated: false,
+          cost_pico: '100000000000000001',
+        },
+        { number: 2, status: 'interrupted', input_tokens: 10, usage_estimated: true, cost_pico: '20000000' },
+      ],
+    });
   });
 });
 
@@ -241,12 +259,12 @@ describe('a start that the database writes after the client was refused', () => 
         const held = client.query('select pg_sleep(4)');
         await expect(meter.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
         await meter.endRun(failed(row.run));
-        expect(await statusOf(row.run)).toBeNull();
+        expect(await endOf(row.run)).toBeNull();
         await held;
       });
       const deadline = performance.now() + 15_000;
-      while ((await statusOf(row.run)) !== 'error' && performance.now() < deadline) await sleep(100);
-      expect(await statusOf(row.run)).toBe('error');
+      while ((await endOf(row.run)) === null && performance.now() < deadline) await sleep(100);
+      expect(await endOf(row.run)).toMatchObject({ status: 'error' });
       expect(meter.openRuns).toEqual([]);
     } finally {
       await meter.stop();

@@ -109,8 +109,8 @@ describe('models and embeddings', () => {
     expect(body.data).toHaveLength(2);
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
       operation: 'embeddings',
-      input_tokens: String(body.usage.prompt_tokens),
-      output_tokens: '0',
+      input_tokens: body.usage.prompt_tokens,
+      output_tokens: 0,
     });
     expect((await harness.post('/v1/embeddings', { model: 'small' })).status).toBe(400);
     expect((await harness.post('/v1/embeddings', { model: 'small', input: [] })).status).toBe(400);

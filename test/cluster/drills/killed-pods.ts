@@ -21,8 +21,10 @@ export const killedPods: readonly Drill[] = services.map((service) => ({
   title: `A pod of ${service} is killed`,
   async run(cluster) {
     let killedAt = Infinity;
+    const holderOf = new Map<string, string>();
     const sent = await underLoad(cluster, async () => {
       killedAt = await kill(cluster, service);
+      while (Date.now() < killedAt) await noteHolders(cluster, holderOf);
       await sleep(15_000);
       await cluster.settle(service);
     });
@@ -34,7 +36,7 @@ export const killedPods: readonly Drill[] = services.map((service) => ({
       );
     if (holders.includes(service) && failures.length === 0)
       throw new Error('no stream was cut, so nothing was killed');
-    if (service === 'chat') await expectOneInstance(cluster, failures);
+    if (service === 'chat') expectOneHolder(failures, holderOf);
     return `${sent.length} requests; ${failures.length} in its hands ended with an error; the ledger is the provider's`;
   },
 }));
@@ -48,13 +50,19 @@ function mayFail(service: ServiceName, { at, ms, ending }: Sent, killedAt: numbe
   return inItsHands && (ending === 'error' || service === 'edge');
 }
 
-/** All that failed was with one replica. */
-async function expectOneInstance(cluster: ClusterSystem, failures: readonly Sent[]): Promise<void> {
-  const rows = await cluster.rows<{ instance_id: string }>(
-    'select distinct instance_id from chat.runs where session_id = any($1)',
-    [failures.map(({ id }) => id)],
+/** Notes which replica of chat has which request in its hands. */
+async function noteHolders(cluster: ClusterSystem, holderOf: Map<string, string>): Promise<void> {
+  const rows = await cluster.rows<{ session_id: string; instance_id: string }>(
+    `select run::json ->> 'session_id' as session_id, instance_id from chat.open_runs`,
   );
-  if (rows.length > 1) throw new Error(`requests of ${rows.length} replicas failed`);
+  for (const row of rows) holderOf.set(row.session_id, row.instance_id);
+  await sleep(100);
+}
+
+/** All that failed was with one replica. */
+function expectOneHolder(failures: readonly Sent[], holderOf: ReadonlyMap<string, string>): void {
+  const holders = new Set(failures.flatMap(({ id }) => holderOf.get(id) ?? []));
+  if (holders.size !== 1) throw new Error(`requests of ${holders.size} replicas failed`);
 }
 
 /** Returns when about the process is gone. */

@@ -2,7 +2,7 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, retentionSuccess, type Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deadLetterDays, traceAges } from '../domain/retention.ts';
 import type { TenantRetention } from '../peers/tenant-retention.ts';
@@ -63,7 +63,11 @@ export class Retention {
       labelNames: ['action'],
       registers: [options.registry],
     });
-    this.#success = retentionSuccess(options.registry);
+    this.#success = new Gauge({
+      name: 'gatehouse_retention_success_timestamp_seconds',
+      help: 'When this process last deleted everything that is kept no longer; 0 until it has',
+      registers: [options.registry],
+    });
   }
 
   start(): void {

@@ -62,6 +62,8 @@ export interface AttemptEnd {
   cost: Cost | null;
 }
 
+export type Attempt = AttemptStart & AttemptEnd;
+
 export interface RunEnd {
   status: RunStatus;
   durationMs: number | null;

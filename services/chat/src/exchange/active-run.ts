@@ -7,14 +7,7 @@ import { promptText, type CompletionRequest } from '../domain/completion-request
 import { sumCosts } from '../domain/price.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
-import type {
-  AttemptEnd,
-  AttemptStart,
-  AttemptStatus,
-  RunEnd,
-  RunIdentity,
-  RunStatus,
-} from '../domain/run.ts';
+import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -33,7 +26,8 @@ export interface AttemptOutcome {
   answerText?: string;
 }
 
-interface OpenAttempt extends AttemptStart {
+interface OpenAttempt {
+  start: AttemptStart;
   trace: TraceContext;
   baseUrl: string;
   /** Whose price counts. */
@@ -56,7 +50,7 @@ export class ActiveRun {
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: Admission | null;
-  readonly #attempts: (AttemptStart & AttemptEnd)[] = [];
+  readonly #attempts: Attempt[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
   #finished = false;
@@ -101,7 +95,6 @@ export class ActiveRun {
 
   /** Commits a provider call; only then may it be made, with the span that is resolved with. */
   async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
-    const previous = this.#attempts.at(-1) ?? null;
     const attempt: AttemptStart = {
       id: newId(),
       number: this.#attempts.length + 1,
@@ -113,7 +106,7 @@ export class ActiveRun {
     const trace = this.#telemetry.within(this.#trace);
     const { base_url: baseUrl } = model.provider;
     this.#open = {
-      ...attempt,
+      start: attempt,
       trace,
       baseUrl,
       calledAt: new Date(),
@@ -122,7 +115,7 @@ export class ActiveRun {
       firstTokenAt: null,
     };
     try {
-      await this.#meter.startAttempt({ run: this.identity, attempt, previous });
+      await this.#meter.startAttempt({ run: this.identity, attempt, ended: this.#attempts });
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
       throw error;
@@ -149,8 +142,9 @@ export class ActiveRun {
     this.#open = null;
     const endedAt = monotonicMs();
     const usage = outcome.usage ?? (await this.#estimate(outcome.answerText ?? ''));
-    const attempt = {
-      ...open,
+    const { start } = open;
+    const attempt: Attempt = {
+      ...start,
       status: outcome.status,
       offsetMs: Math.round(open.startedAt - this.#arrivedAt),
       durationMs: Math.round(endedAt - open.startedAt),
@@ -159,7 +153,7 @@ export class ActiveRun {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#pricing.costOf(open, usage, open.calledAt),
+      cost: this.#pricing.costOf(start, usage, open.calledAt),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;

@@ -1,30 +1,25 @@
 import { sumCosts } from '../domain/price.ts';
 import type { Pricing } from '../domain/pricing.ts';
-import type { AttemptEnd } from '../domain/run.ts';
+import type { Attempt, AttemptStart } from '../domain/run.ts';
 import { noUsage, sumUsage } from '../domain/usage.ts';
-import type { OpenAttempt, Orphan } from '../store/orphan-system-store.ts';
+import type { Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-system-store.ts';
 
 /** The end of a run that nobody works on any more. */
-export function interruptedEnd(orphan: Orphan, pricing: Pricing): EndRow {
-  const attempts = orphan.openAttempts.map((attempt) => ({
-    ...attempt,
-    ...interruptedAttempt(attempt, pricing),
-  }));
-  const all = [...orphan.endedAttempts, ...attempts];
-  const last = orphan.openAttempts.at(-1);
+export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
+  const attempts = open === null ? ended : [...ended, interruptedAttempt(open, startedAt, pricing)];
   return {
-    run: orphan.run,
+    run,
     attempts,
     end: {
       status: 'interrupted',
-      durationMs: orphan.ageMs,
+      durationMs: ageMs,
       timeToFirstTokenMs: null,
-      provider: last?.provider ?? null,
-      model: last?.model ?? null,
+      provider: open?.provider ?? null,
+      model: open?.model ?? null,
       responseModel: null,
-      usage: { ...sumUsage(all.map(({ usage }) => usage)), estimated: true },
-      cost: sumCosts(all.map(({ cost }) => cost)),
+      usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
+      cost: sumCosts(attempts.map(({ cost }) => cost)),
       errorType: 'interrupted',
       errorMessage: 'The gateway process that worked on this run ended.',
       outputPreview: null,
@@ -33,10 +28,10 @@ export function interruptedEnd(orphan: Orphan, pricing: Pricing): EndRow {
 }
 
 /** How much was answered before the process died is unknown; the prompt at least was read. */
-function interruptedAttempt(attempt: OpenAttempt, pricing: Pricing): AttemptEnd {
+function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pricing): Attempt {
   const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
   return {
-    id: attempt.id,
+    ...attempt,
     status: 'interrupted',
     offsetMs: null,
     durationMs: null,
@@ -45,6 +40,6 @@ function interruptedAttempt(attempt: OpenAttempt, pricing: Pricing): AttemptEnd 
     errorCode: 'interrupted',
     responseModel: null,
     usage,
-    cost: pricing.costOf(attempt, usage, attempt.startedAt),
+    cost: pricing.costOf(attempt, usage, startedAt),
   };
 }

@@ -160,7 +160,7 @@ export class Meter {
       written = await insertStarts(this.#pool, this.#instance.id, rows);
     }
     if (!written.alive) throw new NothingWrittenError();
-    for (const start of starts) start.refused = written.refused.has(start.row.attempt.id);
+    for (const start of starts) start.refused = written.refused.has(start.row.run.id);
   }
 
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
