@@ -1,7 +1,7 @@
 import { sleep } from '@gatehouse/kit/clock';
 
 export interface GroupCommitOptions<Item> {
-  /** Writes all items in one transaction. Must be safe to repeat. */
+  /** Writes all items in one transaction; what is kept through an outage is written again and must bear it. */
   commit: (items: readonly Item[]) => Promise<unknown>;
   /** Whether an error is the database being away, so that trying the items one by one is pointless. */
   isOutage: (error: unknown) => boolean;
@@ -69,7 +69,8 @@ export class GroupCommit<Item> {
   async #commit(group: readonly Waiting<Item>[]): Promise<void> {
     try {
       await this.#options.commit(group.map(({ item }) => item));
-      for (const { resolve } of group) resolve();
+      // Once the next group has been sent: the database works on it while those of this one go on.
+      setImmediate(() => group.forEach(({ resolve }) => resolve()));
     } catch (error) {
       if (this.#options.isOutage(error)) await this.#sitOut(group, error);
       else if (group.length > 1) for (const one of group) await this.#commit([one]);
