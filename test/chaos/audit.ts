@@ -1,3 +1,5 @@
+import { partitionCount } from '@gatehouse/events/partitions';
+import { sleep } from '@gatehouse/kit/clock';
 import type { ChaosSystem } from './chaos-system.ts';
 
 /** Where the records of both sides are. */
@@ -78,11 +80,21 @@ function complaintsAbout(row: RunRow, requests: number): string[] {
   return found.map((what) => `run ${row.id} (${row.status}) ${what}`);
 }
 
-/** How many runs are under way, or have not arrived at analytics as they ended. */
-export async function openRuns(chaos: Records): Promise<number> {
-  const [row] = await chaos.rows<{ count: number }>(
-    `select (select count(*) from chat.open_runs)::int + (select count(*) from chat.outbox)::int
-            + (select count(*) from analytics.traces where ended_at is null)::int as count`,
+/** Whether every run has its end and has arrived at analytics, as far as can be said now. */
+export async function allArrived(chaos: Records): Promise<boolean> {
+  const [chat] = await chaos.rows<{ waiting: number; at: Date }>(
+    `select (select count(*) from chat.open_runs)::int + (select count(*) from chat.outbox)::int as waiting,
+            clock_timestamp() as at`,
   );
-  return row?.count ?? 0;
+  if (chat === undefined || chat.waiting > 0) return false;
+  // Published is not arrived. Watermarks tell of it, once a second.
+  for (let look = 0; look < 100; look += 1) {
+    const [watermarks] = await chaos.rows<{ arrived: boolean }>(
+      'select count(*) = $2 and min(watermark) >= $1 as arrived from analytics.watermarks',
+      [chat.at, partitionCount],
+    );
+    if (watermarks?.arrived === true) return true;
+    await sleep(100);
+  }
+  return false;
 }

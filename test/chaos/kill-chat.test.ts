@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { auditRuns, openRuns } from './audit.ts';
+import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import type { Outcome } from './gateway-client.ts';
 
@@ -73,9 +73,7 @@ describe('kill -9 of chat during 200 concurrent streams', () => {
         expect(cut.length).toBeGreaterThan(streams / 4);
         expect((await chaos.client.complete({ stream: true })).ending).toBe('answer');
 
-        await chaos.within(reapedWithinMs, 'every run has its end', async () => {
-          return (await openRuns(chaos)) === 0;
-        });
+        await chaos.within(reapedWithinMs, 'every run has its end', () => allArrived(chaos));
         const audit = await auditRuns(chaos);
         chaos.mark('audit', audit);
         expect(audit.complaints).toEqual([]);

@@ -5,7 +5,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { withoutKafka } from '@gatehouse/test/kafka';
 import type { Usage } from '@gatehouse/test/provider-simulator/chat-answer';
 import type { LedgerRow } from '@gatehouse/test/provider-simulator/records';
-import { auditRuns, openRuns } from './audit.ts';
+import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { Follower } from './follower.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
@@ -110,9 +110,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
           'all requests are done',
           countBy(outcomes, ({ ending, errorCode }) => errorCode ?? ending),
         );
-        await chaos.within(90_000, 'every run has its end and has arrived', async () => {
-          return (await openRuns(chaos)) === 0;
-        });
+        await chaos.within(90_000, 'every run has its end and has arrived', () => allArrived(chaos));
 
         const audit = await auditRuns(chaos);
         chaos.mark('audit', { ...audit, complaints: audit.complaints.length });

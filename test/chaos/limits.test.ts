@@ -5,7 +5,7 @@ import { picoOf } from '@gatehouse/kit/money';
 import { expectSuccess, GatewayClient as ApiClient } from '@gatehouse/local/gateway-client';
 import { earlyInMinute } from '@gatehouse/test/minute';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
-import { openRuns } from './audit.ts';
+import { allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 
@@ -148,7 +148,7 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
       expect(refused.every(({ status }) => status === 429)).toBe(true);
       expect(spent(chaos.simulator.requests)).toBeLessThanOrEqual(picoOf(budget));
 
-      await chaos.within(60_000, 'no run is open', async () => (await openRuns(chaos)) === 0);
+      await chaos.within(60_000, 'no run is open', () => allArrived(chaos));
       const costOfRuns = async (): Promise<string> => {
         const [row] = await chaos.rows<{ cost: string }>(
           'select coalesce(sum(cost_pico), 0)::text as cost from analytics.traces where tenant_id = $1',

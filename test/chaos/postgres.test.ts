@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { auditRuns, openRuns } from './audit.ts';
+import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { unknownKey, type Outcome } from './gateway-client.ts';
 import { keepKillingPostgres, signalPostgres } from './postgres-processes.ts';
@@ -136,9 +136,7 @@ describe('PostgreSQL away, hanging for 20 s, then killed while it hangs and refu
         expect(slowest(unknown)).toBeLessThan(refusedWithinMs);
         expect(slowest(known)).toBeLessThan(answeredWithinMs);
 
-        await chaos.within(45_000, 'every run has its end', async () => {
-          return (await openRuns(chaos)) === 0;
-        });
+        await chaos.within(45_000, 'every run has its end', () => allArrived(chaos));
         const audit = await auditRuns(chaos);
         chaos.mark('audit', audit);
         expect(audit.complaints).toEqual([]);

@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import { until } from '@gatehouse/test/until';
-import { auditRuns, openRuns } from '../chaos/audit.ts';
+import { auditRuns, allArrived } from '../chaos/audit.ts';
 import type { ClusterSystem } from './cluster-system.ts';
 import { failuresOf, SteadyLoad, type Sent } from './steady-load.ts';
 
@@ -36,7 +36,7 @@ export async function underLoad(cluster: ClusterSystem, change: () => Promise<vo
   } finally {
     sent = await load.stop();
   }
-  await within(90_000, 'every run has its end and has arrived', async () => (await openRuns(cluster)) === 0);
+  await within(90_000, 'every run has its end and has arrived', () => allArrived(cluster));
   const { complaints } = await auditRuns(cluster, tenant.id);
   if (complaints.length > 0)
     throw new Error(`the ledger and the provider disagree:\n${complaints.slice(0, 10).join('\n')}`);

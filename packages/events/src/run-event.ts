@@ -90,20 +90,20 @@ export const runEndedData = z.object({
 export type RunEnded = z.output<typeof runEndedData>;
 
 /** What is told of a run. Its times are the database's, and all else is written down by the process that has it. */
-export interface RunRecord {
+export interface ToldRun {
   runId: string;
   tenantId: string;
   startedAt: Date;
   /** Null while it is under way. */
   endedAt: Date | null;
   /** JSON of `RunStarted` or `RunEnded` but for the times. */
-  json: string;
+  data: string;
 }
 
 /** Of a start and of an end there is one event each, however often it is told. */
 export function writeRunEvent(
   source: string,
-  { runId, tenantId, startedAt, endedAt, json }: RunRecord,
+  { runId, tenantId, startedAt, endedAt, data }: ToldRun,
 ): string {
   const started = startedAt.toISOString();
   const ended = endedAt?.toISOString();
@@ -118,6 +118,6 @@ export function writeRunEvent(
       subject: runId,
       partitionkey: tenantId,
     },
-    `{${times},${json.slice(1)}`,
+    `{${times},${data.slice(1)}`,
   );
 }

@@ -30,13 +30,21 @@ export function isDatabaseOutage(error: unknown): boolean {
 
 /** Turns an outage into `database_unavailable` (503, never 401) and passes anything else on. */
 export function wrapDatabaseError(error: unknown): never {
-  if (!(error instanceof AppError) && isDatabaseOutage(error)) {
-    throw new AppError('database_unavailable', 'The database can not be reached. Try again shortly.', {
-      cause: error,
-      headers: { 'retry-after': '1' },
-    });
-  }
+  if (!(error instanceof AppError) && isDatabaseOutage(error)) throw databaseUnavailable(error);
   throw error;
+}
+
+/** The same for a statement whose fate only the database knows: whatever it was, it did not say no. */
+export function wrapUnlessRefused(error: unknown): never {
+  if (error instanceof AppError || error instanceof DatabaseError) wrapDatabaseError(error);
+  throw databaseUnavailable(error);
+}
+
+function databaseUnavailable(cause: unknown): AppError {
+  return new AppError('database_unavailable', 'The database can not be reached. Try again shortly.', {
+    cause,
+    headers: { 'retry-after': '1' },
+  });
 }
 
 /** Data exceptions, violated constraints, what is too large for the server: these values will never be taken. */

@@ -8,8 +8,8 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { sumCosts } from '../src/domain/price.ts';
 import { Pricing } from '../src/domain/pricing.ts';
-import type { EndedRun } from '../src/domain/run-record.ts';
-import type { Attempt, AttemptStart, RunIdentity } from '../src/domain/run.ts';
+import { startedRun, type EndedRun, type StartedRun } from '../src/domain/run-record.ts';
+import type { Attempt, AttemptStart } from '../src/domain/run.ts';
 import { noUsage } from '../src/domain/usage.ts';
 import { Instance } from '../src/metering/instance.ts';
 import { interruptedEnd } from '../src/metering/interrupted.ts';
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-function start(run: RunIdentity = someRun(), number = 1): StartRow {
+function start(run: StartedRun = someRun(), number = 1): StartRow {
   const attempt: AttemptStart = {
     id: newId(),
     number,
@@ -40,7 +40,7 @@ function start(run: RunIdentity = someRun(), number = 1): StartRow {
     upstreamModel: 'small',
     inputTokensGuess: 10,
   };
-  return { run, attempt, ended: [] };
+  return { run, charges: null, attempt, ended: [] };
 }
 
 /** The end of a call that failed. */
@@ -60,8 +60,8 @@ const pricing = new Pricing(
   null,
 );
 
-function someRun(): RunIdentity {
-  return {
+function someRun(): StartedRun {
+  return startedRun({
     id: newId(),
     tenantId: newId(),
     operation: 'chat',
@@ -77,10 +77,10 @@ function someRun(): RunIdentity {
     streamed: false,
     inputPreview: null,
     charges: null,
-  };
+  });
 }
 
-function failed(run: RunIdentity): EndRow {
+function failed(run: StartedRun): EndRow {
   return {
     run,
     attempts: [],
@@ -100,22 +100,39 @@ function failed(run: RunIdentity): EndRow {
   };
 }
 
-/** What is told of its end; null when there is nothing. */
-async function endOf(run: RunIdentity): Promise<EndedRun | null> {
+/** What is told of its end, which is told once; null when there is nothing. */
+async function endOf(run: StartedRun): Promise<EndedRun | null> {
   const { rows } = await pool.query<{ data: EndedRun }>(
     'select data::json as data from chat.outbox where run_id = $1 and ended_at is not null',
-    [run.id],
+    [run.run_id],
   );
+  expect(rows.length).toBeLessThan(2);
   return rows[0]?.data ?? null;
 }
 
+/** What is to be charged of the runs of an instance. */
+async function costsOf(holderId: string): Promise<unknown[]> {
+  const { rows } = await pool.query<Record<string, unknown>>(
+    `select tenant_id, charges::json as charges, cost_pico::text as cost from chat.run_costs
+     where holder_id = $1 order by tenant_id`,
+    [holderId],
+  );
+  return rows;
+}
+
 /** How many calls it has made while it is under way; 0 when it is not. */
-async function attemptsOf(run: RunIdentity): Promise<number> {
+async function attemptsOf(run: StartedRun): Promise<number> {
   const { rows } = await pool.query<{ calls: number }>(
-    'select json_array_length(attempts::json) as calls from chat.open_runs where id = $1',
-    [run.id],
+    `select 1 + json_array_length(attempts::json -> 'ended') as calls from chat.open_runs where id = $1`,
+    [run.run_id],
   );
   return rows[0]?.calls ?? 0;
+}
+
+function ended({ run }: StartRow, costPico: bigint): EndRow {
+  const { end } = failed(run);
+  const cost = { costPico, source: 'catalogue' as const, priced: true };
+  return { run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
 }
 
 async function makeInstance(silentSeconds = 0): Promise<string> {
@@ -175,7 +192,9 @@ describe('the start of a run', () => {
       expect(over).toBe(false);
     });
     await killed;
-    expect((await findOrphans(pool, newId(), [], 1_000)).map(({ run }) => run.id)).toContain(row.run.id);
+    expect((await findOrphans(pool, newId(), [], 1_000)).map(({ run }) => run.run_id)).toContain(
+      row.run.run_id,
+    );
   });
 });
 
@@ -188,7 +207,7 @@ describe('a further attempt', () => {
     const next = { ...start(other.run, 2), ended: [answered(other)] };
     const fresh = start();
     const written = await insertStarts(pool, id, [start(lost.run, 2), next, fresh]);
-    expect(written).toEqual({ alive: true, refused: new Set([lost.run.id]) });
+    expect(written).toEqual({ alive: true, refused: new Set([lost.run.run_id]) });
     expect(await Promise.all([lost, other, fresh].map(({ run }) => attemptsOf(run)))).toEqual([0, 2, 1]);
   });
 });
@@ -211,7 +230,7 @@ describe('an orphan', () => {
     const second = { ...start(first.run, 2), ended: [ended] };
     await insertStarts(pool, id, [second]);
     await pool.query(`update chat.open_runs set started_at = now() - interval '60 days' where id = $1`, [
-      first.run.id,
+      first.run.run_id,
     ]);
     await kill(id);
     const orphans = await findOrphans(pool, newId(), [], 1_000);
@@ -219,13 +238,13 @@ describe('an orphan', () => {
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
-    expect(orphans.find(({ run }) => run.id === first.run.id)).toMatchObject({
+    expect(orphans.find(({ run }) => run.run_id === first.run.run_id)).toMatchObject({
       run: first.run,
       ended: [ended],
       open: second.attempt,
     });
     expect(await endOf(first.run)).toMatchObject({
-      ...{ run_id: first.run.id, status: 'interrupted', usage_estimated: true },
+      ...{ run_id: first.run.run_id, status: 'interrupted', usage_estimated: true },
       ...{ input_tokens: 17, cached_input_tokens: 3, cache_write_tokens: 1 },
       ...{ output_tokens: 5, reasoning_tokens: 2 },
       // The ended one's and ten tokens at 2 USD per million.
@@ -241,6 +260,87 @@ describe('an orphan', () => {
         { number: 2, status: 'interrupted', input_tokens: 10, usage_estimated: true, cost_pico: '20000000' },
       ],
     });
+  });
+});
+
+describe('an end', () => {
+  it('is told once, whoever says it again, and charged once', async () => {
+    const id = await makeInstance();
+    const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
+    const row = { ...start(), charges };
+    await insertStarts(pool, id, [row]);
+    const end = ended(row, 7n);
+    expect(await insertEnds(pool, [end, end])).toEqual([row.run.run_id]);
+    expect(await insertEnds(pool, [failed(row.run)])).toEqual([]);
+    expect(await endOf(row.run)).toMatchObject({ status: 'ok', cost_pico: '7' });
+    expect(await costsOf(id)).toEqual([{ tenant_id: row.run.tenant_id, charges, cost: '7' }]);
+  });
+
+  it('of an orphan is charged to the budgets that its run was reserved in', async () => {
+    const id = await makeInstance();
+    const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
+    const rows = [{ ...start(), charges }, { ...start(), charges }, start()];
+    await insertStarts(pool, id, rows);
+    await kill(id);
+    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    await insertEnds(
+      pool,
+      orphans.map((orphan) => interruptedEnd(orphan, pricing)),
+    );
+    // Ten tokens each at 2 USD per million; not the same tenant's, so not in sum.
+    const tenants = rows.slice(0, 2).map(({ run }) => run.tenant_id);
+    expect(await costsOf(id)).toEqual(
+      tenants.sort().map((tenant_id) => ({ tenant_id, charges, cost: '20000000' })),
+    );
+  });
+});
+
+describe('what is kept of a run under way', () => {
+  it('is read as the first release wrote it', async () => {
+    const id = await makeInstance();
+    await kill(id);
+    const runId = newId();
+    const run = {
+      ...{ run_id: runId, tenant_id: newId(), operation: 'embeddings', channel: 'api', request_id: 'r' },
+      ...{
+        trace_id: 'a',
+        span_id: 'b',
+        api_key_id: newId(),
+        user_id: 'ann',
+        session_id: 's',
+        agent_id: null,
+      },
+      ...{ request_model: 'small', streamed: false, input_preview: 'hello' },
+    };
+    const call = { id: newId(), number: 1, provider: 'openai', model: 'small', upstreamModel: 'small' };
+    const usage = {
+      ...{ inputTokens: 3, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+      estimated: false,
+    };
+    const end = {
+      ...{ status: 'error', offsetMs: 1, durationMs: 2, timeToFirstTokenMs: null, httpStatus: 500 },
+      ...{ errorCode: 'provider_error', responseModel: null, usage },
+      cost: { costPico: '6000000', source: 'catalogue' },
+    };
+    const attempts = {
+      ended: [{ ...call, inputTokensGuess: 4, ...end }],
+      open: { ...call, id: newId(), number: 2, inputTokensGuess: 5 },
+    };
+    await pool.query(
+      `insert into chat.open_runs (id, tenant_id, instance_id, run, attempts) values ($1, $2, $3, $4, $5)`,
+      [runId, run.tenant_id, id, JSON.stringify(run), JSON.stringify(attempts)],
+    );
+    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    await insertEnds(
+      pool,
+      orphans.map((orphan) => interruptedEnd(orphan, pricing)),
+    );
+    const told = await endOf({ ...someRun(), run_id: runId });
+    expect(told).toMatchObject({ ...run, input_tokens: 8, cost_pico: '16000000' });
+    expect(told?.spans).toMatchObject([
+      { kind: 'embedding', number: 1, http_status: 500, error_code: 'provider_error', cost_pico: '6000000' },
+      { kind: 'embedding', number: 2, status: 'interrupted', input_tokens: 5, cost_pico: '10000000' },
+    ]);
   });
 });
 

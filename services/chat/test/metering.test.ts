@@ -77,7 +77,8 @@ describe('a hundred requests at once', () => {
     expect(new Set(ids).size).toBe(100);
     for (const id of ids) await harness.endedRun(id);
     const [count] = await harness.rows(
-      `select count(*)::int as events, count(distinct run_id)::int as runs from chat.outbox where run_id = any ($1)`,
+      `select count(*)::int as events, count(distinct run_id)::int as runs
+       from chat.outbox where run_id = any ($1) and ended_at is not null`,
       [ids],
     );
     expect(count).toEqual({ events: 100, runs: 100 });

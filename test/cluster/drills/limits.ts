@@ -16,18 +16,23 @@ export const limits: Drill = {
     await cluster.scale('chat', replicas);
     try {
       await allServe(cluster);
-      const { userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
+      const { id, userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
       const client = new GatewayClient(cluster.url, userKey);
       cluster.simulator.reset();
       await earlyInMinute(30);
-      const outcomes = await Promise.all(Array.from({ length: clients }, () => client.complete()));
+      const answers = Promise.all(
+        Array.from({ length: clients }, () => client.complete({ provider: { delay_ms: 2_000 } })),
+      );
+      await sleep(1_000);
+      const serving = await replicasServing(cluster, id);
+      const outcomes = await answers;
       client.close();
       const passed = outcomes.filter(({ status }) => status === 200).length;
       const refused = outcomes.filter(({ errorCode }) => errorCode === 'rate_limit_exceeded').length;
       const called = cluster.simulator.requests.length;
       if (passed !== limit || called !== limit || refused !== clients - limit)
         throw new Error(`${passed} passed, ${called} reached the provider, ${refused} were refused`);
-      return `of ${clients} requests ${passed} passed, on ${replicas} replicas; ${refused} got 429`;
+      return `of ${clients} requests ${passed} passed, ${serving} of ${replicas} replicas at work; ${refused} got 429`;
     } finally {
       await cluster.scale('chat', 2);
     }
@@ -43,11 +48,17 @@ async function allServe(cluster: ClusterSystem): Promise<void> {
       Array.from({ length: 10 }, () => client.complete({ provider: { delay_ms: 2_000 } })),
     );
     await sleep(1_000);
-    const rows = await cluster.rows('select distinct instance_id from chat.open_runs where tenant_id = $1', [
-      id,
-    ]);
+    const serving = await replicasServing(cluster, id);
     await slow;
-    return rows.length === replicas;
+    return serving === replicas;
   });
   client.close();
+}
+
+/** How many replicas have a request of the tenant in their hands. */
+async function replicasServing(cluster: ClusterSystem, tenantId: string): Promise<number> {
+  const rows = await cluster.rows('select distinct instance_id from chat.open_runs where tenant_id = $1', [
+    tenantId,
+  ]);
+  return rows.length;
 }

@@ -1,8 +1,13 @@
 import type { RunEnded, RunStarted, Span } from '@gatehouse/events/run-event';
 import type { Cost } from './price.ts';
-import type { Attempt, AttemptEnd, AttemptStart, BudgetCharge, RunEnd, RunIdentity } from './run.ts';
+import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
 
-/** Runs as they are written down: the data of the events about them, but for the times, which are the database's. */
+/*
+ * Runs as they are written down: the data of the events about them, but for the times, which are the database's. What
+ * is kept of a run under way is read by replicas of the release before and after this one (the reaper's), like a table:
+ * a member may be added if its absence means something, and is never renamed.
+ */
+
 export type StartedRun = Omit<RunStarted, 'started_at'>;
 export type EndedRun = Omit<RunEnded, 'started_at' | 'ended_at'>;
 
@@ -25,30 +30,9 @@ export function startedRun(run: RunIdentity): StartedRun {
   };
 }
 
-/** What `startedRun` wrote. */
-export function readStartedRun(data: StartedRun, charges: readonly BudgetCharge[] | null): RunIdentity {
+export function endedRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): EndedRun {
   return {
-    id: data.run_id,
-    tenantId: data.tenant_id,
-    operation: data.operation,
-    channel: data.channel,
-    requestId: data.request_id,
-    traceId: data.trace_id,
-    spanId: data.span_id,
-    apiKeyId: data.api_key_id,
-    userId: data.user_id,
-    sessionId: data.session_id,
-    agentId: data.agent_id,
-    requestModel: data.request_model,
-    streamed: data.streamed,
-    inputPreview: data.input_preview,
-    charges,
-  };
-}
-
-export function endedRun(run: RunIdentity, end: RunEnd, attempts: readonly Attempt[]): EndedRun {
-  return {
-    ...startedRun(run),
+    ...run,
     status: end.status,
     duration_ms: end.durationMs,
     time_to_first_token_ms: end.timeToFirstTokenMs,
@@ -66,7 +50,7 @@ export function endedRun(run: RunIdentity, end: RunEnd, attempts: readonly Attem
   };
 }
 
-function spanOf(attempt: Attempt, operation: RunIdentity['operation']): Span {
+function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
   return {
     id: attempt.id,
     kind: operation === 'embeddings' ? 'embedding' : 'llm',
@@ -114,17 +98,19 @@ function figures({ usage, cost }: Pick<AttemptEnd, 'usage'> & Pick<AttemptEnd | 
 /** JSON has no bigints. */
 type KeptEnd = Omit<Attempt, 'cost'> & { cost: { costPico: string; source: Cost['source'] } | null };
 
-/** A call of a run that is under way, as it is kept. */
-export type KeptAttempt = AttemptStart | KeptEnd;
+/** The calls of a run under way, as they are kept. */
+export interface KeptAttempts {
+  ended: KeptEnd[];
+  open: AttemptStart;
+}
 
 export function keptAttempt(attempt: Attempt): KeptEnd {
   const { cost } = attempt;
   return { ...attempt, cost: cost === null ? null : { ...cost, costPico: cost.costPico.toString() } };
 }
 
-/** What `keptAttempt` made of an attempt; null for one without an end. */
-export function readEndedAttempt(kept: KeptAttempt): Attempt | null {
-  if (!('status' in kept)) return null;
+/** What `keptAttempt` made of an attempt. */
+export function readKeptEnd(kept: KeptEnd): Attempt {
   const { cost } = kept;
   return { ...kept, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
 }

@@ -7,6 +7,7 @@ import { promptText, type CompletionRequest } from '../domain/completion-request
 import { sumCosts } from '../domain/price.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
+import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
@@ -41,6 +42,7 @@ interface OpenAttempt {
 /** A run while it is under way: its provider calls, its clock, and its one end. */
 export class ActiveRun {
   readonly identity: RunIdentity;
+  readonly #record: StartedRun;
   readonly #meter: Meter;
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
@@ -71,6 +73,7 @@ export class ActiveRun {
     admission: Admission | null;
   }) {
     this.identity = options.identity;
+    this.#record = startedRun(options.identity);
     this.#meter = options.meter;
     this.#pricing = options.pricing;
     this.#telemetry = options.telemetry;
@@ -115,7 +118,12 @@ export class ActiveRun {
       firstTokenAt: null,
     };
     try {
-      await this.#meter.startAttempt({ run: this.identity, attempt, ended: this.#attempts });
+      await this.#meter.startAttempt({
+        run: this.#record,
+        charges: this.identity.charges,
+        attempt,
+        ended: this.#attempts,
+      });
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
       throw error;
@@ -210,7 +218,7 @@ export class ActiveRun {
         startedAt: this.#arrivedAt,
         endedAt,
       });
-    await this.#meter.endRun({ run: this.identity, end, attempts: this.#attempts });
+    await this.#meter.endRun({ run: this.#record, end, attempts: this.#attempts });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
     this.#admission?.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });

@@ -47,6 +47,12 @@ describe('GroupCommit', () => {
     expect(numbers.groups).toEqual([[1, 2, 3], [4]]);
   });
 
+  it('sends the next group before it lets go of one', async () => {
+    const { numbers, commits } = make({ maxItems: 1 });
+    const begun = [1, 2].map((item) => commits.submit(item).then(() => numbers.commits));
+    expect(await Promise.all(begun)).toEqual([2, 2]);
+  });
+
   it('lets one bad item harm no other', async () => {
     const { commits } = make();
     expect(await Promise.all([1, -2, 3].map((item) => fate(commits.submit(item))))).toEqual([

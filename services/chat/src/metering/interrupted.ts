@@ -7,7 +7,7 @@ import type { EndRow } from '../store/run-system-store.ts';
 
 /** The end of a run that nobody works on any more. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
-  const attempts = open === null ? ended : [...ended, interruptedAttempt(open, startedAt, pricing)];
+  const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
   return {
     run,
     attempts,
@@ -15,8 +15,8 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
       status: 'interrupted',
       durationMs: ageMs,
       timeToFirstTokenMs: null,
-      provider: open?.provider ?? null,
-      model: open?.model ?? null,
+      provider: open.provider,
+      model: open.model,
       responseModel: null,
       usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
       cost: sumCosts(attempts.map(({ cost }) => cost)),

@@ -110,14 +110,14 @@ export class Meter {
   /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
   async startAttempt(row: StartRow): Promise<void> {
     const { run, attempt } = row;
-    if (!this.#open.has(run.id)) this.#open.set(run.id, monotonicMs());
+    if (!this.#open.has(run.run_id)) this.#open.set(run.run_id, monotonicMs());
     const pending: PendingStart = { row, refused: false };
     try {
       await this.#starts.submit(pending);
     } catch (error) {
       if (attempt.number > 1) throw error;
-      if (error instanceof NothingWrittenError) this.#open.delete(run.id);
-      else this.#doubtful.add(run.id);
+      if (error instanceof NothingWrittenError) this.#open.delete(run.run_id);
+      else this.#doubtful.add(run.run_id);
       throw error;
     }
     // Another instance took this one for dead and has ended the run: no call could be added to it.
@@ -130,7 +130,7 @@ export class Meter {
    * then and is committed when the database is back.
    */
   async endRun(row: EndRow): Promise<void> {
-    const { id } = row.run;
+    const { run_id: id } = row.run;
     // Nothing of it was ever written.
     if (!this.#open.has(id)) return;
     await new Promise<void>((resolve) => {
@@ -160,13 +160,13 @@ export class Meter {
       written = await insertStarts(this.#pool, this.#instance.id, rows);
     }
     if (!written.alive) throw new NothingWrittenError();
-    for (const start of starts) start.refused = written.refused.has(start.row.run.id);
+    for (const start of starts) start.refused = written.refused.has(start.row.run.run_id);
   }
 
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
     for (const row of rows) {
-      const { id } = row.run;
+      const { run_id: id } = row.run;
       if (!this.#doubtful.delete(id) || ended.has(id)) continue;
       const now = monotonicMs();
       this.#late.set(id, { row, until: now + lateStartMs, nextAt: now + lateEveryMs });
@@ -243,5 +243,5 @@ function observe(registry: Registry, counts: { open: () => number; waiting: () =
 const lostEnd = 'the end of a run was not recorded; it will be reaped as interrupted';
 
 function fieldsOf({ run }: EndRow): Record<string, string> {
-  return { run_id: run.id, tenant_id: run.tenantId };
+  return { run_id: run.run_id, tenant_id: run.tenant_id };
 }

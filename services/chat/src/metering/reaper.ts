@@ -89,7 +89,7 @@ export class Reaper {
       if (isDatabaseOutage(error)) throw error;
       const [only] = rows.length === 1 ? rows : [];
       if (only !== undefined) {
-        this.#log.error({ err: error, run_id: only.run.id }, 'an interrupted run could not be ended');
+        this.#log.error({ err: error, run_id: only.run.run_id }, 'an interrupted run could not be ended');
         return 0;
       }
       let ended = 0;

@@ -1,23 +1,22 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { readEndedAttempt, readStartedRun, type KeptAttempt, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge, RunIdentity } from '../domain/run.ts';
+import { readKeptEnd, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
+import type { Attempt, AttemptStart } from '../domain/run.ts';
 
 /** A run that nobody works on any more. */
 export interface Orphan {
-  run: RunIdentity;
+  run: StartedRun;
   /** By the database clock, like its age. */
   startedAt: Date;
   ageMs: number;
   /** What the calls that did end came to, in their order. */
   ended: Attempt[];
   /** The call without an end, the last one. */
-  open: AttemptStart | null;
+  open: AttemptStart;
 }
 
 interface OrphanRow {
   started_at: Date;
   age_ms: number;
-  charges: string | null;
   run: string;
   attempts: string;
 }
@@ -37,7 +36,7 @@ export async function findOrphans(
 ): Promise<Orphan[]> {
   const result = await pool.query<OrphanRow>(
     `select started_at, least(extract(epoch from now() - started_at) * 1000, ${maxInteger})::integer as age_ms,
-            charges, run, attempts
+            run, attempts
      from chat.open_runs r
      where not exists (select from chat.instances i where i.id = r.instance_id and i.dead_at is null)
         or (r.instance_id = $1 and r.started_at < now() - interval '1 minute' and r.id <> all ($2::uuid[]))
@@ -50,14 +49,12 @@ export async function findOrphans(
 
 /** The texts are what `insertStarts` wrote. */
 function toOrphan(row: OrphanRow): Orphan {
-  const charges = row.charges === null ? null : (JSON.parse(row.charges) as BudgetCharge[]);
-  const kept = JSON.parse(row.attempts) as KeptAttempt[];
-  const ended = kept.map(readEndedAttempt);
+  const { ended, open } = JSON.parse(row.attempts) as KeptAttempts;
   return {
-    run: readStartedRun(JSON.parse(row.run) as StartedRun, charges),
+    run: JSON.parse(row.run) as StartedRun,
     startedAt: row.started_at,
     ageMs: row.age_ms,
-    ended: ended.filter((attempt) => attempt !== null),
-    open: ended.at(-1) === null ? (kept.at(-1) ?? null) : null,
+    ended: ended.map(readKeptEnd),
+    open,
   };
 }

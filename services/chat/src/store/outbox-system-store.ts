@@ -35,7 +35,7 @@ export const runOutbox: Outbox = {
         tenantId: row.tenant_id,
         startedAt: row.started_at,
         endedAt: row.ended_at,
-        json: row.data,
+        data: row.data,
       }),
     }));
   },

@@ -1,25 +1,27 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { isDatabaseOutage, wrapDatabaseError } from '@gatehouse/pg/errors';
+import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
-import { endedRun, keptAttempt, startedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
+import { endedRun, keptAttempt, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
+import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../domain/run.ts';
 
 /*
- * Rows are named by `id = any(ids)` beside the join: plans are made while the tables are small and then cached, and this
- * makes them look the ids up, where they would hash the whole table along its key.
+ * Rows are named by `id = any(ids)`, also where a join would say which: plans are made while the tables are small and
+ * then cached, and this makes them look the ids up, where they would hash the whole table along its key.
  */
 
-/** One provider call about to be made; the first of a run brings the run along. */
+/** One provider call about to be made. The first one brings the run. */
 export interface StartRow {
-  run: RunIdentity;
+  run: StartedRun;
+  /** Null when no budget is set. */
+  charges: readonly BudgetCharge[] | null;
   attempt: AttemptStart;
   /** The calls before this one. */
   ended: readonly Attempt[];
 }
 
 export interface EndRow {
-  run: RunIdentity;
+  run: StartedRun;
   end: RunEnd;
   attempts: readonly Attempt[];
 }
@@ -55,15 +57,13 @@ export async function insertStarts(
   instanceId: string,
   rows: readonly StartRow[],
 ): Promise<WrittenStarts> {
-  const starts = rows.map(({ run, attempt, ended }) => ({
-    id: run.id,
-    tenant_id: run.tenantId,
-    number: attempt.number,
-    charges: run.charges,
-    run: startedRun(run),
-    attempts: [...ended.map(keptAttempt), attempt],
-  }));
-  const further = rows.flatMap(({ run, attempt }) => (attempt.number > 1 ? [run.id] : []));
+  const starts = rows.map(({ run, charges, attempt, ended }) => {
+    const attempts: KeptAttempts = { ended: ended.map(keptAttempt), open: attempt };
+    return attempt.number === 1
+      ? { id: run.run_id, tenant_id: run.tenant_id, number: 1, charges, run, attempts }
+      : { id: run.run_id, number: attempt.number, attempts };
+  });
+  const further = rows.flatMap(({ run, attempt }) => (attempt.number > 1 ? [run.run_id] : []));
   const row = await queryOnce<{ alive: boolean; continued: string[] }>(pool, {
     name: 'insert_starts',
     query_timeout: patienceMs,
@@ -89,13 +89,13 @@ export async function insertStarts(
   return { alive: row?.alive === true, refused: new Set(further.filter((id) => !continued.has(id))) };
 }
 
-/** Brings into the outbox that these runs are under way, those that are. */
+/** Brings into the outbox that these runs are under way, those that are. What ends one meanwhile waits, to be told later. */
 export async function insertOpen(pool: Pool, runIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'insert_open',
     text: `
       insert into chat.outbox (tenant_id, run_id, started_at, data)
-      select tenant_id, id, started_at, run from chat.open_runs where id = any($1::uuid[])`,
+      select tenant_id, id, started_at, run from chat.open_runs where id = any($1::uuid[]) for share`,
     values: [runIds],
   });
 }
@@ -119,7 +119,7 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
     failed = false;
     return rows[0];
   } catch (error) {
-    return wrapDatabaseError(error);
+    return wrapUnlessRefused(error);
   } finally {
     client.release(failed);
   }
@@ -135,7 +135,7 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = rows.map(({ run, end, attempts }) => ({
-    id: run.id,
+    id: run.run_id,
     cost_pico: end.cost.costPico?.toString() ?? null,
     data: endedRun(run, end, attempts),
   }));
@@ -143,7 +143,8 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
     name: 'insert_ends',
     text: `
       with input as (
-        select id, cost_pico, data from json_to_recordset($1::json) as i (id uuid, cost_pico bigint, data text)
+        select distinct on (id) id, cost_pico, data
+        from json_to_recordset($1::json) as i (id uuid, cost_pico bigint, data text)
       ), ended as (
         delete from chat.open_runs where id = any($2::uuid[])
         returning id, tenant_id, instance_id, started_at, charges
