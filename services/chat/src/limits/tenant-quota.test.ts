@@ -10,6 +10,8 @@ class Limit {
   left: bigint;
   fails = false;
   validForMs = 2_000n;
+  /** Granted beyond what is needed. */
+  slice = 0n;
   readonly #limit: bigint;
   readonly #resource: Resource;
   #held = 0n;
@@ -29,6 +31,7 @@ class Limit {
       this.left += isHeld ? this.#held - ask.holding : ask.returned;
       let granted = 0n;
       for (const need of ask.needs) if (granted + need <= this.left) granted += need;
+      granted += this.slice;
       this.left -= granted;
       this.#held = ask.holding + granted;
       const windowStart = isHeld ? 0n : 60_000n;
@@ -67,6 +70,16 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const outcome = await codes(Array.from({ length: 5 }, () => admit()));
     expect(outcome).toEqual(['in', 'in', 'in', 'rate_limit_exceeded', 'rate_limit_exceeded']);
     expect(source.asks).toHaveLength(1);
+  });
+
+  it('serves who comes while it asks from what that brings, and asks again for the others only', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 10n);
+    source.slice = 2n;
+    const first = admit();
+    while (source.asks.length === 0) await new Promise(setImmediate);
+    const outcome = await codes([first, ...Array.from({ length: 4 }, () => admit())]);
+    expect(outcome).toEqual(['in', 'in', 'in', 'in', 'in']);
+    expect(source.asks.map(([ask]) => ask?.needs)).toEqual([[1n], [1n, 1n]]);
   });
 
   it('asks again before it refuses, and not while what it has will do', async () => {

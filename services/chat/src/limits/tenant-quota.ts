@@ -29,7 +29,7 @@ const returnMs = 25;
 
 /**
  * The limits of one tenant as this replica leases them. At most one call is under way; whoever comes meanwhile waits
- * for the next one, so that many requests share a call.
+ * for what it brings, and shares the next one if that is not enough.
  */
 export class TenantQuota {
   readonly #lease: Lease;
@@ -145,6 +145,12 @@ export class TenantQuota {
       if (fitsAll(waiter.needs, now)) waiter.resolve(this.#take(waiter.needs));
       else this.#refuse(waiter, now);
     }
+    // Who came meanwhile needs no call of its own if this one brought enough.
+    this.#waiting = this.#waiting.filter((waiter) => {
+      const fits = fitsAll(waiter.needs, now);
+      if (fits) waiter.resolve(this.#take(waiter.needs));
+      return !fits;
+    });
   }
 
   async #ask(asking: readonly Waiter[]): Promise<void> {
