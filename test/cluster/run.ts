@@ -65,8 +65,8 @@ async function runAll(settings: ClusterSettings): Promise<Row[]> {
   const backends = await Backends.start(settings.host);
   const cluster = new ClusterSystem(settings, backends);
   const stop = onSignal(async () => {
-    await cluster.remove();
-    await backends.stop();
+    // Also where the cluster is gone already.
+    await cluster.remove().finally(() => backends.stop());
   });
   try {
     const rows = [await attempt(install, cluster)];
