@@ -15,6 +15,7 @@ import {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
@@ -138,14 +139,12 @@ export class ChatHarness {
   }
 
   /** What is told of the run with this id once it has ended, but for its times. */
-  async endedRun(id: string | null, timeoutMs = 5_000): Promise<EndedRun> {
-    const deadline = Date.now() + timeoutMs;
-    for (;;) {
+  async endedRun(id: string | null): Promise<EndedRun> {
+    return eventually(async () => {
       const [run] = await this.endedRuns('run_id = $1', [id]);
-      if (run !== undefined) return run;
-      if (Date.now() > deadline) throw new Error(`run ${id ?? 'null'} has not ended`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      if (run === undefined) throw new Error(`run ${id ?? 'null'} has not ended`);
+      return run;
+    }, 5_000);
   }
 
   /** The same of those that wait in the outbox, which all do while there is no analytics service. */
