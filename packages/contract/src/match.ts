@@ -6,13 +6,19 @@ export type Match =
   | { kind: 'method'; allow: string[] }
   | { kind: 'none' };
 
+/** A route, and the names of its parameters in path order. */
+interface End {
+  route: Route;
+  names: readonly string[];
+}
+
 interface Node {
   literal: Map<string, Node>;
   param: Node | null;
-  /** Routes that end here, by method, and the names of their parameters in path order. */
-  ends: Map<string, Route>;
-  /** Routes whose last segment takes the rest of the path. */
-  rest: Map<string, Route>;
+  /** What ends here, by method. */
+  ends: Map<string, End>;
+  /** What takes the rest of the path as its last parameter, by method. */
+  rest: Map<string, End>;
 }
 
 const emptyNode = (): Node => ({ literal: new Map(), param: null, ends: new Map(), rest: new Map() });
@@ -43,9 +49,9 @@ export class RouteMatcher {
     const found = this.#walk(this.#root, segments, values);
     if (found === null) return { kind: 'none' };
     // A HEAD request is a GET whose body is not sent (RFC 9110 §9.3.2).
-    const route = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
-    if (route === undefined) return { kind: 'method', allow: allowed(found) };
-    return { kind: 'route', route, params: nameValues(route, values) };
+    const end = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
+    if (end === undefined) return { kind: 'method', allow: allowed(found) };
+    return { kind: 'route', route: end.route, params: nameValues(end, values) };
   }
 
   #add(route: Route): void {
@@ -54,11 +60,13 @@ export class RouteMatcher {
       this.#asSent.push({ prefix, name, route });
       return;
     }
+    const names = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map(([, parameter = '']) => parameter);
+    const end: End = { route, names };
     let node = this.#root;
     const segments = route.path.split('/').slice(1);
     for (const segment of segments) {
       if (/^\{\w+\+\}$/.test(segment)) {
-        node.rest.set(route.method, route);
+        node.rest.set(route.method, end);
         return;
       }
       if (/^\{\w+\}$/.test(segment)) {
@@ -70,23 +78,24 @@ export class RouteMatcher {
         node = next;
       }
     }
-    node.ends.set(route.method, route);
+    node.ends.set(route.method, end);
   }
 
-  #walk(node: Node, segments: string[], values: string[]): Map<string, Route> | null {
-    const [segment, ...others] = segments;
+  /** What the segments from `depth` on lead to; the values of the parameters passed on the way are in `values`. */
+  #walk(node: Node, segments: readonly string[], values: string[], depth = 0): Node['ends'] | null {
+    const segment = segments[depth];
     if (segment === undefined) return node.ends.size > 0 ? node.ends : null;
     const literal = node.literal.get(segment);
-    const byLiteral = literal === undefined ? null : this.#walk(literal, others, values);
+    const byLiteral = literal === undefined ? null : this.#walk(literal, segments, values, depth + 1);
     if (byLiteral !== null) return byLiteral;
     if (node.param !== null) {
       values.push(segment);
-      const byParam = this.#walk(node.param, others, values);
+      const byParam = this.#walk(node.param, segments, values, depth + 1);
       if (byParam !== null) return byParam;
       values.pop();
     }
     if (node.rest.size === 0) return null;
-    values.push(segments.join('/'));
+    values.push(segments.slice(depth).join('/'));
     return node.rest;
   }
 }
@@ -102,12 +111,13 @@ function isUnsafe(segment: string): boolean {
   }
 }
 
-function nameValues(route: Route, values: string[]): Record<string, string> {
-  const names = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map((match) => match[1] ?? '');
-  return Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(values[index] ?? '')]));
+function nameValues({ names }: End, values: readonly string[]): Record<string, string> {
+  const params: Record<string, string> = {};
+  names.forEach((name, index) => (params[name] = decodeURIComponent(values[index] ?? '')));
+  return params;
 }
 
-function allowed(ends: Map<string, Route>): string[] {
+function allowed(ends: Node['ends']): string[] {
   const methods = [...ends.keys()];
   return methods.includes('GET') ? [...methods, 'HEAD'].sort() : methods.sort();
 }

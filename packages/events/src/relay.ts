@@ -4,7 +4,7 @@ import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool, PoolClient } from '@gatehouse/pg/pool';
 import type { Outbox, OutboxEntry } from './outbox.ts';
 import { partitionCount } from './partitions.ts';
-import { lockPartitions, readClock } from './store/relay-store.ts';
+import { lockPartitions, readClock, type ClockReading } from './store/relay-store.ts';
 import { SettledTime } from './settled-time.ts';
 import type { EventSink, PartitionBatch } from './sink.ts';
 import { writeWatermark } from './watermark.ts';
@@ -114,19 +114,15 @@ class RelaySession {
     if (this.#owned.length === 0) return false;
     const { outbox, watermarks } = this.#options;
     // Before the read: what is settled now is in what is read next, or was published earlier.
-    const clock = await readClock(this.#client);
-    const settledAt = this.#settled.take(clock) ?? this.#settledAt;
-    this.#settledAt = settledAt;
+    const clock = watermarks ? await readClock(this.#client) : null;
+    if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
     const entries = await outbox.read(this.#client, this.#owned, batchSize);
     const full = entries.length === batchSize;
     const batches = byPartition(entries);
-    const [oldest] = entries;
-    this.#metrics.age.set(
-      oldest === undefined ? 0 : (clock.at.getTime() - oldest.occurredAt.getTime()) / 1_000,
-    );
+    await this.#noteAge(entries[0], clock);
     // With more in the outbox than was read, some of it may be older than what is settled.
-    if (watermarks && !full && settledAt !== null)
-      this.#addWatermarks(batches, settledAt, clock.at.getTime());
+    if (clock !== null && !full && this.#settledAt !== null)
+      this.#addWatermarks(batches, this.#settledAt, clock.at.getTime());
     if (batches.size > 0) await this.#options.sink.publish([...batches.values()]);
     if (entries.length > 0)
       await outbox.remove(
@@ -135,6 +131,15 @@ class RelaySession {
       );
     this.#metrics.published.inc(entries.length);
     return full;
+  }
+
+  async #noteAge(oldest: OutboxEntry | undefined, known: ClockReading | null): Promise<void> {
+    const { age } = this.#metrics;
+    if (oldest === undefined) age.set(0);
+    else {
+      const { at } = known ?? (await readClock(this.#client));
+      age.set((at.getTime() - oldest.occurredAt.getTime()) / 1_000);
+    }
   }
 
   async #takeFreePartitions(): Promise<void> {

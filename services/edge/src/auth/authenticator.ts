@@ -1,12 +1,13 @@
+import type { Socket } from 'node:net';
 import { scopes as allScopes, roles, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
-import { parseKeyText, type KeyText } from '@gatehouse/identity/key-text';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { KeyReader, type CarriedKey } from './key-reader.ts';
 
 /** A key as the tenant service knows it; null for one that may not be used. */
 type Checked = { principal: Principal; tenantStatus: string; expiresAtMs: number } | null;
@@ -19,6 +20,7 @@ const deadlineMs = 2_000;
  */
 export class Authenticator {
   readonly #peer: Peer<TenantServiceClient>;
+  readonly #keys = new KeyReader();
   readonly #cache = new OutageCache<Checked>({
     max: 50_000,
     freshMs: 3_000,
@@ -36,14 +38,20 @@ export class Authenticator {
     return this.#peer.reachable || this.#cache.coversOutage;
   }
 
-  /** The principal behind an `Authorization` header. Throws `invalid_api_key`, `tenant_suspended` or a 503. */
-  async authenticate(authorization: string | undefined, context: RequestContext): Promise<Principal> {
-    const [, text = ''] = /^bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
-    const key = parseKeyText(text);
+  /**
+   * The principal behind an `Authorization` header that came over `connection`. Throws `invalid_api_key`,
+   * `tenant_suspended` or a 503.
+   */
+  async authenticate(
+    authorization: string | undefined,
+    connection: Socket,
+    context: RequestContext,
+  ): Promise<Principal> {
+    const key = this.#keys.read(authorization, connection);
     if (key === null) throw invalidKey();
-    const cacheKey = key.keyId + key.secretSha256.toString('base64');
+    const { fingerprint } = key;
     const checked =
-      this.#cache.peek(cacheKey) ?? (await this.#cache.get(cacheKey, () => this.#check(key, context)));
+      this.#cache.peek(fingerprint) ?? (await this.#cache.get(fingerprint, () => this.#check(key, context)));
     if (checked === null || checked.expiresAtMs <= Date.now()) throw invalidKey();
     if (checked.tenantStatus !== 'active') {
       throw new AppError('tenant_suspended', `The tenant of this API key is ${checked.tenantStatus}.`);
@@ -51,7 +59,7 @@ export class Authenticator {
     return checked.principal;
   }
 
-  async #check(key: Omit<KeyText, 'text'>, context: RequestContext): Promise<Checked> {
+  async #check(key: CarriedKey, context: RequestContext): Promise<Checked> {
     const request = { keyId: key.keyId, secretSha256: key.secretSha256 };
     const { requestId, trace } = context;
     const { result } = await this.#peer

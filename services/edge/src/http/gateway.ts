@@ -102,7 +102,8 @@ export class Gateway {
       own(request, response);
       return;
     }
-    entry.principal = await this.#options.authenticator.authenticate(given.authorization, context);
+    const { authenticator } = this.#options;
+    entry.principal = await authenticator.authenticate(given.authorization, request.socket, context);
     const principal = authorise(entry.principal, route, actingUsers);
     entry.principal = principal;
     checkBody(request, route);
@@ -137,7 +138,9 @@ export class Gateway {
         route: match.route,
         url,
         headers,
-        actingUsers: () => request.headersDistinct[actingUserHeader],
+        // What is distinct is worked out for all headers at once: only where this one is.
+        actingUsers: () =>
+          headers[actingUserHeader] === undefined ? undefined : request.headersDistinct[actingUserHeader],
       };
     }
     entry.relayed = true;

@@ -52,14 +52,21 @@ export class AddressList {
 
   /** The next address as `host:port`, another one than `except` if there is any; null when there is none. */
   next(except: string | null = null): string | null {
-    const now = monotonicMs();
-    const others = this.#addresses.filter((address) => address !== except);
-    const usable = others.filter(
-      (address) => (this.#resting.get(address) ?? 0) <= now && !this.#silent.has(address),
-    );
+    const others =
+      except === null ? this.#addresses : this.#addresses.filter((address) => address !== except);
+    const usable = this.#usable(others);
     const candidates = usable.length > 0 ? usable : others;
     this.#next = (this.#next + 1) % Math.max(1, candidates.length);
     return candidates[this.#next] ?? null;
+  }
+
+  #usable(addresses: readonly string[]): readonly string[] {
+    // The usual case, in which nothing need be copied for a request.
+    if (this.#resting.size === 0 && this.#silent.size === 0) return addresses;
+    const now = monotonicMs();
+    return addresses.filter(
+      (address) => (this.#resting.get(address) ?? 0) <= now && !this.#silent.has(address),
+    );
   }
 
   /** Notes that an address refused a connection. */
