@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import {
   createServer,
   type IncomingMessage,
@@ -7,6 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
+import { Yallist } from 'yallist';
 import { inviteWhenRead } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
@@ -55,12 +57,24 @@ const invalidHttpStatus: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
+/**
+ * Lists a stream until it closes. In a linked list, not in a `Set`: the tables that a busy set outgrows hold on to what
+ * was in them, and through each other, until the whole heap is collected (ADR 21).
+ */
+function listWhileOpen<Stream extends EventEmitter>(list: Yallist<Stream>, stream: Stream): void {
+  list.push(stream);
+  const node = list.tail;
+  stream.once('close', () => {
+    if (node !== undefined) list.removeNode(node);
+  });
+}
+
 /** A listening HTTP server that can drain: it answers what is in flight and takes nothing new. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
-  readonly #connections = new Set<Socket>();
-  readonly #answers = new Set<ServerResponse>();
+  readonly #connections = new Yallist<Socket>();
+  readonly #answers = new Yallist<ServerResponse>();
   #draining = false;
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
@@ -77,8 +91,7 @@ export class HttpServer {
       },
     );
     const serve: RequestListener = (request, response) => {
-      this.#answers.add(response);
-      response.once('close', () => this.#answers.delete(response));
+      listWhileOpen(this.#answers, response);
       if (this.#draining) response.setHeader('connection', 'close');
       if (request.headers.host === undefined && request.httpVersion === '1.1') {
         const { headers, body } = invalidHttp();
@@ -101,10 +114,7 @@ export class HttpServer {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
-    this.#server.on('connection', (socket) => {
-      this.#connections.add(socket);
-      socket.on('close', () => this.#connections.delete(socket));
-    });
+    this.#server.on('connection', (socket) => listWhileOpen(this.#connections, socket));
   }
 
   async start(): Promise<void> {

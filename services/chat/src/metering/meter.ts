@@ -34,12 +34,6 @@ interface PendingStart {
   refused: boolean;
 }
 
-/** An end that is on its way, and the client that waits for it. */
-interface Hold {
-  since: number;
-  release: () => void;
-}
-
 interface LateEnd {
   row: EndRow;
   until: number;
@@ -60,7 +54,6 @@ export class Meter {
   readonly #open = new Map<string, number>();
   /** Those of them that were told of as under way. */
   readonly #told = new Set<string>();
-  readonly #holds = new Set<Hold>();
   /** Runs whose start is perhaps written, or will be. */
   readonly #doubtful = new Set<string>();
   readonly #late = new Map<string, LateEnd>();
@@ -134,12 +127,11 @@ export class Meter {
     // Nothing of it was ever written.
     if (!this.#open.has(id)) return;
     await new Promise<void>((resolve) => {
-      const hold: Hold = { since: monotonicMs(), release: resolve };
-      this.#holds.add(hold);
+      const heldLongEnough = setTimeout(resolve, longestHoldMs);
       const settle = (): void => {
         this.#open.delete(id);
         this.#told.delete(id);
-        this.#holds.delete(hold);
+        clearTimeout(heldLongEnough);
         resolve();
       };
       this.#ends.submit(row).then(settle, (error: unknown) => {
@@ -176,12 +168,6 @@ export class Meter {
   #tick(): void {
     const now = monotonicMs();
     void this.#tellOpen(now);
-    // In the order in which they began to wait.
-    for (const hold of this.#holds) {
-      if (now - hold.since < longestHoldMs) break;
-      this.#holds.delete(hold);
-      hold.release();
-    }
     for (const [id, late] of this.#late) {
       if (now < late.nextAt) continue;
       late.nextAt = now + lateEveryMs;
