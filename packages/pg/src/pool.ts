@@ -1,6 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type PoolClient } from 'pg';
 import { wrapDatabaseError } from './errors.ts';
+import { PatientClient } from './patient-client.ts';
 
 export type { Pool, PoolClient } from 'pg';
 
@@ -41,8 +42,7 @@ export function createPool(options: PoolOptions): Pool {
     max: options.max,
     application_name: `gatehouse ${options.role}`,
     connectionTimeoutMillis: connectTimeoutMs,
-    // The server's own time-out comes first; this one covers a server that answers nothing at all.
-    query_timeout: statementTimeoutMs + 1_000,
+    Client: PatientClient,
     keepAlive: true,
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)

@@ -19,7 +19,7 @@ export async function touchInstance(pool: Pool, id: string): Promise<number | nu
   const query = {
     text: `update chat.instances set heartbeat_at = now() where id = $1 and dead_at is null returning ${beatAt}`,
     values: [id],
-    query_timeout: patienceMs,
+    giveUpAfterMs: patienceMs,
   };
   const result = await pool.query<{ beat_at: number }>(query);
   return result.rows[0]?.beat_at ?? null;

@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
+import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
 import { endedRun, keptAttempt, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
@@ -66,7 +67,7 @@ export async function insertStarts(
   const further = rows.flatMap(({ run, attempt }) => (attempt.number > 1 ? [run.run_id] : []));
   const row = await queryOnce<{ alive: boolean; continued: string[] }>(pool, {
     name: 'insert_starts',
-    query_timeout: patienceMs,
+    giveUpAfterMs: patienceMs,
     text: `
       with alive as (
         select id from chat.instances where id = $1 and dead_at is null for share
@@ -98,14 +99,6 @@ export async function insertOpen(pool: Pool, runIds: readonly string[]): Promise
       select tenant_id, id, started_at, run from chat.open_runs where id = any($1::uuid[]) for share`,
     values: [runIds],
   });
-}
-
-interface TimedQuery {
-  name: string;
-  text: string;
-  values: unknown[];
-  /** Known to pg, if not to its types: milliseconds until it gives up on the answer. */
-  query_timeout: number;
 }
 
 /** `pool.query` that tells a connection that was never had from a statement whose fate is unknown. */
