@@ -30,7 +30,11 @@ describe('a statement', () => {
       await client.query('select $1::integer as n', [2]),
       await client.query({ name: 'three', text: 'select $1::integer as n', values: [3] }),
     ]);
-    expect(rows.map((result: QueryResult<{ n: number }>) => result.rows)).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]]);
+    expect(rows.map((result: QueryResult<{ n: number }>) => result.rows)).toEqual([
+      [{ n: 1 }],
+      [{ n: 2 }],
+      [{ n: 3 }],
+    ]);
   });
 
   it('rejects with what the database says', async () => {
