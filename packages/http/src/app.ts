@@ -58,7 +58,7 @@ export interface Outcome extends Reply {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
-/** A handler that writes the response itself, for what must not be buffered or parsed twice. */
+/** A handler that writes the response itself, request id included, for what must not be buffered or parsed twice. */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
 export type RawCall = RequestContext & { route: Route; principal: Principal; assertion: string };
 
@@ -128,7 +128,6 @@ class RouteServer {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const context = requestContext(request);
     const startedAt = monotonicMs();
-    response.setHeader(requestIdHeader, context.requestId);
     let matched: Route | null = null;
     try {
       const { route, params } = this.#resolve(request);
@@ -166,8 +165,9 @@ class RouteServer {
     }
     const reply = await this.#reply(request, call);
     const status = statusOf(reply, call.route);
-    if (status === 204) response.writeHead(204, reply.headers).end();
-    else sendJson(response, status, reply.body, reply.headers);
+    const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
+    if (status === 204) response.writeHead(204, headers).end();
+    else sendJson(response, status, reply.body, headers);
   }
 
   async #reply(request: IncomingMessage, call: RawCall & Pick<Call, 'params'>): Promise<Reply> {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
+import { requestIdHeader } from './request-context.ts';
 
 /** How long the rest of a request's body may take to arrive once its answer is known. */
 const discardMs = 5_000;
@@ -53,6 +54,11 @@ function isArriving(request: IncomingMessage): boolean {
   return !request.complete && hasBody(request) && !isUninvited(request);
 }
 
+/** What every answer at the gateway's door carries, whoever made it. */
+export function doorHeaders(requestId: string): Record<string, string> {
+  return { [requestIdHeader]: requestId, 'x-content-type-options': 'nosniff' };
+}
+
 /** Sends an error in the one error shape, unless the response has begun or its client is gone. */
 export function sendError(response: ServerResponse, error: AppError, requestId: string): void {
   if (response.headersSent || response.destroyed) {
@@ -60,5 +66,6 @@ export function sendError(response: ServerResponse, error: AppError, requestId: 
     return;
   }
   const authenticate: Record<string, string> = error.status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  sendJson(response, error.status, errorBody(error, requestId), { ...error.headers, ...authenticate });
+  const headers = { ...error.headers, ...authenticate, ...doorHeaders(requestId) };
+  sendJson(response, error.status, errorBody(error, requestId), headers);
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { requestIdHeader } from '@gatehouse/http/request-context';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
@@ -265,8 +266,13 @@ export class Exchange {
   }
 
   #runHeaders(): Record<string, string> {
-    const { headers, run, trace } = this.#options;
-    return { ...headers, 'x-run-id': run.identity.id, 'x-trace-id': trace.traceId };
+    const { headers, run, trace, requestId } = this.#options;
+    return {
+      ...headers,
+      [requestIdHeader]: requestId,
+      'x-run-id': run.identity.id,
+      'x-trace-id': trace.traceId,
+    };
   }
 
   /** False when the client left meanwhile. */

@@ -8,7 +8,7 @@ import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency';
 import { checkAccess } from '@gatehouse/http/principal-check';
-import { sendError, sendJson } from '@gatehouse/http/reply';
+import { doorHeaders, sendError, sendJson } from '@gatehouse/http/reply';
 import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';
 import { requestSpan } from '@gatehouse/http/request-span';
 import type { Principal } from '@gatehouse/identity/principal';
@@ -75,8 +75,6 @@ export class Gateway {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const context = requestContext(request);
     const arrivedAt = monotonicMs();
-    response.setHeader(requestIdHeader, context.requestId);
-    response.setHeader('x-content-type-options', 'nosniff');
     const entry: AccessEntry = { route: null, relayed: false, principal: null };
     response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
     try {
@@ -98,6 +96,7 @@ export class Gateway {
     const { route, url, headers: given, actingUsers } = this.#find(request, entry);
     const own = this.#own.get(route.id);
     if (own !== undefined) {
+      setHeaders(response, doorHeaders(context.requestId));
       request.headers = given;
       own(request, response);
       return;
@@ -119,7 +118,9 @@ export class Gateway {
     });
     const passage = { request, response, route, url, headers, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
-    await (short ?? this.#options.general).forward(passage);
+    if (short !== undefined) return short.forward(passage);
+    setHeaders(response, doorHeaders(context.requestId));
+    return this.#options.general.forward(passage);
   }
 
   #answerHealth(response: ServerResponse): void {
@@ -203,6 +204,10 @@ export class Gateway {
       }),
     );
   }
+}
+
+function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 /** A request as it is served: as it came, or what the relay lets through of it. */
