@@ -16,6 +16,10 @@ const restrictedSyntax = {
     selector: 'TemplateElement[value.raw=/select\\s+\\*/i]',
     message: 'List the columns (STYLE.md, Shape).',
   },
+  functionAsProperty: {
+    selector: 'AssignmentExpression[left.type="MemberExpression"][right.type=/^(Arrow)?Function/]',
+    message: 'V8 keeps what such a function closes over until a full collection: name it first (ADR 21).',
+  },
 };
 
 export default tseslint.config(
@@ -76,7 +80,14 @@ export default tseslint.config(
   },
   {
     files: ['**/store/*.ts', 'packages/pg/src/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', restrictedSyntax.environment, restrictedSyntax.selectStar] },
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        restrictedSyntax.environment,
+        restrictedSyntax.selectStar,
+        restrictedSyntax.functionAsProperty,
+      ],
+    },
   },
   // service.ts is one visible list of dependencies, however many there are.
   { files: ['services/*/src/service.ts'], rules: { 'max-lines-per-function': 'off' } },

@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { Producer } from 'kafkajs';
+import type { Kafka, Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
 import { kafkaClient } from './kafka-client.ts';
 import type { EventSink, PartitionBatch } from './sink.ts';
@@ -7,19 +7,21 @@ import type { EventSink, PartitionBatch } from './sink.ts';
 /** Publishes to a topic of Kafka: idempotent, and acknowledged by every replica that is in sync. */
 export class KafkaSink implements EventSink {
   readonly #topic: string;
-  readonly #makeProducer: () => Producer;
+  readonly #kafka: Kafka;
   /** Null before the first event, and after a failure: an idempotent producer that lost its way stays lost. */
   #producer: Producer | null = null;
 
   constructor(options: { clientId: string; brokers: readonly string[]; topic: string; log: Logger }) {
-    const kafka = kafkaClient(options.clientId, options.brokers, options.log);
+    this.#kafka = kafkaClient(options.clientId, options.brokers, options.log);
     this.#topic = options.topic;
-    this.#makeProducer = () =>
-      kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
   }
 
   async publish(batches: readonly PartitionBatch[]): Promise<void> {
-    const producer = (this.#producer ??= this.#makeProducer());
+    const producer = (this.#producer ??= this.#kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+    }));
     try {
       // Connecting again is free once connected.
       await producer.connect();
