@@ -108,8 +108,11 @@ export class Pool {
       : { subjectId, resource, windowStart, returned: free, holding: 0n, needs };
   }
 
-  /** `sentAt`: when the request for this grant was sent. */
-  apply(grant: Grant, sentAt: number): void {
+  /**
+   * `sentAt` is when the request for this grant was sent, `answeredAt` when the grant came. What it allows ends before it
+   * could be over, and a new window begins after it has: nobody is told to come again too early.
+   */
+  apply(grant: Grant, sentAt: number, answeredAt: number): void {
     this.limit = grant.limit ?? null;
     if (grant.windowStart !== this.term.windowStart) {
       this.term = { windowStart: grant.windowStart };
@@ -119,7 +122,7 @@ export class Pool {
     this.#free += grant.granted;
     this.#remaining = grant.remaining;
     this.#validUntil = sentAt + (this.limit === null ? unlimitedMs : Number(grant.validForMs));
-    this.resetsAt = sentAt + Number(grant.resetsInMs);
+    this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }
 
   /** Nobody knows whether `ask` arrived. What was given back counts as spent; what else it told is told again. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import { TenantQuota } from './tenant-quota.ts';
@@ -9,6 +9,7 @@ class Limit {
   readonly asks: Ask[][] = [];
   left: bigint;
   fails = false;
+  answeredAt = 0;
   validForMs = 2_000n;
   /** Granted beyond what is needed. */
   slice = 0n;
@@ -26,6 +27,7 @@ class Limit {
     this.asks.push(asks);
     await sleep(5);
     if (this.fails) throw new Error('away');
+    this.answeredAt = monotonicMs();
     return asks.map((ask) => {
       const isHeld = this.#resource === Resource.CONCURRENCY || this.#resource === Resource.BUDGET;
       this.left += isHeld ? this.#held - ask.holding : ask.returned;
@@ -70,6 +72,12 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const outcome = await codes(Array.from({ length: 5 }, () => admit()));
     expect(outcome).toEqual(['in', 'in', 'in', 'rate_limit_exceeded', 'rate_limit_exceeded']);
     expect(source.asks).toHaveLength(1);
+  });
+
+  it('tells nobody to come again before the window is over, however long the answer took', async () => {
+    const { source, pool, admit } = setUp(Resource.REQUESTS, 3n);
+    await admit();
+    expect(pool.resetsAt).toBeGreaterThanOrEqual(source.answeredAt + 9_000);
   });
 
   it('serves who comes while it asks from what that brings, and asks again for the others only', async () => {

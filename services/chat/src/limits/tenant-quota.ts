@@ -167,9 +167,10 @@ export class TenantQuota {
     const sentAt = monotonicMs();
     try {
       const grants = await this.#lease(asks);
+      const answeredAt = monotonicMs();
       for (const [index, pool] of pools.entries()) {
         const grant = grants[index];
-        if (grant !== undefined) pool.apply(grant, sentAt);
+        if (grant !== undefined) pool.apply(grant, sentAt, answeredAt);
       }
     } catch (error) {
       const now = monotonicMs();
