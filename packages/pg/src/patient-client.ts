@@ -16,9 +16,9 @@ type Callback = (error: Error | null | undefined, result?: QueryResult) => void;
  * collected (ADR 21).
  */
 export class PatientClient extends Client {
-  // The overloads in which pg takes a statement, boiled down to what they have in common.
+  // Nothing, a promise or a submittable: no other return type is assignable to each of pg's overloads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  override query(...input: any[]): any {
+  override query(...input: unknown[]): any {
     const callback: unknown = input.at(-1);
     if (typeof callback === 'function') {
       this.#send(input.slice(0, -1), callback as Callback);

@@ -96,7 +96,7 @@ export class Gateway {
     const { route, url, headers: given, actingUsers } = this.#find(request, entry);
     const own = this.#own.get(route.id);
     if (own !== undefined) {
-      setHeaders(response, doorHeaders(context.requestId));
+      response.setHeaders(new Headers(doorHeaders(context.requestId)));
       request.headers = given;
       own(request, response);
       return;
@@ -119,7 +119,7 @@ export class Gateway {
     const passage = { request, response, route, url, headers, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
     if (short !== undefined) return short.forward(passage);
-    setHeaders(response, doorHeaders(context.requestId));
+    response.setHeaders(new Headers(doorHeaders(context.requestId)));
     return this.#options.general.forward(passage);
   }
 
@@ -204,10 +204,6 @@ export class Gateway {
       }),
     );
   }
-}
-
-function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 /** A request as it is served: as it came, or what the relay lets through of it. */
