@@ -35,6 +35,7 @@ import { Instance } from './metering/instance.ts';
 import { Meter } from './metering/meter.ts';
 import { Reaper } from './metering/reaper.ts';
 import { Settler } from './metering/settler.ts';
+import { Vacuum } from './metering/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { ProviderRegistry } from './providers/registry.ts';
@@ -71,7 +72,8 @@ export async function createChatService(
     max: config.DATABASE_POOL,
     log,
     // Metering looks up by primary key only. A plan made while its tables were empty, and cached, would scan them for ever.
-    settings: { enable_seqscan: 'off' },
+    // Statements are written so that one plan fits all values; planning anew cost the database a sixth of a group.
+    settings: { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' },
   });
   const database = new DatabaseCheck({ url: config.DATABASE_URL, role: 'chat_system', log });
   observePools(registry, { system: pool });
@@ -80,6 +82,7 @@ export async function createChatService(
   const meter = new Meter({ pool, instance, log, registry });
   const pricing = await Pricing.create(config.catalogue);
   const reaper = new Reaper({ pool, instance, meter, pricing, log, registry });
+  const vacuum = new Vacuum({ pool, countEnds: () => meter.committedEnds, log });
   const relay = new Relay({
     source: eventSource,
     pool,
@@ -166,6 +169,7 @@ export async function createChatService(
       settler,
       meter,
       reaper,
+      vacuum,
       together(grpc, http),
       { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
     ],

@@ -9,7 +9,9 @@ import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './r
  */
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
-export type EndedRun = Omit<RunEnded, 'started_at' | 'ended_at'>;
+/** What its end adds to that. */
+export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
+export type EndedRun = StartedRun & RunEnding;
 
 export function startedRun(run: RunIdentity): StartedRun {
   return {
@@ -30,9 +32,8 @@ export function startedRun(run: RunIdentity): StartedRun {
   };
 }
 
-export function endedRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): EndedRun {
+export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: readonly Attempt[]): RunEnding {
   return {
-    ...run,
     status: end.status,
     duration_ms: end.durationMs,
     time_to_first_token_ms: end.timeToFirstTokenMs,
@@ -46,7 +47,7 @@ export function endedRun(run: StartedRun, end: RunEnd, attempts: readonly Attemp
     tool_calls: 0,
     priced: end.cost.priced,
     ...figures(end),
-    spans: attempts.map((attempt) => spanOf(attempt, run.operation)),
+    spans: attempts.map((attempt) => spanOf(attempt, operation)),
   };
 }
 

@@ -57,6 +57,7 @@ export class Meter {
   /** Runs whose start is perhaps written, or will be. */
   readonly #doubtful = new Set<string>();
   readonly #late = new Map<string, LateEnd>();
+  #committedEnds = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: { pool: Pool; instance: Instance; log: Logger; registry: Registry }) {
@@ -98,6 +99,11 @@ export class Meter {
   /** Runs that this process still has in its hands. */
   get openRuns(): readonly string[] {
     return [...this.#open.keys(), ...this.#late.keys()];
+  }
+
+  /** How many ends this process has committed. */
+  get committedEnds(): number {
+    return this.#committedEnds;
   }
 
   /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
@@ -157,6 +163,7 @@ export class Meter {
 
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
+    this.#committedEnds += rows.length;
     for (const row of rows) {
       const { run_id: id } = row.run;
       if (!this.#doubtful.delete(id) || ended.has(id)) continue;

@@ -1,9 +1,10 @@
 import { AppError } from '@gatehouse/kit/errors';
+import { textArray, uuidArray } from '@gatehouse/pg/binary-array';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
-import { endedRun, keptAttempt, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
+import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../domain/run.ts';
 
 /*
@@ -58,36 +59,45 @@ export async function insertStarts(
   instanceId: string,
   rows: readonly StartRow[],
 ): Promise<WrittenStarts> {
-  const starts = rows.map(({ run, charges, attempt, ended }) => {
-    const attempts: KeptAttempts = { ended: ended.map(keptAttempt), open: attempt };
-    return attempt.number === 1
-      ? { id: run.run_id, tenant_id: run.tenant_id, number: 1, charges, run, attempts }
-      : { id: run.run_id, number: attempt.number, attempts };
-  });
-  const further = rows.flatMap(({ run, attempt }) => (attempt.number > 1 ? [run.run_id] : []));
+  const first = rows.filter(({ attempt }) => attempt.number === 1);
+  const further = rows.filter(({ attempt }) => attempt.number > 1);
+  const furtherIds = further.map(({ run }) => run.run_id);
   const row = await queryOnce<{ alive: boolean; continued: string[] }>(pool, {
     name: 'insert_starts',
     giveUpAfterMs: patienceMs,
     text: `
       with alive as (
         select id from chat.instances where id = $1 and dead_at is null for share
-      ), input as (
-        select i.id, i.tenant_id, alive.id as instance_id, i.number, i.charges, i.run, i.attempts
-        from alive, json_to_recordset($2::json) as i (
-          id uuid, tenant_id uuid, number integer, charges text, run text, attempts text)
       ), begun as (
         insert into chat.open_runs (id, tenant_id, instance_id, charges, run, attempts)
-        select id, tenant_id, instance_id, charges, run, attempts from input where number = 1
+        select i.id, i.tenant_id, alive.id, i.charges, i.run, i.attempts
+        from alive, unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])
+          as i (id, tenant_id, charges, run, attempts)
       ), continued as (
-        update chat.open_runs r set attempts = i.attempts from input i
-        where r.id = i.id and i.number > 1 and r.instance_id = i.instance_id and r.id = any($3::uuid[])
+        update chat.open_runs r set attempts = i.attempts
+        from alive, unnest($7::uuid[], $8::text[]) as i (id, attempts)
+        where r.id = i.id and r.instance_id = alive.id and r.id = any($7::uuid[])
         returning r.id
       )
       select exists (select from alive) as alive, array (select id from continued) as continued`,
-    values: [instanceId, pgJson(starts), further],
+    values: [
+      instanceId,
+      uuidArray(first.map(({ run }) => run.run_id)),
+      uuidArray(first.map(({ run }) => run.tenant_id)),
+      textArray(first.map(({ charges }) => (charges === null ? null : pgJson(charges)))),
+      textArray(first.map(({ run }) => pgJson(run))),
+      textArray(first.map(keptAttempts)),
+      uuidArray(furtherIds),
+      textArray(further.map(keptAttempts)),
+    ],
   });
   const continued = new Set(row?.continued);
-  return { alive: row?.alive === true, refused: new Set(further.filter((id) => !continued.has(id))) };
+  return { alive: row?.alive === true, refused: new Set(furtherIds.filter((id) => !continued.has(id))) };
+}
+
+function keptAttempts({ attempt, ended }: StartRow): string {
+  const kept: KeptAttempts = { ended: ended.map(keptAttempt), open: attempt };
+  return pgJson(kept);
 }
 
 /** Brings into the outbox that these runs are under way, those that are. What ends one meanwhile waits, to be told later. */
@@ -127,23 +137,20 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
  * from before.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
-  const ends = rows.map(({ run, end, attempts }) => ({
-    id: run.run_id,
-    cost_pico: end.cost.costPico?.toString() ?? null,
-    data: endedRun(run, end, attempts),
-  }));
+  const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
   const result = await pool.query<{ id: string }>({
     name: 'insert_ends',
     text: `
       with input as (
-        select distinct on (id) id, cost_pico, data
-        from json_to_recordset($1::json) as i (id uuid, cost_pico bigint, data text)
+        select id, cost_pico, ending from unnest($1::uuid[], $2::bigint[], $3::text[]) as i (id, cost_pico, ending)
       ), ended as (
-        delete from chat.open_runs where id = any($2::uuid[])
-        returning id, tenant_id, instance_id, started_at, charges
+        delete from chat.open_runs where id = any($1::uuid[])
+        returning id, tenant_id, instance_id, started_at, charges, run
       ), events as (
         insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
-        select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end, data
+        select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
+               -- The members of both objects in one, as bytes: to cut a character off, a text's are all counted.
+               convert_from(substring(convert_to(run, 'UTF8') for octet_length(run) - 1), 'UTF8') || ending
         from ended join input using (id)
       ), costs as (
         insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -151,17 +158,21 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
         from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
       )
       select id from ended`,
-    values: [pgJson(ends), ends.map(({ id }) => id)],
+    values: [
+      uuidArray(ends.map(({ run }) => run.run_id)),
+      ends.map(({ end }) => end.cost.costPico),
+      textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
+    ],
   });
   return result.rows.map((row) => row.id);
 }
 
-/** JSON text that PostgreSQL takes: whatever a prompt holds, no row of it may fail the group it travels in. */
-function pgJson(rows: readonly unknown[]): string {
-  const text = JSON.stringify(rows);
+/** JSON whose texts PostgreSQL could hold: whatever a prompt holds, who reads it need not think of it. */
+function pgJson(value: unknown): string {
+  const text = JSON.stringify(value);
   // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.
   if (!/\\u(0000|d[89a-f])/.test(text)) return text;
-  return JSON.stringify(rows, (_name, value: unknown) =>
-    typeof value === 'string' ? toPgText(value) : value,
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'string' ? toPgText(member) : member,
   );
 }

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import fc from 'fast-check';
+import { Probe } from '../test/probe.ts';
+import { textArray, uuidArray } from './binary-array.ts';
+
+let probe: Probe;
+beforeAll(async () => {
+  probe = await Probe.start();
+});
+afterAll(() => probe.stop());
+
+async function sent(type: 'text' | 'uuid', array: Buffer): Promise<unknown> {
+  const { rows } = await probe.pool.query<{ came: unknown }>(`select $1::${type}[] as came`, [array]);
+  return rows[0]?.came;
+}
+
+describe('an array of texts', () => {
+  it('arrives as it is: empty, with nulls, whatever is in the texts', async () => {
+    const wellFormed = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '').toWellFormed());
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(wellFormed)), async (texts) => {
+        expect(await sent('text', textArray(texts))).toEqual(texts);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('has U+FFFD for lone surrogates', async () => {
+    expect(await sent('text', textArray(['a\ud800b', '\udfff']))).toEqual(['a\ufffdb', '\ufffd']);
+  });
+
+  it('is refused for a NUL, and the connection goes on', async () => {
+    await expect(sent('text', textArray(['a\0b']))).rejects.toMatchObject({ code: '22021' });
+    expect(await sent('text', textArray(['ab']))).toEqual(['ab']);
+  });
+});
+
+describe('an array of UUIDs', () => {
+  it.each([[[]], [[newId()]], [[newId(), newId(), newId()]]])('arrives as it is: %j', async (ids) => {
+    expect(await sent('uuid', uuidArray(ids))).toEqual(ids);
+  });
+
+  it.each([
+    '',
+    'x',
+    newId().slice(1),
+    `${newId()}0`,
+    newId().replaceAll('-', ''),
+    newId().replace(/.$/, 'g'),
+  ])('is none with %j', (text) => expect(() => uuidArray([newId(), text])).toThrow('not a UUID'));
+});

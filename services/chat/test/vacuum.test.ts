@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { eventually } from '@gatehouse/test/eventually';
+import { Vacuum } from '../src/metering/vacuum.ts';
+
+const log = createLogger('chat', 'silent');
+const tables = ['open_runs', 'outbox'];
+
+let database: TestDatabase;
+let pool: Pool;
+let ends: number;
+let vacuum: Vacuum;
+beforeAll(async () => {
+  database = await createTestDatabase('chat');
+  pool = createPool({ url: database.url, role: 'chat_system', max: 2, log });
+});
+beforeEach(() => {
+  ends = 0;
+  vacuum = new Vacuum({ pool, countEnds: () => ends, log, everyMs: 20 });
+  vacuum.start();
+});
+afterAll(async () => {
+  await vacuum.stop();
+  await pool.end();
+  await database.drop();
+});
+
+/** How often each table has been vacuumed on command. */
+async function vacuums(): Promise<number[]> {
+  const { rows } = await pool.query<{ vacuum_count: string }>(
+    `select vacuum_count from pg_stat_user_tables where schemaname = 'chat' and relname = any($1) order by relname`,
+    [tables],
+  );
+  return rows.map((row) => Number(row.vacuum_count));
+}
+
+it('takes back the space of ended runs each time there are thousands of them, as the role of the service', async () => {
+  ends = 3_999;
+  await sleep(200);
+  expect(await vacuums()).toEqual([0, 0]);
+  ends = 4_000;
+  await eventually(async () => expect(await vacuums()).toEqual([1, 1]));
+  await sleep(200);
+  expect(await vacuums()).toEqual([1, 1]);
+  ends = 8_000;
+  await eventually(async () => expect(await vacuums()).toEqual([2, 2]));
+});
