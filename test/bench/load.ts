@@ -51,7 +51,7 @@ export async function openLoop(target: Target, perSecond: number, seconds: numbe
   const startedAt = performance.now();
   const total = perSecond * seconds;
   for (let sent = 0; sent < total;) {
-    const due = Math.min(total, Math.floor(((performance.now() - startedAt) * perSecond) / 1_000));
+    const due = Math.min(total, 1 + Math.floor(((performance.now() - startedAt) * perSecond) / 1_000));
     for (; sent < due; sent += 1) {
       const dueAt = startedAt + (sent * 1_000) / perSecond;
       pending.push(request(agent, target, text).then(() => void latencies.push(performance.now() - dueAt)));

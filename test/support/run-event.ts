@@ -3,11 +3,11 @@ import { writeRunEvent, type RunEnded, type RunStarted } from '@gatehouse/events
 /** The event about a run whose times are known. */
 export function eventOf(source: string, run: RunStarted | RunEnded): string {
   const { started_at: startedAt, ...others } = run;
-  const endedAt = 'ended_at' in run ? new Date(run.ended_at) : null;
+  const endedAt = 'ended_at' in run ? new Date(run.ended_at).toISOString() : null;
   return writeRunEvent(source, {
     runId: run.run_id,
     tenantId: run.tenant_id,
-    startedAt: new Date(startedAt),
+    startedAt: new Date(startedAt).toISOString(),
     endedAt,
     data: JSON.stringify({ ...others, ended_at: undefined }),
   });

@@ -93,9 +93,10 @@ export type RunEnded = z.output<typeof runEndedData>;
 export interface ToldRun {
   runId: string;
   tenantId: string;
-  startedAt: Date;
+  /** ISO 8601, as is the other. */
+  startedAt: string;
   /** Null while it is under way. */
-  endedAt: Date | null;
+  endedAt: string | null;
   /** JSON of `RunStarted` or `RunEnded` but for the times. */
   data: string;
 }
@@ -105,19 +106,16 @@ export function writeRunEvent(
   source: string,
   { runId, tenantId, startedAt, endedAt, data }: ToldRun,
 ): string {
-  const started = startedAt.toISOString();
-  const ended = endedAt?.toISOString();
-  const times =
-    ended === undefined ? `"started_at":"${started}"` : `"started_at":"${started}","ended_at":"${ended}"`;
+  const ended = endedAt === null ? '' : `,"ended_at":"${endedAt}"`;
   return withData(
     {
-      id: `${runId}.${ended === undefined ? 'started' : 'ended'}`,
+      id: `${runId}.${endedAt === null ? 'started' : 'ended'}`,
       source,
-      type: ended === undefined ? runStarted : runEnded,
-      time: ended ?? started,
+      type: endedAt === null ? runStarted : runEnded,
+      time: endedAt ?? startedAt,
       subject: runId,
       partitionkey: tenantId,
     },
-    `{${times},${data.slice(1)}`,
+    `{"started_at":"${startedAt}"${ended},${data.slice(1)}`,
   );
 }

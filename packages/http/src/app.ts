@@ -95,9 +95,19 @@ export function createApp(options: AppOptions): RequestListener {
   app.use(async (request, response) => server.answer(request, response));
   const rawPaths = new Set(server.rawPaths);
   return (request, response) => {
-    if (rawPaths.has(request.url ?? '')) void server.answer(request, response);
-    else app(request, response);
+    if (!rawPaths.has(request.url ?? '')) {
+      app(request, response);
+      return;
+    }
+    leaveToEdge(response);
+    void server.answer(request, response);
   };
+}
+
+/** No date and nothing about keeping alive: the edge says that of its own, and what it only reads costs it as much. */
+function leaveToEdge(response: ServerResponse): void {
+  response.sendDate = false;
+  response.removeHeader('connection');
 }
 
 class RouteServer {

@@ -19,6 +19,8 @@ interface Cached {
 export class Signer {
   readonly #key: SigningKey;
   readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
+  /** What principals are called in the cache: the edge asserts the same ones over and over. */
+  readonly #names = new WeakMap<Principal, string>();
 
   private constructor(key: SigningKey) {
     this.#key = key;
@@ -39,7 +41,11 @@ export class Signer {
 
   /** "This request is for that principal." Minted by the edge; other services pass on the one they were given. */
   assertion(principal: Principal): Promise<string> {
-    const cacheKey = JSON.stringify(principal);
+    let cacheKey = this.#names.get(principal);
+    if (cacheKey === undefined) {
+      cacheKey = JSON.stringify(principal);
+      this.#names.set(principal, cacheKey);
+    }
     return this.#cached(cacheKey, () => this.#sign({ principal }, assertionAudience));
   }
 

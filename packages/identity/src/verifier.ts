@@ -14,6 +14,8 @@ const assertionIssuers = new Set(['edge']);
 const clockToleranceS = 60;
 
 interface Verified {
+  token: string;
+  audience: string;
   payload: JWTPayload;
   expiresAtMs: number;
 }
@@ -21,6 +23,7 @@ interface Verified {
 /** Checks tokens of peers against their public keys. Verified tokens are remembered until they expire. */
 export class Verifier {
   readonly #keys: Map<string, CryptoKey>;
+  /** By the end of the token, which is its signature's: of the whole it would be hashed anew for each request. */
   readonly #verified = new LRUCache<string, Verified>({ max: 20_000 });
 
   private constructor(keys: Map<string, CryptoKey>) {
@@ -48,9 +51,10 @@ export class Verifier {
   }
 
   async #verify(token: string, audience: string): Promise<JWTPayload> {
-    const cacheKey = `${audience} ${token}`;
+    const cacheKey = token.slice(-48);
     const known = this.#verified.get(cacheKey);
-    if (known !== undefined && Date.now() < known.expiresAtMs) return known.payload;
+    if (known?.token === token && known.audience === audience && Date.now() < known.expiresAtMs)
+      return known.payload;
     const { payload } = await jwtVerify(
       token,
       (header) => {
@@ -65,7 +69,8 @@ export class Verifier {
         throw new Error('issuer and key differ');
       return result;
     });
-    this.#verified.set(cacheKey, { payload, expiresAtMs: ((payload.exp ?? 0) + clockToleranceS) * 1_000 });
+    const expiresAtMs = ((payload.exp ?? 0) + clockToleranceS) * 1_000;
+    this.#verified.set(cacheKey, { token, audience, payload, expiresAtMs });
     return payload;
   }
 }

@@ -9,11 +9,14 @@ interface OutboxRow {
   partition: number;
   tenant_id: string;
   run_id: string;
-  occurred_at: Date;
-  started_at: Date;
-  ended_at: Date | null;
+  occurred_at: string;
+  started_at: string;
+  ended_at: string | null;
   data: string;
 }
+
+/** ISO 8601, which costs the database less than its own format costs us. */
+const iso = (time: string): string => `to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ${time}`;
 
 /** Events about runs, as they were written down with them. */
 export const runOutbox: Outbox = {
@@ -21,7 +24,8 @@ export const runOutbox: Outbox = {
     const { rows } = await client.query<OutboxRow>({
       name: 'read_outbox',
       text: `
-        select id::text, partition, tenant_id, run_id, occurred_at, started_at, ended_at, data from chat.outbox
+        select id::text, partition, tenant_id, run_id, ${['occurred_at', 'started_at', 'ended_at'].map(iso).join(', ')}, data
+        from chat.outbox
         where partition = any($1::integer[]) order by chat.outbox.id limit $2`,
       values: [partitions, limit],
     });
@@ -29,7 +33,7 @@ export const runOutbox: Outbox = {
       id: row.id,
       partition: row.partition,
       key: row.tenant_id,
-      occurredAt: row.occurred_at,
+      occurredAt: new Date(row.occurred_at),
       json: writeRunEvent(eventSource, {
         runId: row.run_id,
         tenantId: row.tenant_id,

@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { textArray, uuidArray } from '@gatehouse/pg/binary-array';
+import { idArray, textArray } from '@gatehouse/pg/arrays';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -82,12 +82,12 @@ export async function insertStarts(
       select exists (select from alive) as alive, array (select id from continued) as continued`,
     values: [
       instanceId,
-      uuidArray(first.map(({ run }) => run.run_id)),
-      uuidArray(first.map(({ run }) => run.tenant_id)),
+      idArray(first.map(({ run }) => run.run_id)),
+      idArray(first.map(({ run }) => run.tenant_id)),
       textArray(first.map(({ charges }) => (charges === null ? null : pgJson(charges)))),
       textArray(first.map(({ run }) => pgJson(run))),
       textArray(first.map(keptAttempts)),
-      uuidArray(furtherIds),
+      idArray(furtherIds),
       textArray(further.map(keptAttempts)),
     ],
   });
@@ -159,7 +159,7 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
       )
       select id from ended`,
     values: [
-      uuidArray(ends.map(({ run }) => run.run_id)),
+      idArray(ends.map(({ run }) => run.run_id)),
       ends.map(({ end }) => end.cost.costPico),
       textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
     ],

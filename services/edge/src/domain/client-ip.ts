@@ -11,7 +11,9 @@ export type IsTrustedProxy = (address: string, hop: number) => boolean;
  * there is no address.
  */
 export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
-  const address = unmapped(proxyaddr(request, isTrusted));
+  const peer = request.socket.remoteAddress ?? '';
+  // Of a peer that is no proxy, the header need not be read.
+  const address = unmapped(isTrusted(peer, 0) ? proxyaddr(request, isTrusted) : peer);
   return isIP(address) === 0 ? null : address;
 }
 

@@ -110,12 +110,12 @@ export class Gateway {
     // What goes on has repeated headers joined to one, which would look like a key.
     if (route.idempotencyKey) idempotencyKeyOf(request);
     const address = clientIp(request, this.#options.isTrustedProxy);
-    const headers = requestHeaders(given, {
-      ...(address === null ? {} : { [clientIpHeader]: address }),
-      [assertionHeader]: await this.#options.signer.assertion(principal),
-      [requestIdHeader]: context.requestId,
-      traceparent: toTraceparent(context.trace),
-    });
+    const headers = requestHeaders(given, [
+      ...(address === null ? [] : [clientIpHeader, address]),
+      ...[assertionHeader, await this.#options.signer.assertion(principal)],
+      ...[requestIdHeader, context.requestId],
+      ...['traceparent', toTraceparent(context.trace)],
+    ]);
     const passage = { request, response, route, url, headers, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
     if (short !== undefined) return short.forward(passage);

@@ -5,6 +5,7 @@ import { hasBody, readBody } from '@gatehouse/http/body';
 import { sendError } from '@gatehouse/http/reply';
 import type { Logger } from '@gatehouse/kit/log';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+import { headerObject } from '../domain/headers.ts';
 import type { AddressList } from './address-list.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { Passage } from './pass-through.ts';
@@ -54,7 +55,8 @@ export class GeneralProxy {
     const address = this.#addresses.get(route.service)?.next() ?? null;
     if (address === null) throw unreachable(route.service);
     request.url = url;
-    request.headers = body === null ? headers : { ...headers, 'content-length': String(body.length) };
+    const length = body === null ? {} : { 'content-length': String(body.length) };
+    request.headers = { ...headerObject(headers), ...length };
     this.#journeys.set(request, { route, address, body, requestId, retried: false });
     this.#proxy(request, response);
   }

@@ -52,7 +52,7 @@ beforeEach(async () => {
   await addresses.start();
   passThrough = new PassThrough(addresses, log);
   door = createServer((request, response) => {
-    void passThrough.forward({ request, response, route, url: '/', headers: {}, requestId: 'r' });
+    void passThrough.forward({ request, response, route, url: '/', headers: [], requestId: 'r' });
   }).listen(0, '127.0.0.1');
   await once(door, 'listening');
 });

@@ -4,7 +4,7 @@ import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/ht
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type Dispatcher } from 'undici';
-import { responseHeaders } from '../domain/headers.ts';
+import { responseHeaders, type HeaderList } from '../domain/headers.ts';
 import type { AddressList } from './address-list.ts';
 import { requestBody } from './request-body.ts';
 import {
@@ -27,7 +27,7 @@ export interface Passage {
   route: Route;
   /** Path and query for the service; of a relayed request, those behind the relay. */
   url: string;
-  headers: Record<string, string>;
+  headers: HeaderList;
   requestId: string;
 }
 
@@ -161,7 +161,7 @@ class PassageHandler implements Dispatcher.DispatchHandler {
     this.#streams = headers['content-type']?.startsWith('text/event-stream') === true;
     closeWhenEarly(this.#response);
     // All at once: headers that were set one by one before cost each of these twice what it takes.
-    this.#response.writeHead(status, { ...responseHeaders(headers), ...doorHeaders(this.#requestId) });
+    this.#response.writeHead(status, responseHeaders(headers, doorHeaders(this.#requestId)));
     if (this.#streams) this.#response.flushHeaders();
   }
 
