@@ -63,37 +63,33 @@ async function stopAll(): Promise<void> {
 }
 
 interface Setup {
-  targets: { simulator: Target; passThrough: Target; gateway: Target; limited: Target };
+  targets: { provider: Target; passThrough: Target; gateway: Target; limited: Target };
   processes: Process[];
   watched: { model: string; url: string };
 }
 
-/** One that keeps no records costs less of the core that it shares with the database. */
-async function startSimulator(
-  environment: Record<string, string>,
-): Promise<{ child: ChildProcess; url: string }> {
-  const port = await freePort();
-  const child = start('test/support/provider-simulator/main.ts', [], { PORT: String(port), ...environment });
-  await lineOf(child, /listening/);
-  return { child, url: `http://127.0.0.1:${port}` };
-}
-
 async function setUp(folder: string): Promise<Setup> {
-  const simulator = await startSimulator({ SIM_RECORD: '0' });
-  const watched = await startSimulator({});
+  const providerPort = await freePort();
+  const provider = start('test/bench/provider.ts', [String(providerPort)], {});
+  await once(provider, 'message');
+  const providerUrl = `http://127.0.0.1:${providerPort}`;
+  const simulatorPort = await freePort();
+  const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
+  const simulator = start('test/support/provider-simulator/main.ts', [], { PORT: String(simulatorPort) });
+  await lineOf(simulator, /listening/);
   const price = { input_per_mtok: '0.4', output_per_mtok: '1.6' };
   const models = path.join(folder, 'models.yaml');
   await writeFile(
     models,
     stringify({
       providers: [
-        { name: 'simulator', kind: 'openai', base_url: `${simulator.url}/v1` },
-        { name: 'watched', kind: 'openai', base_url: `${watched.url}/v1` },
+        { name: 'provider', kind: 'openai', base_url: `${providerUrl}/v1` },
+        { name: 'simulator', kind: 'openai', base_url: `${simulatorUrl}/v1` },
       ],
       // With a price, which a budget needs.
       models: [
-        { id: 'bench', provider: 'simulator', price },
-        { id: 'watched', provider: 'watched', price },
+        { id: 'bench', provider: 'provider', price },
+        { id: 'watched', provider: 'simulator', price },
       ],
     }),
   );
@@ -109,25 +105,25 @@ async function setUp(folder: string): Promise<Setup> {
   await lineOf(up, /^ready: /m);
   const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
   const passPort = await freePort();
-  const passThrough = start('test/bench/pass-through.ts', [String(passPort), simulator.url], {});
+  const passThrough = start('test/bench/pass-through.ts', [String(passPort), providerUrl], {});
   await once(passThrough, 'message');
   const own = JSON.parse(await readFile(path.join(state, 'processes.json'), 'utf8')) as Process[];
   const processes = [
     ...own,
-    { name: 'simulator', pid: simulator.child.pid ?? 0 },
+    { name: 'provider', pid: provider.pid ?? 0 },
     { name: 'pass-through', pid: passThrough.pid ?? 0 },
   ];
   // Parents first: binding a process binds its children too.
-  for (const pid of [process.pid, up.pid ?? 0, watched.child.pid ?? 0]) pin(pid, otherCore);
+  for (const pid of [process.pid, up.pid ?? 0, simulator.pid ?? 0]) pin(pid, otherCore);
   const pinned = processes.map(({ name, pid }) =>
     pin(pid, /^(edge|chat|pass)/.test(name) ? measuredCore : otherCore),
   );
   if (pinned.includes(false)) console.log('processes could not be bound to cores: the figures mean little');
   return {
-    watched: { model: 'watched', url: watched.url },
+    watched: { model: 'watched', url: simulatorUrl },
     processes,
     targets: {
-      simulator: { name: 'simulator', url: simulator.url, headers: {} },
+      provider: { name: 'provider', url: providerUrl, headers: {} },
       passThrough: { name: 'pass-through', url: `http://127.0.0.1:${passPort}`, headers: {} },
       gateway: {
         name: 'gateway',
@@ -144,7 +140,7 @@ const median = (values: number[]): number =>
 const figure = (value: number, digits = 1): string => value.toFixed(digits);
 
 async function measure({ targets, processes, watched }: Setup): Promise<void> {
-  const all = [targets.simulator, targets.passThrough, targets.gateway];
+  const all = [targets.provider, targets.passThrough, targets.gateway];
   for (const target of all)
     await closedLoop(target, 64, target === targets.gateway ? gatewayWarmUpSeconds : warmUpSeconds);
   const idle = new Map(processes.map(({ name, pid }) => [name, residentMiB(pid)]));
@@ -187,10 +183,10 @@ async function measure({ targets, processes, watched }: Setup): Promise<void> {
   const column = (values: number[][], index: number): number =>
     median(values.map((row) => row[index] ?? NaN));
   const rows: string[][] = [
-    ['measure', 'simulator', 'pass-through', 'gateway', 'gateway : pass-through'],
+    ['measure', 'provider', 'pass-through', 'gateway', 'gateway : pass-through'],
     [
       'unary requests/s, 64 connections',
-      figure(perSecond(targets.simulator), 0),
+      figure(perSecond(targets.provider), 0),
       figure(perSecond(targets.passThrough), 0),
       figure(perSecond(targets.gateway), 0),
       figure(median(pairs), 2),
