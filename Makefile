@@ -37,7 +37,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against the simulator, and analytics
+bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, and analytics
 	@$(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
 

@@ -31,7 +31,7 @@ export default {
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
-        'bench/{run,pass-through,analytics}.ts',
+        'bench/{run,pass-through,provider,analytics}.ts',
         'outside/*.ts',
         '{chart,cluster}/jest.config.js',
       ],
