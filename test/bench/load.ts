@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 
-/** Where a load goes: the same request to the simulator itself, through the pass-through, or through the gateway. */
+/** Where a load goes: the same request to the provider itself, through the pass-through, or through the gateway. */
 export interface Target {
   name: string;
   url: string;

@@ -19,7 +19,7 @@ interface Cached {
 export class Signer {
   readonly #key: SigningKey;
   readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
-  /** What principals are called in the cache: the edge asserts the same ones over and over. */
+  /** What principals are called in the cache, of those that keys stand for: the edge asserts the same ones over and over. */
   readonly #names = new WeakMap<Principal, string>();
 
   private constructor(key: SigningKey) {
@@ -44,7 +44,8 @@ export class Signer {
     let cacheKey = this.#names.get(principal);
     if (cacheKey === undefined) {
       cacheKey = JSON.stringify(principal);
-      this.#names.set(principal, cacheKey);
+      // Where a request names the user, the principal is made for it and won't come again.
+      if (principal.actingUser === principal.boundUser) this.#names.set(principal, cacheKey);
     }
     return this.#cached(cacheKey, () => this.#sign({ principal }, assertionAudience));
   }

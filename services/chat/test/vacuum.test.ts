@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
+import { Client } from 'pg';
 import { Vacuum } from '../src/metering/vacuum.ts';
+import { mayVacuum } from '../src/store/vacuum-system-store.ts';
 
 const log = createLogger('chat', 'silent');
 const tables = ['open_runs', 'outbox'];
@@ -22,8 +24,8 @@ beforeEach(() => {
   vacuum = new Vacuum({ pool, countEnds: () => ends, log, everyMs: 20 });
   vacuum.start();
 });
+afterEach(() => vacuum.stop());
 afterAll(async () => {
-  await vacuum.stop();
   await pool.end();
   await database.drop();
 });
@@ -47,4 +49,16 @@ it('takes back the space of ended runs each time there are thousands of them, as
   expect(await vacuums()).toEqual([1, 1]);
   ends = 8_000;
   await eventually(async () => expect(await vacuums()).toEqual([2, 2]));
+});
+
+it('asks for nothing without the right, as on servers that do not know it', async () => {
+  const before = await vacuums();
+  const client = new Client({ connectionString: database.adminUrl });
+  await client.connect();
+  await client.query('revoke maintain on chat.outbox from chat_system');
+  await client.end();
+  ends = 4_000;
+  await sleep(300);
+  expect(await mayVacuum(pool)).toBe(false);
+  expect(await vacuums()).toEqual(before);
 });

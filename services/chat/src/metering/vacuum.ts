@@ -1,10 +1,18 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { vacuumQueues } from '../store/vacuum-system-store.ts';
+import { mayVacuum, vacuumQueues } from '../store/vacuum-system-store.ts';
 
 /** About 16 MB of rows that are gone. */
 const worthwhileEnds = 4_000;
+/**
+ * A vacuum takes a twentieth of the time at most: while a backup or somebody's long transaction still sees all that is
+ * gone, it reads everything and frees nothing.
+ */
+const restFactor = 20;
+/** After a failure, which a vacuum that takes too long ends in: autovacuum, which has the time, comes in between. */
+const afterFailureMs = 120_000;
 
 export interface VacuumOptions {
   pool: Pool;
@@ -37,15 +45,19 @@ export class Vacuum {
     await this.#loop.stop();
   }
 
+  /** The milliseconds until the next round. */
   async #round(): Promise<number> {
     const { pool, countEnds, log } = this.#options;
     const ends = countEnds();
-    if (ends - this.#endsThen >= worthwhileEnds) {
-      this.#endsThen = ends;
-      await vacuumQueues(pool).catch((error: unknown) =>
-        log.warn({ err: error }, 'the space of ended runs was not taken back; autovacuum will'),
-      );
+    if (ends - this.#endsThen < worthwhileEnds) return this.#everyMs;
+    this.#endsThen = ends;
+    const startedAt = monotonicMs();
+    try {
+      if (await mayVacuum(pool)) await vacuumQueues(pool);
+    } catch (error) {
+      log.warn({ err: error }, 'the space of ended runs was not taken back; autovacuum will');
+      return afterFailureMs;
     }
-    return this.#everyMs;
+    return Math.max(this.#everyMs, restFactor * (monotonicMs() - startedAt));
   }
 }

@@ -39,7 +39,7 @@ export async function findOrphans(
             run, attempts
      from chat.open_runs r
      where not exists (select from chat.instances i where i.id = r.instance_id and i.dead_at is null)
-        or (r.instance_id = $1 and r.started_at < now() - interval '1 minute' and r.id <> all ($2::uuid[]))
+        or (r.instance_id = $1 and r.started_at < now() - interval '1 minute' and r.id not in (select unnest($2::uuid[])))
      order by id
      limit $3`,
     [instanceId, known, limit],

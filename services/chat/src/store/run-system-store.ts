@@ -137,6 +137,7 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
  * from before.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
+  // One of each: joined with the run, a second one would be told as well.
   const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
   const result = await pool.query<{ id: string }>({
     name: 'insert_ends',
@@ -150,7 +151,7 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
         insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
         select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
                -- The members of both objects in one, as bytes: to cut a character off, a text's are all counted.
-               convert_from(substring(convert_to(run, 'UTF8') for octet_length(run) - 1), 'UTF8') || ending
+               convert_from(substring(convert_to(run, 'UTF8') for octet_length(convert_to(run, 'UTF8')) - 1), 'UTF8') || ending
         from ended join input using (id)
       ), costs as (
         insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
