@@ -63,14 +63,14 @@ it('shows how late usage is while nobody publishes', async () => {
 });
 
 it('shows which provider is left alone', async () => {
-  const breaker = (provider: string): [string, Record<string, string>] => [
+  const breaker = (provider: string, model = provider): [string, Record<string, string>] => [
     'gatehouse_provider_breaker_open',
-    { provider },
+    { provider, model },
   ];
   await shows('chat-1', breaker('refusing'), 0);
-  for (let call = 0; call < 5; call += 1) await complete({ model: 'refusing' });
+  for (let call = 0; call < 10; call += 1) await complete({ model: 'refusing' });
   await shows('chat-1', breaker('refusing'), 1);
-  await shows('chat-1', breaker('simulator'), 0);
+  await shows('chat-1', breaker('simulator', 'small'), 0);
 });
 
 it('shows runs under way, and ends that wait for the database', async () => {

@@ -79,7 +79,6 @@ const when: Record<ErrorCode, When> = {
   provider_invalid_response: callsProvider,
   provider_unreachable: callsProvider,
   database_unavailable: servedBehindEdge,
-  provider_unavailable: callsProvider,
   service_unavailable: servedBehindEdge,
   provider_timeout: callsProvider,
   service_timeout: servedBehindEdge,

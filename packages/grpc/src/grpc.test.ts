@@ -214,7 +214,7 @@ describe('an error', () => {
     ['database_unavailable', true],
     ['internal', false],
     ['not_found', false],
-    ['provider_unavailable', false],
+    ['provider_unreachable', false],
   ] as const)('%s is an outage: %s', (code, expected) => {
     expect(isOutage(new AppError(code, 'm'))).toBe(expected);
     expect(isOutage(new Error(code))).toBe(false);

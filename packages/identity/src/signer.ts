@@ -1,3 +1,4 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
@@ -36,27 +37,27 @@ export class Signer {
 
   /** "I am this service, calling `audience`." */
   serviceToken(audience: string): Promise<string> {
-    return this.#cached(`service ${audience}`, () => this.#sign({}, audience));
+    return this.#cached(cacheKey('service', audience), () => this.#sign({}, audience));
   }
 
   /** "This request is for that principal." Minted by the edge; other services pass on the one they were given. */
   assertion(principal: Principal): Promise<string> {
-    let cacheKey = this.#names.get(principal);
-    if (cacheKey === undefined) {
-      cacheKey = JSON.stringify(principal);
+    let name = this.#names.get(principal);
+    if (name === undefined) {
+      name = JSON.stringify(principal);
       // Where a request names the user, the principal is made for it and won't come again.
-      if (principal.actingUser === principal.boundUser) this.#names.set(principal, cacheKey);
+      if (principal.actingUser === principal.boundUser) this.#names.set(principal, name);
     }
-    return this.#cached(cacheKey, () => this.#sign({ principal }, assertionAudience));
+    return this.#cached(name, () => this.#sign({ principal }, assertionAudience));
   }
 
-  #cached(cacheKey: string, mint: () => Promise<string>): Promise<string> {
+  #cached(name: string, mint: () => Promise<string>): Promise<string> {
     const now = Date.now();
-    const known = this.#cache.get(cacheKey);
+    const known = this.#cache.get(name);
     if (known !== undefined && now - known.mintedAt < reuseMs) return known.token;
     const token = mint();
-    this.#cache.set(cacheKey, { token, mintedAt: now });
-    token.catch(() => this.#cache.delete(cacheKey));
+    this.#cache.set(name, { token, mintedAt: now });
+    token.catch(() => this.#cache.delete(name));
     return token;
   }
 

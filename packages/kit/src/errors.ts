@@ -52,7 +52,6 @@ const table = {
   provider_invalid_response: [502, 13],
   provider_unreachable: [502, 13],
   database_unavailable: [503, 14],
-  provider_unavailable: [503, 14],
   service_unavailable: [503, 14],
   provider_timeout: [504, 4],
   service_timeout: [504, 4],

@@ -197,3 +197,17 @@ describe('while the source is away', () => {
     expect(await cache.get('k', () => Promise.reject(new Away()))).toBeNull();
   });
 });
+
+describe('a cache with a bound in bytes', () => {
+  it('drops the least recently used entries past the bound, and keeps no value that is larger than it', async () => {
+    const cache = makeCache({ size: { maxBytes: 10_000, of: (value) => value?.length ?? 0 } });
+    const source = new Source();
+    source.answer = 'x'.repeat(4_000);
+    for (const key of ['a', 'b', 'c']) await cache.get(key, source.load);
+    expect(['a', 'b', 'c'].map((key) => cache.peek(key) !== undefined)).toEqual([false, true, true]);
+    source.answer = 'x'.repeat(10_001);
+    expect(await cache.get('large', source.load)).toHaveLength(10_001);
+    expect(cache.peek('large')).toBeUndefined();
+    expect(cache.peek('c')).toBeDefined();
+  });
+});

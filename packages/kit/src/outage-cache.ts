@@ -4,6 +4,8 @@ import { monotonicMs } from './clock.ts';
 export interface OutageCacheOptions<Value> {
   /** Entries kept; the least recently used goes first. */
   max: number;
+  /** The bytes that all entries may take together, for values whose size callers decide. Default: `max` alone counts. */
+  size?: { maxBytes: number; of: (value: Value) => number };
   /** How long an answer is used without asking again. */
   freshMs: number;
   /** How long an answer is used while the source can't be reached. */
@@ -37,8 +39,8 @@ export class OutageCache<Value> {
 
   constructor(options: OutageCacheOptions<Value>) {
     this.#options = options;
-    this.#entries = new LRUCache({ max: options.max });
-    this.#passing = new LRUCache({ max: options.max });
+    this.#entries = createEntries(options);
+    this.#passing = createEntries(options);
   }
 
   /** The value if it is fresh, without a promise: the hot path's way around a microtask. */
@@ -94,4 +96,16 @@ export class OutageCache<Value> {
       return entry.value;
     }
   }
+}
+
+/** What an entry takes beside its value. */
+const entryBytes = 200;
+
+function createEntries<Value>({ max, size }: OutageCacheOptions<Value>): LRUCache<string, Entry<Value>> {
+  if (size === undefined) return new LRUCache({ max });
+  return new LRUCache({
+    max,
+    maxSize: size.maxBytes,
+    sizeCalculation: ({ value }, key) => entryBytes + 2 * key.length + size.of(value),
+  });
 }

@@ -37,6 +37,8 @@ export class ChatHarness {
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
+  /** The agent service answers when this has resolved. */
+  agentsAnswer: Promise<void> = Promise.resolve();
   readonly #admin: Client;
   #services: ChatService[] = [];
   #stops: (() => Promise<void>)[] = [];
@@ -214,11 +216,11 @@ export class ChatHarness {
     const agent = new GrpcServer({ ...options, service: 'agent' }).add(AgentServiceService, {
       resolveAgent: {
         callers: ['chat'],
-        handle: ({ idOrKey }) => {
+        handle: async ({ idOrKey }) => {
+          await this.agentsAnswer;
           const found = this.agents.get(idOrKey);
-          if (found === undefined)
-            return Promise.reject(new AppError('not_found', 'There is no such agent.'));
-          return Promise.resolve({ agent: found });
+          if (found === undefined) throw new AppError('not_found', 'There is no such agent.');
+          return { agent: found };
         },
       },
       listVisibleAgents: {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
@@ -63,6 +64,24 @@ describe('an agent', () => {
     const response = await complete({ ...chat('hi'), model: 'agent:careful' });
     expect(response.headers.get('x-gateway-model')).toBe('vendor/large');
   });
+});
+
+it('an agent is looked up for the user who asks, whatever is in the names of user and agent', async () => {
+  harness.agents.set('secret', makeAgent({ key: 'secret', systemPrompt: 'Private.' }));
+  const gate = Promise.withResolvers<void>();
+  harness.agentsAnswer = gate.promise;
+  const tenantId = newId();
+  const ask = (actingUser: string, model: string): Promise<Response> =>
+    harness.post(
+      '/v1/chat/completions',
+      { ...chat('hi'), model },
+      { principal: { tenantId, actingUser, boundUser: actingUser } },
+    );
+  const answers = Promise.all([ask('alice bob', 'agent:secret'), ask('alice', 'agent:bob secret')]);
+  // Both look-ups are under way before one is answered.
+  await sleep(200);
+  gate.resolve();
+  expect((await answers).map(({ status }) => status)).toEqual([200, 404]);
 });
 
 describe('models and embeddings', () => {

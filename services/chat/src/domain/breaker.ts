@@ -1,57 +1,94 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { Circuit } from './circuit.ts';
 
-const failuresToOpen = 5;
+/** Whose requests a failure says something about: what no request can cause concerns every tenant's. */
+export type Blame = 'everybody' | 'tenant';
+
 const windowMs = 30_000;
-const probeAfterMs = 5_000;
+/** So many tenants with the same trouble in one window, and it is the deployment's. */
+const tenantsToOpen = 3;
+const maxTenants = 1_000;
 
 /**
- * One provider's circuit breaker: opens after 5 failures in a row within 30 s, lets one probe through after 5 s, and
- * closes when it succeeds. Each replica has its own; it saves waiting, and no answer depends on it.
+ * The circuit breaker of one deployment, which is a provider and its model. It says which calls are better made to the
+ * next model of the chain; it never refuses a request. Each replica has its own: no answer depends on it.
+ *
+ * A tenant's requests can make a provider answer 500, time out or break off, so those failures count for that tenant
+ * alone, until three tenants in one window see them. Refused connections, DNS and TLS errors count for all.
  */
 export class Breaker {
   readonly #now: () => number;
-  #failures: number[] = [];
-  #openUntil: number | null = null;
-  #probing = false;
+  readonly #shared = new Circuit();
+  /** Tenants with failures, the one that failed longest ago first. */
+  readonly #tenants = new Map<string, Circuit>();
+  /** Tenants whose circuit is open, and when a call of theirs failed last. */
+  readonly #troubled = new Map<string, number>();
 
   constructor(now: () => number = monotonicMs) {
     this.#now = now;
   }
 
-  /** Whether a call may be made now. A yes while open makes that call the probe. */
-  allow(): boolean {
-    if (this.#openUntil === null) return true;
-    if (this.#probing || this.#now() < this.#openUntil) return false;
-    this.#probing = true;
-    return true;
-  }
-
-  /** Whether the provider is left alone, but for a probe. */
+  /** Whether it is open for every tenant. */
   get isOpen(): boolean {
-    return this.#openUntil !== null;
+    return this.#shared.isOpen;
   }
 
-  /** Milliseconds until the next probe may be made. */
-  get waitMs(): number {
-    return this.#openUntil === null ? 0 : Math.max(0, this.#openUntil - this.#now());
+  /** For how many tenants it is open while it is not for all. */
+  get openTenants(): number {
+    return this.isOpen ? 0 : [...this.#tenants.values()].filter((circuit) => circuit.isOpen).length;
   }
 
-  succeeded(): void {
-    this.#failures = [];
-    this.#openUntil = null;
-    this.#probing = false;
+  /** Whether it is open for this tenant; asking changes nothing. */
+  isOpenFor(tenantId: string): boolean {
+    return this.#shared.isOpen || this.#tenants.get(tenantId)?.isOpen === true;
   }
 
-  failed(): void {
+  /** Whether a call for this tenant should be made here rather than to the next model; while open, true is a probe. */
+  admits(tenantId: string): boolean {
+    const circuit = this.#shared.isOpen ? this.#shared : this.#tenants.get(tenantId);
+    return circuit?.admits(this.#now()) ?? true;
+  }
+
+  /** The first good byte of an answer has come. */
+  answered(tenantId: string): void {
+    this.#shared.close();
+    this.#tenants.get(tenantId)?.close();
+    this.#troubled.delete(tenantId);
+  }
+
+  /** A call has ended well. */
+  succeeded(tenantId: string): void {
     const now = this.#now();
-    this.#failures = [...this.#failures.filter((at) => now - at < windowMs), now].slice(-failuresToOpen);
-    if (this.#openUntil !== null || this.#failures.length >= failuresToOpen)
-      this.#openUntil = now + probeAfterMs;
-    this.#probing = false;
+    this.#shared.count(false, now);
+    this.#tenants.get(tenantId)?.count(false, now);
   }
 
-  /** The call said nothing about the provider's health: the client left, say. The next call is the probe then. */
-  unknown(): void {
-    this.#probing = false;
+  /** A call has failed. What says nothing of the deployment's health (refused requests, clients that left) isn't counted. */
+  failed(tenantId: string, blame: Blame): void {
+    const now = this.#now();
+    if (blame === 'everybody') {
+      this.#shared.count(true, now);
+      return;
+    }
+    const circuit = this.#circuitOf(tenantId);
+    circuit.count(true, now);
+    if (circuit.isOpen) this.#noteTrouble(tenantId, now);
+  }
+
+  #circuitOf(tenantId: string): Circuit {
+    const circuit = this.#tenants.get(tenantId) ?? new Circuit();
+    this.#tenants.delete(tenantId);
+    this.#tenants.set(tenantId, circuit);
+    const [oldest] = this.#tenants.keys();
+    if (this.#tenants.size > maxTenants && oldest !== undefined) this.#tenants.delete(oldest);
+    return circuit;
+  }
+
+  #noteTrouble(tenantId: string, now: number): void {
+    this.#troubled.set(tenantId, now);
+    for (const [id, at] of this.#troubled) if (now - at >= windowMs) this.#troubled.delete(id);
+    if (this.#troubled.size < tenantsToOpen) return;
+    this.#troubled.clear();
+    this.#shared.open(now);
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ProviderFailure, retryAfterHeaders, type FailureKind } from './provider-failure.ts';
+import type { Blame } from './breaker.ts';
+import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 
 const words = { message: 'their words', code: 'their_code', param: 'messages' };
 
@@ -11,7 +12,7 @@ interface Row {
   passes?: boolean;
   retryable?: boolean;
   fallback?: boolean;
-  counts?: boolean;
+  blame?: 'tenant';
 }
 
 const rows: Row[] = [
@@ -26,9 +27,9 @@ const rows: Row[] = [
   { status: 409, told: '502 provider_error', retryable: true },
   { status: 418, told: '502 provider_error' },
   { status: 429, told: '429 their_code', passes: true, retryable: true },
-  { status: 500, told: '502 provider_error', retryable: true, counts: true },
-  { status: 503, told: '502 provider_error', retryable: true, counts: true },
-  { status: 529, told: '502 provider_error', retryable: true, counts: true },
+  { status: 500, told: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 503, told: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 529, told: '502 provider_error', retryable: true, blame: 'tenant' },
   { status: 301, told: '502 provider_error' },
   { status: 204, told: '502 provider_error' },
 ];
@@ -36,12 +37,12 @@ const rows: Row[] = [
 describe('a provider’s refusal', () => {
   it.each(rows)(
     'with $status is $told',
-    ({ status, told, passes = false, retryable = false, fallback = true, counts = false }) => {
+    ({ status, told, passes = false, retryable = false, fallback = true, blame = null }) => {
       const failure = new ProviderFailure('status', 'acme', { status, ...words });
       const error = failure.toAppError();
       expect(`${error.status} ${error.publicCode}`).toBe(told);
       expect([error.message === words.message, error.param === words.param]).toEqual([passes, passes]);
-      expect(failure).toMatchObject({ retryable, fallbackHelps: fallback, countsForBreaker: counts });
+      expect(failure).toMatchObject({ retryable, fallbackHelps: fallback, blame });
       expect(error.cause).toBe(failure);
     },
   );
@@ -75,49 +76,49 @@ describe('a provider’s failure', () => {
     told: string;
     retryable: boolean;
     fallbackHelps: boolean;
-    countsForBreaker: boolean;
+    blame: Blame | null;
   }>([
+    {
+      kind: 'unreachable',
+      told: '502 provider_unreachable',
+      retryable: true,
+      fallbackHelps: true,
+      blame: 'everybody',
+    },
     {
       kind: 'connection',
       told: '502 provider_unreachable',
       retryable: true,
       fallbackHelps: true,
-      countsForBreaker: true,
+      blame: 'tenant',
     },
     {
       kind: 'timeout',
       told: '504 provider_timeout',
       retryable: true,
       fallbackHelps: true,
-      countsForBreaker: true,
+      blame: 'tenant',
     },
     {
       kind: 'invalid',
       told: '502 provider_invalid_response',
       retryable: false,
       fallbackHelps: true,
-      countsForBreaker: false,
+      blame: 'tenant',
     },
     {
       kind: 'cut',
       told: '502 provider_error',
       retryable: false,
       fallbackHelps: true,
-      countsForBreaker: true,
+      blame: 'tenant',
     },
     {
       kind: 'aborted',
       told: '499 client_closed_request',
       retryable: false,
       fallbackHelps: false,
-      countsForBreaker: false,
-    },
-    {
-      kind: 'open',
-      told: '503 provider_unavailable',
-      retryable: false,
-      fallbackHelps: true,
-      countsForBreaker: false,
+      blame: null,
     },
   ])('of kind $kind is $told', ({ kind, told, ...expected }) => {
     const failure = new ProviderFailure(kind, 'acme', { code: 'ECONNREFUSED' });
@@ -131,11 +132,5 @@ describe('a provider’s failure', () => {
       'overloaded',
     );
     expect(new ProviderFailure('cut', 'acme').toAppError().message).toContain('acme');
-  });
-
-  it('of an open breaker says when to come back', () => {
-    const headers = new ProviderFailure('open', 'acme', { retryAfterMs: 1_200.4 }).toAppError().headers;
-    expect(headers).toEqual({ 'retry-after': '2', 'retry-after-ms': '1201' });
-    expect(retryAfterHeaders(999)).toEqual({ 'retry-after': '1', 'retry-after-ms': '999' });
   });
 });

@@ -1,8 +1,11 @@
 import { AppError } from '@gatehouse/kit/errors';
+import type { Blame } from './breaker.ts';
 
 /** Why a provider call brought no answer. */
 export type FailureKind =
-  /** Refused, reset or cut before an answer. */
+  /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
+  | 'unreachable'
+  /** The connection broke off before an answer. */
   | 'connection'
   /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
   | 'timeout'
@@ -13,9 +16,7 @@ export type FailureKind =
   /** The stream ended before it was complete, or reported an error itself. */
   | 'cut'
   /** We hung up because the client did. */
-  | 'aborted'
-  /** The breaker is open: not called at all. */
-  | 'open';
+  | 'aborted';
 
 export interface FailureDetails {
   status?: number;
@@ -45,7 +46,7 @@ export class ProviderFailure extends Error {
   /** Whether the same call may succeed when made again (contract §3, provider trouble). */
   get retryable(): boolean {
     if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
-    return this.kind === 'connection' || this.kind === 'timeout';
+    return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
   }
 
   /** Whether another model may do better: all but the client's own mistakes. */
@@ -54,10 +55,21 @@ export class ProviderFailure extends Error {
     return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
   }
 
-  /** Whether it says that the provider is unwell. */
-  get countsForBreaker(): boolean {
-    if (this.kind === 'status') return (this.details.status ?? 0) >= 500;
-    return this.kind === 'connection' || this.kind === 'timeout' || this.kind === 'cut';
+  /** Whose circuit it counts for; null when it says nothing about the deployment's health (refusals, clients that left). */
+  get blame(): Blame | null {
+    switch (this.kind) {
+      case 'unreachable':
+        return 'everybody';
+      case 'connection':
+      case 'timeout':
+      case 'invalid':
+      case 'cut':
+        return 'tenant';
+      case 'status':
+        return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
+      case 'aborted':
+        return null;
+    }
   }
 
   /** What the client is told. */
@@ -65,6 +77,7 @@ export class ProviderFailure extends Error {
     const { provider, details, kind } = this;
     const fields = { cause: this, param: details.param, publicCode: details.code };
     switch (kind) {
+      case 'unreachable':
       case 'connection':
         return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, {
           cause: this,
@@ -89,15 +102,6 @@ export class ProviderFailure extends Error {
         return new AppError('client_closed_request', 'The client left before the answer was complete.', {
           cause: this,
         });
-      case 'open':
-        return new AppError(
-          'provider_unavailable',
-          `The provider ${provider} is failing and is left alone for a moment.`,
-          {
-            cause: this,
-            headers: retryAfterHeaders(details.retryAfterMs ?? 1_000),
-          },
-        );
       case 'status':
         return statusError(this.details, provider, fields);
     }
@@ -148,6 +152,6 @@ function passedOn(status: number): boolean {
 }
 
 /** Whole seconds for everyone, and milliseconds as OpenAI's SDKs read them first. */
-export function retryAfterHeaders(ms: number): Record<string, string> {
+function retryAfterHeaders(ms: number): Record<string, string> {
   return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
 }

@@ -173,8 +173,8 @@ export class ActiveRun {
     failure: ProviderFailure,
     answer: { usage: Usage | null; text: string } | null,
   ): Promise<void> {
-    const free =
-      failure.kind === 'status' || (failure.kind === 'connection' && this.#open?.accepted !== true);
+    const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
+    const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
     await this.endAttempt({
       status: failure.kind === 'aborted' ? 'cancelled' : 'error',
       httpStatus: failure.details.status ?? null,

@@ -167,7 +167,7 @@ describe('a relayed stream', () => {
   async function relay(
     x_simulator: object,
     wantsUsage = false,
-  ): Promise<{ text: string; reader: StreamReader; outcome: unknown }> {
+  ): Promise<{ text: string; reader: StreamReader; outcome: unknown; answers: number }> {
     const body = {
       model: 'm',
       messages: [{ role: 'user', content: 'hi' }],
@@ -184,9 +184,17 @@ describe('a relayed stream', () => {
     });
     const reader = new StreamReader(1);
     let outcome: unknown;
+    let answers = 0;
     const { text } = await seenBy((response) => {
       const client = new ClientStream(response, {}, 10_000);
-      void relayStream({ provider: 'acme', source, reader, client, wantsUsage })
+      void relayStream({
+        provider: 'acme',
+        source,
+        reader,
+        client,
+        wantsUsage,
+        onAnswer: () => (answers += 1),
+      })
         .catch((error: unknown) => error)
         .then((result) => {
           outcome = result;
@@ -196,16 +204,17 @@ describe('a relayed stream', () => {
           response.end();
         });
     });
-    return { text: text.replace(': over\n\n', ''), reader, outcome };
+    return { text: text.replace(': over\n\n', ''), reader, outcome, answers };
   }
 
   it('passes the provider’s frames on, without the usage chunk and the end', async () => {
-    const { text, reader, outcome } = await relay({ content: 'one two', crlf: true });
+    const { text, reader, outcome, answers } = await relay({ content: 'one two', crlf: true });
     expect(text).toContain('\r\n\r\n');
     expect(text).not.toContain('[DONE]');
     expect(text).not.toContain('"choices":[]');
     expect(reader).toMatchObject({ text: 'one two', complete: true, usage: { outputTokens: 2 } });
     expect(outcome).toEqual({ usageFrame: null });
+    expect(answers).toBe(1);
   });
 
   it('keeps the usage chunk for a client that asked', async () => {

@@ -4,6 +4,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { Breaker } from '../domain/breaker.ts';
 import type { Model } from '../domain/catalogue.ts';
 import type { CompletionRequest } from '../domain/completion-request.ts';
 import { ProviderFailure } from '../domain/provider-failure.ts';
@@ -15,7 +16,7 @@ import type { Target } from '../domain/target.ts';
 import { readUnaryAnswer } from '../domain/unary-answer.ts';
 import { noUsage } from '../domain/usage.ts';
 import type { ProviderCall } from '../providers/adapter.ts';
-import type { ProviderEntry, ProviderRegistry } from '../providers/registry.ts';
+import type { Deployment, ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
 import { relayStream } from './relay-stream.ts';
@@ -77,16 +78,11 @@ export class Exchange {
   /** Null when an answer was delivered, else the failure of the last call. */
   async #tryChain(): Promise<ProviderFailure | null> {
     let failure: ProviderFailure | null = null;
-    for (const model of this.#options.target.chain) {
-      const entry = this.#options.providers.get(model.provider);
-      for (let retry = 0; ; retry += 1) {
-        if (!entry.breaker.allow()) {
-          failure ??= new ProviderFailure('open', model.provider.name, {
-            retryAfterMs: entry.breaker.waitMs,
-          });
-          break;
-        }
-        const outcome = await this.#attempt(model, entry);
+    const { chain } = this.#options.target;
+    for (const [index, model] of chain.entries()) {
+      const deployment = this.#options.providers.get(model);
+      for (let retry = 0; this.#isWorthACall(deployment, chain.slice(index + 1)); retry += 1) {
+        const outcome = await this.#attempt(model, deployment);
         if (outcome.kind === 'delivered') return null;
         failure = outcome.failure;
         if (this.#stream?.begun === true || !failure.fallbackHelps) return failure;
@@ -99,13 +95,24 @@ export class Exchange {
     return failure;
   }
 
-  async #attempt(model: Model, entry: ProviderEntry): Promise<Outcome> {
+  /** An open breaker sends a request on to the next model that has none, and refuses nothing where there is none such. */
+  #isWorthACall({ breaker }: Deployment, others: readonly Model[]): boolean {
+    const { providers } = this.#options;
+    const tenantId = this.#tenantId;
+    return (
+      breaker.admits(tenantId) || others.every((other) => providers.get(other).breaker.isOpenFor(tenantId))
+    );
+  }
+
+  get #tenantId(): string {
+    return this.#options.run.identity.tenantId;
+  }
+
+  async #attempt(model: Model, deployment: Deployment): Promise<Outcome> {
     const { request, target, run } = this.#options;
     // Left already: no call, and so no run.
-    if (this.#clientLeft()) {
-      entry.breaker.unknown();
+    if (this.#clientLeft())
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
-    }
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = rewriteRequest(request.body, {
       model: model.upstreamModel,
@@ -117,13 +124,11 @@ export class Exchange {
     try {
       trace = await run.startAttempt(model, body.length);
     } catch (error) {
-      entry.breaker.unknown();
       // Whether the start was written is unknown, so an end follows it; nobody has to wait for that one.
       void this.#endFailed('error', toAppError(error));
       throw error;
     }
     if (this.#clientLeft()) {
-      entry.breaker.unknown();
       await run.endAttempt({ status: 'not_sent', usage: noUsage });
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
     }
@@ -134,7 +139,9 @@ export class Exchange {
       signal: this.#gone.signal,
       onHeaders: () => this.#providerAccepted(model),
     };
-    return request.stream ? this.#attemptStream(model, entry, call) : this.#attemptUnary(model, entry, call);
+    return request.stream
+      ? this.#attemptStream(model, deployment, call)
+      : this.#attemptUnary(model, deployment, call);
   }
 
   /** A method, because what it tells changes while we wait. */
@@ -142,12 +149,13 @@ export class Exchange {
     return this.#gone.signal.aborted;
   }
 
-  async #attemptUnary(model: Model, entry: ProviderEntry, call: ProviderCall): Promise<Outcome> {
+  async #attemptUnary(model: Model, { adapter, breaker }: Deployment, call: ProviderCall): Promise<Outcome> {
     const { run, response } = this.#options;
     try {
-      const bytes = await entry.adapter.complete(call);
+      const bytes = await adapter.complete(call);
       const answer = readUnaryAnswer(model.provider.name, bytes);
-      entry.breaker.succeeded();
+      breaker.answered(this.#tenantId);
+      breaker.succeeded(this.#tenantId);
       run.noteFirstToken();
       await run.endAttempt({
         status: 'ok',
@@ -165,25 +173,28 @@ export class Exchange {
       response.end(bytes);
       return { kind: 'delivered' };
     } catch (error) {
-      return this.#failed(entry, error, null);
+      return this.#failed(breaker, error, null);
     }
   }
 
-  async #attemptStream(model: Model, entry: ProviderEntry, call: ProviderCall): Promise<Outcome> {
+  async #attemptStream(model: Model, { adapter, breaker }: Deployment, call: ProviderCall): Promise<Outcome> {
     const { run, request } = this.#options;
     const reader = new StreamReader(request.choices);
     try {
-      const source = await entry.adapter.stream(call);
+      const source = await adapter.stream(call);
       const client = this.#clientStream(model);
-      run.noteFirstToken();
       const { usageFrame } = await relayStream({
         provider: model.provider.name,
         source,
         reader,
         client,
         wantsUsage: request.wantsUsage,
+        onAnswer: () => {
+          run.noteFirstToken();
+          breaker.answered(this.#tenantId);
+        },
       });
-      entry.breaker.succeeded();
+      breaker.succeeded(this.#tenantId);
       await run.endAttempt({
         status: 'ok',
         httpStatus: 200,
@@ -197,18 +208,13 @@ export class Exchange {
       client.finish(owed);
       return { kind: 'delivered' };
     } catch (error) {
-      return this.#failed(entry, error, reader);
+      return this.#failed(breaker, error, reader);
     }
   }
 
-  async #failed(entry: ProviderEntry, error: unknown, reader: StreamReader | null): Promise<Outcome> {
-    if (!(error instanceof ProviderFailure)) {
-      entry.breaker.unknown();
-      throw error;
-    }
-    if (error.countsForBreaker) entry.breaker.failed();
-    else if (error.kind === 'status' || error.kind === 'invalid') entry.breaker.succeeded();
-    else entry.breaker.unknown();
+  async #failed(breaker: Breaker, error: unknown, reader: StreamReader | null): Promise<Outcome> {
+    if (!(error instanceof ProviderFailure)) throw error;
+    if (error.blame !== null) breaker.failed(this.#tenantId, error.blame);
     await this.#options.run.failAttempt(
       error,
       reader?.begun === true ? { usage: reader.usage, text: reader.text } : null,

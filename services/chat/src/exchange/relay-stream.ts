@@ -11,6 +11,8 @@ export interface RelayOptions {
   client: ClientStream;
   /** Whether the client asked for the usage chunk; it is read in any case. */
   wantsUsage: boolean;
+  /** Called at the first chunk of an answer. */
+  onAnswer: () => void;
 }
 
 /** What the client is still owed when the provider is done. */
@@ -28,6 +30,7 @@ export function relayStream(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {
     let usageFrame: Buffer | null = null;
     let done = false;
+    let answered = false;
     client.onDrain(() => source.resume());
 
     function take(frames: readonly Buffer[]): boolean {
@@ -45,6 +48,10 @@ export function relayStream(options: RelayOptions): Promise<RelayEnd> {
             case 'error':
               throw new ProviderFailure('cut', provider, { message: reader.errorMessage });
             case 'chunk':
+              if (!answered) options.onAnswer();
+              answered = true;
+              passed.push(frame);
+              break;
             case 'other':
               passed.push(frame);
           }

@@ -1,3 +1,4 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
@@ -59,7 +60,7 @@ export class TenantQuota {
 
   /** What is leased of a limit of the tenant or of one of its keys. */
   pool(subjectId: string, resource: Resource): Pool {
-    const name = `${subjectId} ${resource}`;
+    const name = cacheKey(subjectId, resource);
     const known = this.#pools.get(name);
     if (known !== undefined) return known;
     const pool = new Pool(subjectId, resource);

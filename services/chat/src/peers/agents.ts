@@ -2,6 +2,7 @@ import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
@@ -12,6 +13,14 @@ export interface AgentCaller extends RequestContext {
   assertion: string;
 }
 
+interface CachedAgent {
+  agent: ResolvedAgent;
+  /** In memory: a prompt may have 200,000 characters, and parameters a mebibyte. */
+  bytes: number;
+}
+
+/** Of a key; an id is shorter. */
+const maxRefLength = 64;
 const deadlineMs = 2_000;
 
 /**
@@ -21,12 +30,13 @@ const deadlineMs = 2_000;
  */
 export class AgentClient {
   readonly #peer: Peer<AgentServiceClient>;
-  readonly #cache: OutageCache<ResolvedAgent>;
+  readonly #cache: OutageCache<CachedAgent>;
 
   constructor(peer: Peer<AgentServiceClient>) {
     this.#peer = peer;
     this.#cache = new OutageCache({
       max: 10_000,
+      size: { maxBytes: 64 * 1024 * 1024, of: ({ bytes }) => bytes },
       freshMs: 0,
       outageMs: 5 * 60_000,
       isOutage,
@@ -35,8 +45,10 @@ export class AgentClient {
 
   /** The agent with this id or key, or null when the caller can't see one. */
   async resolve(caller: AgentCaller, ref: string): Promise<ResolvedAgent | null> {
+    if (ref.length > maxRefLength) return null;
     try {
-      return await this.#cache.get(visibilityKey(caller.principal, ref), () => this.#load(caller, ref));
+      const key = visibilityKey(caller.principal, ref);
+      return (await this.#cache.get(key, () => this.#load(caller, ref))).agent;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return null;
       throw error;
@@ -49,12 +61,13 @@ export class AgentClient {
     return agents.map(({ key, created }) => ({ key, created: Number(created) }));
   }
 
-  async #load(caller: AgentCaller, ref: string): Promise<ResolvedAgent> {
+  async #load(caller: AgentCaller, ref: string): Promise<CachedAgent> {
     const { agent } = await this.#peer
       .call('resolveAgent', { idOrKey: ref }, context(caller))
       .catch(hangIsOutage);
     if (agent === undefined) throw new Error('the agent service answered without an agent');
-    return toResolved(agent);
+    const { systemPrompt, parametersJson } = agent;
+    return { agent: toResolved(agent), bytes: 2 * (systemPrompt.length + parametersJson.length) };
   }
 }
 
@@ -64,9 +77,8 @@ function context(caller: AgentCaller): CallContext {
 }
 
 /** Callers with the same key see the same agents. */
-function visibilityKey(principal: TenantPrincipal, ref: string): string {
-  const who = principal.actingUser === null ? `role ${principal.role}` : `user ${principal.actingUser}`;
-  return `${principal.tenantId} ${who} ${ref}`;
+function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal, ref: string): string {
+  return cacheKey(tenantId, actingUser === null ? role : null, actingUser, ref);
 }
 
 function toResolved(agent: Agent): ResolvedAgent {

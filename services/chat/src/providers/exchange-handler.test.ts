@@ -98,7 +98,7 @@ describe('a provider’s refusal', () => {
     const refused = streamCall({ status: 500 }, { onHeaders: () => (accepted += 1) });
     expect(await failureOf(fixture.adapter().stream(refused))).toMatchObject({
       kind: 'status',
-      countsForBreaker: true,
+      blame: 'tenant',
     });
     expect(await failureOf(fixture.adapter({}, 'wrong').complete(unaryCall()))).toMatchObject({
       details: { status: 401 },

@@ -130,8 +130,10 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   #failureOf(error: Error): ProviderFailure {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    const kind =
-      code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? 'timeout' : 'connection';
+    if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
+      return new ProviderFailure('timeout', this.provider, { cause: error, code });
+    // undici starts a request once it has a connection for it.
+    const kind = this.controller === null ? 'unreachable' : 'connection';
     return new ProviderFailure(kind, this.provider, { cause: error, code });
   }
 }

@@ -78,9 +78,11 @@ describe('a provider’s whole answer', () => {
     }
     const gone = fixture.adapter({ base_url: `http://127.0.0.1:${await freePort()}/v1` });
     expect(await failureOf(gone.complete(unaryCall()))).toMatchObject({
-      kind: 'connection',
+      kind: 'unreachable',
       retryable: true,
     });
+    const unknown = fixture.adapter({ base_url: 'http://no-such-host.invalid/v1' });
+    expect(await failureOf(unknown.complete(unaryCall()))).toMatchObject({ kind: 'unreachable' });
   });
 });
 
@@ -95,6 +97,23 @@ describe('a stream', () => {
     expect(events).toEqual(['headers']);
     await collect(await opening);
     expect(events).toEqual(['headers', 'open']);
+  });
+
+  it('is not open at a comment: another call can take its place until data comes', async () => {
+    const comment = ': working on it\n\n';
+    let cutOff = true;
+    const base_url = await fixture.serve((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(comment.repeat(3));
+      if (cutOff) setImmediate(() => response.destroy());
+      else response.end(`${comment}data: {"choices":[]}\n\n${comment}data: [DONE]\n\n`);
+    });
+    const adapter = fixture.adapter({ base_url });
+    expect(await failureOf(adapter.stream(streamCall()))).toMatchObject({ kind: 'connection' });
+    cutOff = false;
+    const { bytes } = await collect(await adapter.stream(streamCall()));
+    expect(bytes.toString()).toBe(`data: {"choices":[]}\n\n${comment}data: [DONE]\n\n`);
   });
 
   it.each([

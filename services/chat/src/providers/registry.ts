@@ -1,48 +1,72 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Catalogue, Provider } from '../domain/catalogue.ts';
+import type { Catalogue, Model, Provider } from '../domain/catalogue.ts';
 import { Breaker } from '../domain/breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { OpenAiAdapter } from './openai-adapter.ts';
 
-/** A provider with what stands between it and the requests for it. */
-export interface ProviderEntry {
+/** A provider's model as requests reach it. */
+export interface Deployment {
   adapter: ProviderAdapter;
   breaker: Breaker;
 }
 
-/** The providers of the catalogue, each with one adapter and one breaker. */
+/** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
-  readonly #entries: Map<string, ProviderEntry>;
+  readonly #adapters: Map<string, ProviderAdapter>;
+  readonly #deployments = new Map<Model, Deployment>();
 
   /** `keys`: API key by provider name. */
   constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>, metrics: Registry) {
-    const entries = new Map(
-      catalogue.providers.map((provider) => [
-        provider.name,
-        { adapter: createAdapter(provider, keys[provider.name]), breaker: new Breaker() },
-      ]),
+    this.#adapters = new Map(
+      catalogue.providers.map((provider) => [provider.name, createAdapter(provider, keys[provider.name])]),
     );
-    this.#entries = entries;
-    new Gauge({
-      name: 'gatehouse_provider_breaker_open',
-      help: 'Whether this replica leaves the provider alone after failures: 1 for yes, 0 for no',
-      labelNames: ['provider'],
-      registers: [metrics],
-      collect() {
-        for (const [provider, { breaker }] of entries) this.set({ provider }, breaker.isOpen ? 1 : 0);
-      },
-    });
+    const breakers = new Map<string, Breaker>();
+    for (const model of catalogue.models.values()) {
+      const key = cacheKey(model.provider.name, model.upstreamModel);
+      const breaker = breakers.get(key) ?? new Breaker();
+      breakers.set(key, breaker);
+      const adapter = this.#adapters.get(model.provider.name);
+      if (adapter === undefined) throw new Error(`no adapter for provider ${model.provider.name}`);
+      this.#deployments.set(model, { adapter, breaker });
+    }
+    observe(metrics, this.#deployments);
   }
 
-  get(provider: Provider): ProviderEntry {
-    const entry = this.#entries.get(provider.name);
-    if (entry === undefined) throw new Error(`no adapter for provider ${provider.name}`);
-    return entry;
+  /** `model`: of the catalogue that this was made with. */
+  get(model: Model): Deployment {
+    const deployment = this.#deployments.get(model);
+    if (deployment === undefined) throw new Error(`no deployment for model ${model.id}`);
+    return deployment;
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#entries.values()].map(({ adapter }) => adapter.close()));
+    await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
   }
+}
+
+function observe(metrics: Registry, deployments: ReadonlyMap<Model, Deployment>): void {
+  const labelNames = ['provider', 'model'] as const;
+  const registers = [metrics];
+  const labels = ({ provider, upstreamModel }: Model) => ({ provider: provider.name, model: upstreamModel });
+  new Gauge({
+    name: 'gatehouse_provider_breaker_open',
+    help: 'Whether this replica prefers other models to this one for every tenant, after failures: 1 for yes, 0 for no',
+    labelNames,
+    registers,
+    collect() {
+      for (const [model, { breaker }] of deployments) this.set(labels(model), breaker.isOpen ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_provider_breaker_open_tenants',
+    help: 'Tenants for which this replica prefers other models to this one, after failures of their own requests',
+    labelNames,
+    registers,
+    collect() {
+      for (const [model, { breaker }] of deployments) this.set(labels(model), breaker.openTenants);
+    },
+  });
 }
 
 /** One constructor per kind of the catalogue: a kind without an adapter does not compile. */

@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProviderFailure } from '../domain/provider-failure.ts';
-import { FrameSplitter } from '../domain/sse-frames.ts';
+import { FrameSplitter, frameData } from '../domain/sse-frames.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
 
-/** Splits a streamed answer into frames and hands them on; waits with `opened` until the first one. */
+/**
+ * Splits a streamed answer into frames and hands them on; waits with `opened` until the first one with data. Comments
+ * before it are dropped: they say that the provider works on it, and until then another call can take its place.
+ */
 export class StreamHandler extends ExchangeHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
   readonly #splitter = new FrameSplitter();
@@ -67,9 +70,10 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
   }
 
   #take(frames: Buffer[]): void {
-    if (frames.length === 0) return;
     if (this.#consumer === null) {
-      this.#early.push(...frames);
+      const first = this.#early.length > 0 ? 0 : frames.findIndex((frame) => frameData(frame) !== null);
+      if (first < 0) return;
+      this.#early.push(...frames.slice(first));
       this.#resolve(this);
     } else if (!this.#consumer.frames(frames)) {
       this.controller?.pause();
