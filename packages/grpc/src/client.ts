@@ -57,6 +57,10 @@ export interface CallContext {
 /** Time kept back at each hop for the way back. */
 const hopMs = 20;
 
+/** Of calls that the peer did not process. grpc-js itself repeats such a call once, at once. */
+const maxRepeats = 5;
+const repeatAfterMs = 10;
+
 const channelOptions: ClientOptions = {
   // After a refused connect grpc-js waits about a second by default: a restarted peer would be missed for that long.
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -106,10 +110,19 @@ export class Peer<Stub extends Client> {
       this.#tracer === undefined || context.trace === undefined ? context.trace : childSpan(context.trace);
     if (span !== undefined) metadata.set(traceparentKey, toTraceparent(span));
     const deadline = Date.now() + context.deadlineMs - hopMs;
+    // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
+    const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
     return new Promise((resolve, reject) => {
-      // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
-      const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
-      method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+      const send = (repeatsLeft: number): void => {
+        method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error)) {
+            setTimeout(() => send(repeatsLeft - 1), repeatAfterMs);
+            return;
+          }
+          conclude(error, response);
+        });
+      };
+      const conclude = (error: ServiceError | null, response: ResponseOf<Stub[Name]>): void => {
         this.#duration?.observe(
           { peer: this.#peer, method: String(name), code: status[error?.code ?? status.OK] },
           (monotonicMs() - startedAt) / 1_000,
@@ -127,7 +140,8 @@ export class Peer<Stub extends Client> {
         }
         if (error === null) resolve(response);
         else reject(fromServiceError(error, this.#peer));
-      });
+      };
+      send(maxRepeats);
     });
   }
 
@@ -153,6 +167,15 @@ export class Peer<Stub extends Client> {
   close(): void {
     this.#stub.close();
   }
+}
+
+/**
+ * Whether the peer refused the call without processing it (RFC 9113 §8.7): its connection was being closed for its age
+ * when the call was sent. Any such call is safe to repeat.
+ */
+function wasNotProcessed(error: ServiceError): boolean {
+  // grpc-js gives the code of the refusal as this text only.
+  return error.code === status.UNAVAILABLE && error.details === 'Stream refused by server';
 }
 
 /**
