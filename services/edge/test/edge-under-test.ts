@@ -14,7 +14,7 @@ import {
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { createEdgeService, type EdgeService } from '../src/service.ts';
+import { createEdgeService, type EdgeOverrides, type EdgeService } from '../src/service.ts';
 
 /** What a service was sent. */
 export interface Arrival {
@@ -53,6 +53,7 @@ export class EdgeUnderTest {
   static async start(
     environment: Readonly<Record<string, string>> = {},
     services?: RequestListener,
+    overrides: EdgeOverrides = {},
   ): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
@@ -77,7 +78,7 @@ export class EdgeUnderTest {
       ANALYTICS_HTTP: http,
       ...environment,
     });
-    const edge = await createEdgeService(config, { log });
+    const edge = await createEdgeService(config, { log, ...overrides });
     await edge.start();
     return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services: server });
   }
