@@ -21,7 +21,7 @@ const proxies = z
 /** An origin as browsers send it: scheme, host and port, lower-case, without the scheme's own port. */
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*');
 }
 
 const origins = z
