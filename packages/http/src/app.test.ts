@@ -4,6 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { Verifier } from '@gatehouse/identity/verifier';
+import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import {
   createApp,
@@ -14,6 +15,7 @@ import {
   type RawHandler,
   type Reply,
 } from './app.ts';
+import { BodyBudget } from './body-budget.ts';
 import { HttpServer } from './server.ts';
 
 const log = createLogger('test', 'silent');
@@ -219,6 +221,37 @@ describe('a request', () => {
     ['a bad query value', { path: '/v1/agents?limit=0' }, '400 invalid_value limit'],
   ])('with %s is refused', async (_name, asked, expected) => {
     expect(await refusal(asked)).toBe(expected);
+  });
+
+  it('with a body beyond its tenant’s share is refused until another one is over', async () => {
+    const bodyBudget = new BodyBudget({ perTenant: 300, perProcess: 1_000 });
+    const budgeted = new HttpServer(createApp(await optionsOf({ bodyBudget })), {
+      host: '127.0.0.1',
+      port: 0,
+      drainTimeoutMs: 100,
+    });
+    await budgeted.start();
+    const principal = makePrincipal();
+    const post = async (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${budgeted.port}/v1/agents`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-gatehouse-assertion': await identity.assertion(principal),
+        },
+        body: JSON.stringify(create) + ' '.repeat(200),
+      });
+    const held = Promise.withResolvers<Reply>();
+    reply = () => held.promise;
+    const first = post();
+    await eventually(() => expect(calls).toHaveLength(1));
+    const refused = await post();
+    expect([refused.status, refused.headers.get('retry-after-ms')]).toEqual([429, '1000']);
+    held.resolve({ body: {} });
+    expect((await first).status).toBe(201);
+    await eventually(() => expect(bodyBudget.inUse.bytes).toBe(0));
+    expect((await post()).status).toBe(201);
+    await budgeted.stop();
   });
 
   it('with another method is told which there are', async () => {

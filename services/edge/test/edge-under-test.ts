@@ -11,6 +11,7 @@ import {
   type AuthenticateRequest,
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
@@ -80,6 +81,12 @@ export class EdgeUnderTest {
     });
     const edge = await createEdgeService(config, { log, ...overrides });
     await edge.start();
+    // Until it reaches the tenant service, `/health` says 503.
+    await eventually(async () => {
+      const health = await fetch(`http://${host}:${edge.httpPort}/health`);
+      await health.arrayBuffer();
+      if (!health.ok) throw new Error('the edge is not ready');
+    });
     return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services: server });
   }
 
