@@ -33,6 +33,10 @@ const passedNames = new Set([
   'DRAIN_TIMEOUT_MS',
   'KAFKA_PREFIX',
   'TRUSTED_PROXIES',
+  'CORS_ORIGINS',
+  'BODY_BYTES_PER_TENANT',
+  'BODY_BYTES_PER_PROCESS',
+  'UNREAD_TIMEOUT_MS',
 ]);
 const passedPrefixes = ['NODE_', 'OTEL_'];
 

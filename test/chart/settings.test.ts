@@ -35,6 +35,9 @@ async function environment(service: string, manifests: readonly Manifest[]): Pro
 const every: Values = {
   logLevel: 'debug',
   trustedProxies: ['10.0.0.0/8', '::1'],
+  corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
+  requestBodies: { bytesPerTenant: 67108864, bytesPerProcess: 134217728 },
+  unreadSeconds: 90,
   kafka: { brokers: ['kafka-0:9092', 'kafka-1:9092'], prefix: 'gw.' },
   otel: { endpoint: 'http://collector:4318' },
   services: { chat: { databasePool: 25, drainDelaySeconds: 7, drainSeconds: 90 } },
@@ -65,10 +68,14 @@ describe('settings', () => {
       DATABASE_POOL: '25',
       DRAIN_DELAY_MS: '7000',
       DRAIN_TIMEOUT_MS: '90000',
+      BODY_BYTES_PER_TENANT: '67108864',
+      BODY_BYTES_PER_PROCESS: '134217728',
+      UNREAD_TIMEOUT_MS: '90000',
       TENANT_GRPC: 'dns:///gatehouse-tenant-headless.gateway.svc:9000',
     });
     expect(await environment('edge', manifests)).toMatchObject({
       TRUSTED_PROXIES: '10.0.0.0/8,::1',
+      CORS_ORIGINS: 'https://app.example.com,http://localhost:3000',
       CHAT_HTTP: 'dns:///gatehouse-chat-headless.gateway.svc:8080',
     });
   });

@@ -35,6 +35,12 @@
   value: {{ mul .service.drainDelaySeconds 1000 | quote }}
 - name: DRAIN_TIMEOUT_MS
   value: {{ mul .service.drainSeconds 1000 | quote }}
+- name: BODY_BYTES_PER_TENANT
+  value: {{ int64 .root.Values.requestBodies.bytesPerTenant | quote }}
+- name: BODY_BYTES_PER_PROCESS
+  value: {{ int64 .root.Values.requestBodies.bytesPerProcess | quote }}
+- name: UNREAD_TIMEOUT_MS
+  value: {{ mul .root.Values.unreadSeconds 1000 | quote }}
 {{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PRIVATE_KEY" "secret" $secret "key" (printf "ASSERTION_PRIVATE_KEY_%s" (upper .name))) }}
 {{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PUBLIC_KEYS" "secret" $secret "key" "ASSERTION_PUBLIC_KEYS") }}
 {{- if .service.keyRing }}
@@ -58,6 +64,10 @@
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}
+{{- end }}
+{{- if and .service.public .root.Values.corsOrigins }}
+- name: CORS_ORIGINS
+  value: {{ join "," .root.Values.corsOrigins | quote }}
 {{- end }}
 {{- with .root.Values.otel.endpoint }}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT

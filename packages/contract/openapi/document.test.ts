@@ -71,7 +71,7 @@ describe('the committed document', () => {
     expect(statusesOf('openapi')).toEqual([200, 304, 400, 405, 408, 431, 500]);
     expect(statusesOf('agents.get')).toEqual([200, 400, 401, 403, 404, 405, 408, 431, 500, 502, 503, 504]);
     expect(statusesOf('agents.create')).toEqual([
-      201, 400, 401, 403, 405, 408, 409, 413, 415, 431, 500, 502, 503, 504,
+      201, 400, 401, 403, 405, 408, 409, 413, 415, 429, 431, 500, 502, 503, 504,
     ]);
     expect(statusesOf('chat.completions')).toEqual([
       200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 502, 503, 504,

@@ -14,6 +14,9 @@ const about = [
   'Errors have one shape everywhere. Ids are UUIDs, times RFC 3339 in UTC with milliseconds, money decimal text in USD.',
   'Lists come in pages: `limit`, and `cursor` with the `next_cursor` of the page before. Unknown fields and query',
   'parameters are refused, but what goes on to a provider is passed on whole. Every response has an `x-request-id`.',
+  '',
+  'Request bodies are not encoded (`Content-Encoding`). Pages of other origins may call the endpoints that take a',
+  "tenant's key where the operator names their origin (CORS), never with credentials.",
 ].join('\n');
 
 /** The OpenAPI 3.1 document of the route table. */

@@ -58,6 +58,7 @@ const when: Record<ErrorCode, When> = {
   provider_not_found: callsProvider,
   route_not_found: namesResource,
   method_not_allowed: always,
+  request_timeout: always,
   agent_key_taken: at('agents.create', 'agents.patch'),
   idempotency_in_progress: takesIdempotencyKey,
   idempotency_key_reused: takesIdempotencyKey,
@@ -70,7 +71,7 @@ const when: Record<ErrorCode, When> = {
   provider_unprocessable: callsProvider,
   insufficient_quota: callsProvider,
   provider_rate_limited: callsProvider,
-  rate_limit_exceeded: callsProvider,
+  rate_limit_exceeded: either(callsProvider, takesBody),
   client_closed_request: never,
   internal: always,
   bad_gateway: servedBehindEdge,
@@ -85,7 +86,7 @@ const when: Record<ErrorCode, When> = {
 };
 
 /** What the HTTP server itself answers, before there is a route, with the code `invalid_http`. */
-const invalidHttp = [400, 408, 431];
+const invalidHttp = [400, 431];
 
 /** The codes that a route may answer with, by status. */
 export function errorsOf(route: Route): Map<number, string[]> {

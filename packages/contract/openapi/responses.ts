@@ -123,10 +123,10 @@ const meanings: Readonly<Record<number, string>> = {
   403: 'The key may not do this',
   404: 'There is no such thing, or it belongs to somebody else',
   405: 'The path does not support this method',
-  408: 'The request did not come to an end',
+  408: 'The headers or the body arrived too slowly',
   409: 'It conflicts with what is there',
   413: 'The body is too large',
-  415: 'The body is not JSON',
+  415: 'The body is not JSON, or is encoded (`Content-Encoding`)',
   422: 'The provider can not process the request',
   429: 'Too much, for now',
   431: 'The headers, with the path and query, are larger than 16 KiB',
@@ -139,7 +139,7 @@ const meanings: Readonly<Record<number, string>> = {
 const errorHeaders: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
-  503: ['retry-after'],
+  503: ['retry-after', 'retry-after-ms'],
 };
 
 function failure(status: number, codes: readonly string[], schemas: Schemas): JsonObject {

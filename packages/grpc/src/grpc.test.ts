@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
@@ -113,6 +113,15 @@ describe('a call between services', () => {
       trace: { traceId: trace.traceId },
     });
     expect(seen[0]?.context.trace.spanId).not.toBe(trace.spanId);
+  });
+
+  it('brings the principal of a request that has lasted longer than its assertion', async () => {
+    const principal = makePrincipal();
+    jest.useFakeTimers({ now: Date.now() - 3 * 60 * 60_000, advanceTimers: true });
+    const assertion = await identity.assertion(principal).finally(() => jest.useRealTimers());
+    await expect(verifier.principalOf(assertion)).rejects.toThrow();
+    await ask(await peer(), { assertion });
+    expect(seen[0]?.context).toMatchObject({ principal });
   });
 
   it('is open to the callers of its list only', async () => {

@@ -188,7 +188,7 @@ export class GrpcServer {
     const principal =
       assertion === undefined
         ? null
-        : await verifier.principalOf(assertion).catch((error: unknown) => {
+        : await verifier.principalOf(assertion, { anyAge: true }).catch((error: unknown) => {
             throw new AppError('service_unauthenticated', 'The call carries no valid assertion.', {
               cause: error,
             });

@@ -4,6 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { Verifier } from '@gatehouse/identity/verifier';
+import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import {
   createApp,
@@ -14,6 +15,7 @@ import {
   type RawHandler,
   type Reply,
 } from './app.ts';
+import { BodyBudget } from './body-budget.ts';
 import { HttpServer } from './server.ts';
 
 const log = createLogger('test', 'silent');
@@ -55,7 +57,7 @@ interface Asked {
   path?: string;
   body?: string | Buffer;
   type?: string;
-  assertion?: string | null;
+  assertion?: string | null | undefined;
   headers?: Record<string, string>;
 }
 
@@ -191,6 +193,11 @@ describe('a request', () => {
       { method: 'POST', body: '{}', type: 'text/plain' },
       '415 unsupported_media_type -',
     ],
+    [
+      'an encoded body',
+      { method: 'POST', body: '{}', headers: { 'content-encoding': 'gzip' } },
+      '415 unsupported_media_type Content-Encoding',
+    ],
     ['a body too large', { method: 'POST', body: Buffer.alloc(2 ** 20 + 1, ' ') }, '413 payload_too_large -'],
     ['broken JSON', { method: 'POST', body: '{' }, '400 invalid_json -'],
     ['bytes that are no UTF-8', { method: 'POST', body: Buffer.from([0xff]) }, '400 invalid_json -'],
@@ -216,6 +223,37 @@ describe('a request', () => {
     expect(await refusal(asked)).toBe(expected);
   });
 
+  it('with a body beyond its tenant’s share is refused until another one is over', async () => {
+    const bodyBudget = new BodyBudget({ perTenant: 300, perProcess: 1_000 });
+    const budgeted = new HttpServer(createApp(await optionsOf({ bodyBudget })), {
+      host: '127.0.0.1',
+      port: 0,
+      drainTimeoutMs: 100,
+    });
+    await budgeted.start();
+    const principal = makePrincipal();
+    const post = async (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${budgeted.port}/v1/agents`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-gatehouse-assertion': await identity.assertion(principal),
+        },
+        body: JSON.stringify(create) + ' '.repeat(200),
+      });
+    const held = Promise.withResolvers<Reply>();
+    reply = () => held.promise;
+    const first = post();
+    await eventually(() => expect(calls).toHaveLength(1));
+    const refused = await post();
+    expect([refused.status, refused.headers.get('retry-after-ms')]).toEqual([429, '1000']);
+    held.resolve({ body: {} });
+    expect((await first).status).toBe(201);
+    await eventually(() => expect(bodyBudget.inUse.bytes).toBe(0));
+    expect((await post()).status).toBe(201);
+    await budgeted.stop();
+  });
+
   it('with another method is told which there are', async () => {
     for (const [path, allow] of [
       ['/v1/agents', 'GET, HEAD, POST'],
@@ -225,7 +263,7 @@ describe('a request', () => {
     }
   });
 
-  it('is checked in the contract’s order: 404, 405, 401, 403, 415, 413, 400', async () => {
+  it('is checked in the contract’s order: 404, 405, 401, 403, 413, 415, 400', async () => {
     const reader = await identity.assertion({ role: 'user' });
     const everythingWrong = { body: Buffer.alloc(2 ** 20 + 1, '{'), type: 'text/plain', assertion: null };
     const order: string[] = [
@@ -233,13 +271,8 @@ describe('a request', () => {
       await refusal({ ...everythingWrong, method: 'PUT', path: '/v1/agents?x=1' }),
       await refusal({ ...everythingWrong, method: 'POST', path: '/v1/agents?x=1' }),
       await refusal({ ...everythingWrong, method: 'POST', path: '/v1/agents?x=1', assertion: reader }),
-      await refusal({
-        method: 'POST',
-        path: '/v1/agents?x=1',
-        body: everythingWrong.body,
-        type: 'text/plain',
-      }),
-      await refusal({ method: 'POST', path: '/v1/agents?x=1', body: everythingWrong.body }),
+      await refusal({ ...everythingWrong, method: 'POST', path: '/v1/agents?x=1', assertion: undefined }),
+      await refusal({ method: 'POST', path: '/v1/agents?x=1', body: '{', type: 'text/plain' }),
       await refusal({ method: 'POST', path: '/v1/agents?x=1', body: '{' }),
       await refusal({ method: 'POST', path: '/v1/agents?x=1', body: JSON.stringify(create) }),
     ];
@@ -248,8 +281,8 @@ describe('a request', () => {
       'method_not_allowed',
       'service_unauthenticated',
       'scope_missing',
-      'unsupported_media_type',
       'payload_too_large',
+      'unsupported_media_type',
       'invalid_json',
       'unknown_parameter',
     ]);

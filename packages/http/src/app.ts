@@ -11,7 +11,9 @@ import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Conclude } from '@gatehouse/pg/pool';
 import express, { type Express } from 'express';
 import { auditEntryOf, type Change, type Circumstances, type RecordChange } from './audit.ts';
-import { hasBody, isJson, parseJson, readBody } from './body.ts';
+import { checkBodyHeaders, hasBody, parseJson, readBody } from './body.ts';
+import type { BodyBudget } from './body-budget.ts';
+import { openShare } from './body-share.ts';
 import { clientIpOf } from './client-ip.ts';
 import {
   fingerprintOf,
@@ -67,6 +69,8 @@ export interface AppOptions {
   handlers: Record<string, Handler>;
   rawHandlers?: Record<string, RawHandler>;
   verifier: Verifier;
+  /** Limits the bodies that handlers work with; raw handlers keep to a budget of their own. */
+  bodyBudget?: BodyBudget;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
@@ -168,18 +172,38 @@ class RouteServer {
       readQuery(request, call.route);
       return rawHandler(request, response, call);
     }
-    const reply = await this.#reply(request, call);
+    const bytes = await this.#readJson(request, response, call);
+    const reply = await this.#reply(request, bytes, call);
     const status = statusOf(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) response.writeHead(204, headers).end();
     else sendJson(response, status, reply.body, headers);
   }
 
-  async #reply(request: IncomingMessage, call: RawCall & Pick<Call, 'params'>): Promise<Reply> {
+  /** The bytes of a body that is JSON by its type; none for a route that reads no body. */
+  async #readJson(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { route, principal }: RawCall,
+  ): Promise<Buffer> {
+    if (route.body === undefined) return Buffer.alloc(0);
+    checkBodyHeaders(request, route.bodyLimit);
+    const { bodyBudget } = this.#options;
+    const share =
+      bodyBudget === undefined || !hasBody(request)
+        ? undefined
+        : openShare(bodyBudget, principal.tenantId, request, response);
+    return readBody(request, route.bodyLimit, { share });
+  }
+
+  async #reply(
+    request: IncomingMessage,
+    bytes: Buffer,
+    call: RawCall & Pick<Call, 'params'>,
+  ): Promise<Reply> {
     const { route, principal, params, requestId } = call;
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);
-    const bytes = await readJson(request, route);
     const key = route.idempotencyKey ? idempotencyKeyOf(request) : null;
     const checked = {
       ...call,
@@ -247,15 +271,6 @@ function readQuery(request: IncomingMessage, route: Route): unknown {
 
 function statusOf(reply: Reply, route: Route): number {
   return reply.status ?? route.response.status;
-}
-
-/** The bytes of a body that is JSON by its type; none for a route that reads no body. */
-async function readJson(request: IncomingMessage, route: Route): Promise<Buffer> {
-  if (route.body === undefined) return Buffer.alloc(0);
-  if (hasBody(request) && !isJson(request.headers['content-type'])) {
-    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
-  }
-  return readBody(request, route.bodyLimit);
 }
 
 function parseShape(bytes: Buffer, route: Route): unknown {

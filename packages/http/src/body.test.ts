@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { hasBody, isJson, parseJson, readBody } from './body.ts';
+import { eventually } from '@gatehouse/test/eventually';
+import { BodyBudget } from './body-budget.ts';
+import { checkBodyHeaders, hasBody, isJson, parseJson, readBody } from './body.ts';
 
 const limit = 1_000;
 let incoming: (request: IncomingMessage) => void = () => undefined;
@@ -76,6 +79,49 @@ describe('a request body', () => {
     expect(await code(readBody(request, limit))).toBe('client_closed_request');
   });
 
+  it.each([
+    ['stops', () => undefined],
+    ['drips', (socket: Socket) => void setInterval(() => socket.write('x'), 20).unref()],
+  ])('that %s is refused after its window, and what it was charged is returned', async (_name, goOn) => {
+    const budget = new BodyBudget({ perTenant: limit, perProcess: limit });
+    const { request, socket } = await send('content-length: 900', 'x'.repeat(100));
+    goOn(socket);
+    const share = budget.open('a', 900);
+    const began = performance.now();
+    const reading = readBody(request, limit, { share, minBytesPerSecond: 500, windowMs: 480 });
+    await eventually(() => expect(budget.inUse.bytes).toBeGreaterThanOrEqual(100));
+    expect(await code(reading)).toBe('request_timeout');
+    expect(performance.now() - began).toBeGreaterThan(400);
+    expect(budget.inUse.bytes).toBe(0);
+    socket.destroy();
+  });
+
+  it('that pauses for less than its window is read', async () => {
+    const { request, socket } = await send('content-length: 900', 'x'.repeat(450));
+    const reading = readBody(request, limit, { minBytesPerSecond: 1, windowMs: 30_000 });
+    await sleep(100);
+    socket.write('x'.repeat(450));
+    expect(await reading).toHaveLength(900);
+    socket.destroy();
+  });
+
+  it('charges its share as it arrives, and keeps it charged until its owner releases it', async () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 100 });
+    const { request, socket } = await send('transfer-encoding: chunked', '3c\r\n' + 'x'.repeat(60) + '\r\n');
+    const share = budget.open('a', null);
+    const reading = readBody(request, limit, { share });
+    await eventually(() => expect(budget.inUse.bytes).toBe(60));
+    const second = await send('transfer-encoding: chunked', '29\r\n' + 'x'.repeat(41) + '\r\n');
+    const secondShare = budget.open('a', null);
+    expect(await code(readBody(second.request, limit, { share: secondShare }))).toBe('rate_limit_exceeded');
+    socket.write('0\r\n\r\n');
+    expect(await reading).toHaveLength(60);
+    expect(budget.inUse.bytes).toBe(60);
+    share.release();
+    expect(budget.inUse.bytes).toBe(0);
+    for (const each of [socket, second.socket]) each.destroy();
+  });
+
   it('is announced by a length or an encoding', async () => {
     const seen: boolean[] = [];
     for (const head of ['content-length: 1', 'transfer-encoding: chunked', 'content-length: 0', 'x-a: b']) {
@@ -84,6 +130,33 @@ describe('a request body', () => {
       socket.destroy();
     }
     expect(seen).toEqual([true, true, false, false]);
+  });
+});
+
+describe('the headers of a body', () => {
+  const json = 'content-type: application/json\r\ncontent-length: 2';
+  it.each([
+    ['are accepted', json, null],
+    ['may say identity', `${json}\r\ncontent-encoding: Identity`, null],
+    ['may not say gzip', `${json}\r\ncontent-encoding: gzip`, 'unsupported_media_type'],
+    ['may not list encodings', `${json}\r\ncontent-encoding: identity, br`, 'unsupported_media_type'],
+    ['may not say text', 'content-type: text/plain\r\ncontent-length: 2', 'unsupported_media_type'],
+    ['may not be too long', `content-length: ${limit + 1}`, 'payload_too_large'],
+    ['do not matter where there is no body', 'content-encoding: gzip', null],
+  ])('%s', async (_name, head, expected) => {
+    const { request, socket } = await send(head, '{}');
+    const check = (): void => checkBodyHeaders(request, limit);
+    if (expected === null) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ code: expected }));
+    socket.destroy();
+  });
+
+  it('that name an encoding are named as what is wrong', async () => {
+    const { request, socket } = await send(`${json}\r\ncontent-encoding: zstd`, '{}');
+    expect(() => checkBodyHeaders(request, limit)).toThrow(
+      expect.objectContaining({ param: 'Content-Encoding', status: 415 }),
+    );
+    socket.destroy();
   });
 });
 

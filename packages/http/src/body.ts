@@ -1,41 +1,65 @@
 import type { IncomingMessage } from 'node:http';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { BodyShare } from './body-budget.ts';
+import { ChunkList } from './chunk-list.ts';
+import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
+export interface ReadOptions extends PaceOptions {
+  /** Charged with the bytes as they arrive. The caller releases it when the request is over. */
+  share?: BodyShare | undefined;
+}
+
 /**
- * Reads a request body of at most `limit` bytes. Throws `payload_too_large` past it, without keeping what came, and
- * `client_closed_request` when the client leaves before the end.
+ * Reads a request body of at most `limit` bytes. Throws `payload_too_large` past it, `request_timeout` when the body
+ * arrives too slowly, what the share throws, and `client_closed_request` when the client leaves before the end. What
+ * arrived is not kept then, and the share is released.
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  limit: number,
+  { share, ...pace }: ReadOptions = {},
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const finish = (outcome: () => void): void => {
+    // Gone before anybody listened: none of the events below would come.
+    if (request.destroyed) {
+      share?.release();
+      reject(clientLeft());
+      return;
+    }
+    const chunks = new ChunkList();
+    const finish = (): void => {
+      watch.stop();
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      outcome();
     };
+    const fail = (error: AppError): void => {
+      finish();
+      share?.release();
+      reject(error);
+    };
+    const watch = new PaceWatch(pace, fail);
     const onData = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > limit) {
-        finish(() => reject(tooLarge(limit)));
-      } else {
-        chunks.push(chunk);
+      watch.note(chunk.length);
+      chunks.push(chunk);
+      try {
+        if (chunks.size > limit) throw tooLarge(limit);
+        share?.grow(chunk.length);
+      } catch (error) {
+        fail(toAppError(error));
       }
     };
     const onEnd = (): void => {
-      const [only] = chunks;
-      finish(() => resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)));
+      finish();
+      resolve(chunks.concat());
     };
-    const onClose = (): void => {
-      finish(() =>
-        reject(new AppError('client_closed_request', 'The client left before its request was complete.')),
-      );
-    };
-    // Gone before anybody listened: none of the events below would come.
-    if (request.destroyed) onClose();
-    else request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    const onClose = (): void => fail(clientLeft());
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
+}
+
+function clientLeft(): AppError {
+  return new AppError('client_closed_request', 'The client left before its request was complete.');
 }
 
 export function tooLarge(limit: number): AppError {
@@ -68,4 +92,27 @@ export function isJson(contentType: string | undefined): boolean {
 export function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/** The size that a request announces for its body; null for one in chunks. */
+export function announcedBytes(request: IncomingMessage): number | null {
+  const length = request.headers['content-length'];
+  return length === undefined ? null : Number(length);
+}
+
+/**
+ * The 413 and the 415s that the headers of a request with a body tell: too long, not JSON, or encoded. A body of
+ * unknown length is counted as it arrives.
+ */
+export function checkBodyHeaders(request: IncomingMessage, limit: number): void {
+  if (!hasBody(request)) return;
+  if ((announcedBytes(request) ?? 0) > limit) throw tooLarge(limit);
+  if (!isJson(request.headers['content-type']))
+    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
+  const encoding = request.headers['content-encoding']?.trim() ?? '';
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
+    throw new AppError('unsupported_media_type', 'The request body must not be encoded (Content-Encoding).', {
+      param: 'Content-Encoding',
+    });
+  }
 }

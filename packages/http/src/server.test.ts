@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import { readBody } from './body.ts';
 import { sendJson } from './reply.ts';
 import { HttpServer } from './server.ts';
@@ -255,6 +256,85 @@ describe('an HTTP server', () => {
     expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
     expect(body.error.request_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(text).toContain(`x-request-id: ${body.error.request_id}\r\n`);
+  });
+});
+
+describe('a response that its client does not read', () => {
+  const size = 32 * 1024 * 1024;
+
+  async function serveUnread(
+    listener: RequestListener,
+    timeoutMs: number,
+  ): Promise<{ port: number; cuts: number[] }> {
+    const cuts: number[] = [];
+    const unread = { timeoutMs, onCut: (bytes: number) => void cuts.push(bytes) };
+    const server = new HttpServer(listener, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100, unread });
+    await server.start();
+    running.push(server);
+    return { port: server.port, cuts };
+  }
+
+  function ask(port: number): Socket {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    return socket;
+  }
+
+  it.each([
+    ['in one piece', (response: ServerResponse) => void response.end(Buffer.alloc(size))],
+    [
+      'piece by piece, without regard for back-pressure',
+      (response: ServerResponse) => {
+        const timer = setInterval(() => response.write(Buffer.alloc(size / 16)), 20);
+        response.on('close', () => clearInterval(timer));
+      },
+    ],
+  ])('ends with its connection after the timeout: %s', async (_name, send) => {
+    const closed = Promise.withResolvers<boolean>();
+    const { port, cuts } = await serveUnread((_request, response) => {
+      response.on('close', () => closed.resolve(response.writableFinished));
+      send(response);
+    }, 400);
+    const socket = ask(port);
+    expect(await closed.promise).toBe(false);
+    expect(cuts).toEqual([expect.any(Number)]);
+    expect(cuts[0]).toBeGreaterThan(0);
+    socket.destroy();
+  });
+
+  it('arrives whole at a client that reads slowly, for many times the timeout', async () => {
+    const { port, cuts } = await serveUnread((_request, response) => response.end(Buffer.alloc(size)), 500);
+    const socket = ask(port);
+    const began = performance.now();
+    let received = 0;
+    while (received < size) {
+      await once(socket, 'readable');
+      // About 8 MiB/s: the kernel reports progress in steps of 1 to 2 MiB on a loopback connection.
+      for (let part; (part = socket.read(Math.min(socket.readableLength, 256 * 1024)) as Buffer | null);) {
+        received += part.length;
+        await sleep(part.length / 8_000);
+      }
+    }
+    expect(performance.now() - began).toBeGreaterThan(1_500);
+    expect(cuts).toEqual([]);
+    socket.destroy();
+  });
+
+  it('is not one that has nothing to read: a quiet stream and a kept connection stay', async () => {
+    const held = heldAnswer('last', 'first ');
+    const { port, cuts } = await serveUnread((_request, response) => held.begin(response), 80);
+    const quiet = ask(port);
+    await held.arrived;
+    await sleep(800);
+    held.release();
+    let text = '';
+    quiet.setEncoding('utf8').on('data', (part: string) => (text += part));
+    await eventually(() => expect(text).toContain('last'));
+    await sleep(400);
+    quiet.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await eventually(() => expect(text.match(/last/g)).toHaveLength(2));
+    expect(cuts).toEqual([]);
+    quiet.destroy();
   });
 });
 

@@ -11,6 +11,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { Yallist } from 'yallist';
 import { inviteWhenRead } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
+import { sweepsPerTimeout, UnreadCheck, type UnreadResponses } from './unread-responses.ts';
 
 export interface HttpServerOptions {
   host: string;
@@ -19,6 +20,8 @@ export interface HttpServerOptions {
   drainTimeoutMs: number;
   /** Told when that time is over: ends what is in flight in words of its own, and has a second for it. */
   cut?: () => void;
+  /** Without it, a client that doesn't read its response keeps it for ever. */
+  unread?: UnreadResponses;
 }
 
 /**
@@ -30,18 +33,17 @@ const lingerMs = 500;
 /** From `cut` to the end of all connections: a connection that is reset takes with it what its client has not read. */
 const partingMs = 1_000;
 
-/** The error for what is not HTTP. Nothing of it was read, so its request id is a new one. */
-function invalidHttp(): { headers: Record<string, string | number>; body: string } {
+/** The error for what is not HTTP, or for headers that arrive too slowly. Nothing was read: its request id is new. */
+function invalidHttp(late = false): { headers: Record<string, string | number>; body: string } {
   const requestId = newId();
-  const body = JSON.stringify({
-    error: {
-      message: 'The request is not valid HTTP.',
-      type: 'invalid_request_error',
-      code: 'invalid_http',
-      param: null,
-      request_id: requestId,
-    },
-  });
+  const error = {
+    message: late ? 'The request headers arrived too slowly.' : 'The request is not valid HTTP.',
+    type: late ? 'timeout_error' : 'invalid_request_error',
+    code: late ? 'request_timeout' : 'invalid_http',
+    param: null,
+    request_id: requestId,
+  };
+  const body = JSON.stringify({ error });
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
@@ -58,24 +60,30 @@ const invalidHttpStatus: Record<string, string> = {
 };
 
 /**
- * Lists a stream until it closes. In a linked list, not in a `Set`: the tables that a busy set outgrows hold on to what
+ * Lists the entry of a stream until that closes. In a linked list, not in a `Set`: the tables that a busy set outgrows hold on to what
  * was in them, and through each other, until the whole heap is collected (ADR 21).
  */
-function listWhileOpen<Stream extends EventEmitter>(list: Yallist<Stream>, stream: Stream): void {
-  list.push(stream);
+function listWhileOpen<Entry>(list: Yallist<Entry>, stream: EventEmitter, entry: Entry): void {
+  list.push(entry);
   const node = list.tail;
   stream.once('close', () => {
     if (node !== undefined) list.removeNode(node);
   });
 }
 
+interface Connection {
+  socket: Socket;
+  unread: UnreadCheck;
+}
+
 /** A listening HTTP server that can drain: it answers what is in flight and takes nothing new. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
-  readonly #connections = new Yallist<Socket>();
+  readonly #connections = new Yallist<Connection>();
   readonly #answers = new Yallist<ServerResponse>();
   #draining = false;
+  #sweep: NodeJS.Timeout | undefined;
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
@@ -85,13 +93,15 @@ export class HttpServer {
       {
         keepAliveTimeout: 75_000,
         keepAliveTimeoutBuffer: 0,
-        requestTimeout: 300_000,
+        headersTimeout: 60_000,
+        // A body may take long as long as it arrives at its pace, which its reader checks (PaceWatch).
+        requestTimeout: 0,
         noDelay: true,
         requireHostHeader: false,
       },
     );
     const serve: RequestListener = (request, response) => {
-      listWhileOpen(this.#answers, response);
+      listWhileOpen(this.#answers, response, response);
       if (this.#draining) response.setHeader('connection', 'close');
       if (request.headers.host === undefined && request.httpVersion === '1.1') {
         const { headers, body } = invalidHttp();
@@ -110,11 +120,13 @@ export class HttpServer {
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
       const status = invalidHttpStatus[error.code ?? ''] ?? '400 Bad Request';
-      const { headers, body } = invalidHttp();
+      const { headers, body } = invalidHttp(error.code === 'ERR_HTTP_REQUEST_TIMEOUT');
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
-    this.#server.on('connection', (socket) => listWhileOpen(this.#connections, socket));
+    this.#server.on('connection', (socket) => {
+      listWhileOpen(this.#connections, socket, { socket, unread: new UnreadCheck(socket) });
+    });
   }
 
   async start(): Promise<void> {
@@ -125,6 +137,9 @@ export class HttpServer {
         resolve();
       });
     });
+    const { unread } = this.#options;
+    if (unread === undefined) return;
+    this.#sweep = setInterval(() => this.#cutUnread(unread), unread.timeoutMs / sweepsPerTimeout).unref();
   }
 
   get port(): number {
@@ -159,9 +174,18 @@ export class HttpServer {
     ];
     await closed;
     timers.forEach(clearTimeout);
+    clearInterval(this.#sweep);
+  }
+
+  #cutUnread({ onCut }: UnreadResponses): void {
+    for (const { socket, unread } of this.#connections) {
+      if (!unread.sweep()) continue;
+      onCut(socket.writableLength);
+      socket.destroy();
+    }
   }
 
   #closeUnused(): void {
-    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
+    for (const { socket } of this.#connections) if (socket.bytesRead === 0) socket.destroy();
   }
 }

@@ -1,4 +1,4 @@
-import { jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
+import { decodeJwt, jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPublicKeys, serviceOf } from './keys.ts';
 import type { Principal } from './principal.ts';
@@ -40,9 +40,16 @@ export class Verifier {
     return payload.iss ?? '';
   }
 
-  /** The principal of an assertion; throws when it is not the edge's or out of date. */
-  async principalOf(token: string): Promise<Principal> {
-    const payload = await this.#verify(token, assertionAudience);
+  /**
+   * The principal of an assertion; throws when it is not the edge's or out of date.
+   *
+   * With `anyAge` an expired assertion is accepted; everything else is checked. This is for calls between services
+   * alone, whose caller proves itself with a fresh token of its own: the age was checked when the request arrived over
+   * HTTP, and a request may last longer than its assertion (a slow upload, a long stream). An assertion that leaks can
+   * not be used this way without the private key of a service, which could call with an assertion of its request too.
+   */
+  async principalOf(token: string, { anyAge = false } = {}): Promise<Principal> {
+    const payload = await this.#verify(token, assertionAudience, anyAge);
     if (!assertionIssuers.has(payload.iss ?? ''))
       throw new Error(`${payload.iss ?? 'nobody'} may not assert principals`);
     const { principal } = payload;
@@ -50,27 +57,36 @@ export class Verifier {
     return principal as Principal;
   }
 
-  async #verify(token: string, audience: string): Promise<JWTPayload> {
+  async #verify(token: string, audience: string, anyAge = false): Promise<JWTPayload> {
     const cacheKey = token.slice(-48);
     const known = this.#verified.get(cacheKey);
-    if (known?.token === token && known.audience === audience && Date.now() < known.expiresAtMs)
+    if (known?.token === token && known.audience === audience && (anyAge || Date.now() < known.expiresAtMs))
       return known.payload;
-    const { payload } = await jwtVerify(
+    const { payload, protectedHeader } = await jwtVerify(
       token,
       (header) => {
         const key = this.#keys.get(header.kid ?? '');
         if (key === undefined) throw new Error('unknown key id');
         return key;
       },
-      { audience, algorithms: [algorithm], clockTolerance: clockToleranceS, requiredClaims: ['iss', 'exp'] },
-    ).then((result) => {
-      // A service may speak for itself only: the key that signed names the issuer.
-      if (serviceOf(result.protectedHeader.kid ?? '') !== result.payload.iss)
-        throw new Error('issuer and key differ');
-      return result;
-    });
+      {
+        audience,
+        algorithms: [algorithm],
+        clockTolerance: clockToleranceS,
+        requiredClaims: ['iss', 'exp'],
+        currentDate: anyAge ? withinLife(token) : new Date(),
+      },
+    );
+    // A service may speak for itself only: the key that signed names the issuer.
+    if (serviceOf(protectedHeader.kid ?? '') !== payload.iss) throw new Error('issuer and key differ');
     const expiresAtMs = ((payload.exp ?? 0) + clockToleranceS) * 1_000;
     this.#verified.set(cacheKey, { token, audience, payload, expiresAtMs });
     return payload;
   }
+}
+
+/** Now, or for a token that has expired a time when it had not. */
+function withinLife(token: string): Date {
+  const { exp = 0 } = decodeJwt(token);
+  return new Date(Math.min(Date.now(), (exp - 1) * 1_000));
 }

@@ -21,6 +21,8 @@ export function parseConfig<Shape extends z.ZodType>(
 
 export const port = z.coerce.number().int().min(0).max(65_535);
 
+const bytes = z.coerce.number().int().min(1);
+
 export const milliseconds = z.coerce.number().int().min(0);
 
 /** `host:port` peers, a comma list or `dns:///name:port`. */
@@ -44,6 +46,11 @@ export const commonSettings = {
   DRAIN_DELAY_MS: milliseconds.default(0),
   /** How long requests in flight, streams included, may take to finish on shutdown. */
   DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
+  /** Bytes of request bodies in memory, of one tenant and of all. Larger bodies are accepted one at a time. */
+  BODY_BYTES_PER_TENANT: bytes.default(48 * 1024 * 1024),
+  BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
+  /** A connection whose client takes nothing of a waiting answer for this long is closed. */
+  UNREAD_TIMEOUT_MS: milliseconds.min(1).default(60_000),
   ASSERTION_PRIVATE_KEY: z.string(),
   ASSERTION_PUBLIC_KEYS: z.string(),
   ...otlpSettings,

@@ -10,6 +10,7 @@ describe('an AppError', () => {
     ['tenant_suspended', 403, 'permission_error', 7],
     ['model_not_found', 404, 'invalid_request_error', 5],
     ['method_not_allowed', 405, 'invalid_request_error', 12],
+    ['request_timeout', 408, 'timeout_error', 4],
     ['agent_key_taken', 409, 'invalid_request_error', 6],
     ['idempotency_key_reused', 409, 'invalid_request_error', 6],
     ['idempotency_in_progress', 409, 'invalid_request_error', 10],

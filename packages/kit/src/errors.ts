@@ -31,6 +31,7 @@ const table = {
   provider_not_found: [404, 5],
   route_not_found: [404, 5],
   method_not_allowed: [405, 12],
+  request_timeout: [408, 4],
   agent_key_taken: [409, 6],
   idempotency_in_progress: [409, 10],
   idempotency_key_reused: [409, 6],
@@ -123,7 +124,7 @@ export function errorType(status: number): ErrorType {
   if (status === 403) return 'permission_error';
   if (status === 429) return 'rate_limit_error';
   if (status === 503) return 'unavailable_error';
-  if (status === 504) return 'timeout_error';
+  if (status === 408 || status === 504) return 'timeout_error';
   return status >= 500 ? 'api_error' : 'invalid_request_error';
 }
 

@@ -8,8 +8,10 @@ import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { bodyBudget } from '@gatehouse/http/body-share';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
+import { unreadResponses } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together } from '@gatehouse/kit/compose';
@@ -94,13 +96,15 @@ export async function createAgentService(
     service,
     handlers: agentHandlers(agents, models),
     verifier,
+    bodyBudget: bodyBudget(config),
     log,
     duration,
     tracer,
     idempotency,
     recordChange: (db, entry) => outbox.add(db, entry),
   });
-  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
+  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,
     host,

@@ -4,7 +4,9 @@ import { kafkaPlace } from '@gatehouse/events/settings';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { bodyBudget } from '@gatehouse/http/body-share';
 import { HttpServer } from '@gatehouse/http/server';
+import { unreadResponses } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together, type Part } from '@gatehouse/kit/compose';
@@ -80,11 +82,13 @@ export async function createAnalyticsService(
     service,
     handlers: { ...traceHandlers(new TraceStore(reading)), ...summaryHandlers(new UsageStore(reading)) },
     verifier,
+    bodyBudget: bodyBudget(config),
     log,
     duration: httpDuration(registry),
     tracer,
   });
-  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
+  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,
     host,

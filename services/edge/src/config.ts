@@ -18,6 +18,27 @@ const proxies = z
     }
   });
 
+/** An origin as browsers send it: scheme, host and port, lower-case, without the scheme's own port. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*');
+}
+
+const origins = z
+  .string()
+  .default('')
+  .transform((text, context) => {
+    const list = text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
+    const wrong = list.filter((part) => !isOrigin(part));
+    if (wrong.length === 0) return list;
+    const message = `must be exact origins such as https://app.example.com, in a comma list, without path or *: ${wrong.join(', ')}`;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
 const settings = z.object({
   ...commonSettings,
   TENANT_GRPC: addresses,
@@ -27,6 +48,8 @@ const settings = z.object({
   ANALYTICS_HTTP: addresses,
   /** Proxies in front of the edge: their word on the client's address (`X-Forwarded-For`) is believed. */
   TRUSTED_PROXIES: proxies,
+  /** Origins whose pages may call the API from a browser (CORS); none by default. */
+  CORS_ORIGINS: origins,
 });
 
 export type EdgeConfig = Readonly<z.output<typeof settings>>;

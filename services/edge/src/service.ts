@@ -1,6 +1,9 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { Peer } from '@gatehouse/grpc/client';
+import { bodyBudget } from '@gatehouse/http/body-share';
+import type { PaceOptions } from '@gatehouse/http/pace-check';
 import { HttpServer } from '@gatehouse/http/server';
+import { unreadResponses } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { composeService } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
@@ -10,12 +13,14 @@ import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metric
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { Authenticator } from './auth/authenticator.ts';
 import type { EdgeConfig } from './config.ts';
+import { Cors } from './domain/cors.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
 import { AddressList } from './upstream/address-list.ts';
 import { GeneralProxy } from './upstream/general-proxy.ts';
 import { Liveness } from './upstream/liveness.ts';
 import { PassThrough } from './upstream/pass-through.ts';
+import { RequestBodies } from './upstream/request-body.ts';
 
 export interface EdgeService extends Service {
   readonly httpPort: number;
@@ -24,6 +29,8 @@ export interface EdgeService extends Service {
 
 export interface EdgeOverrides {
   log?: Logger;
+  /** What a request body must keep to. */
+  pace?: PaceOptions;
 }
 
 /** The edge: the only public HTTP. It keeps nothing and knows no database. */
@@ -48,6 +55,7 @@ export async function createEdgeService(
   const agent = new AddressList(config.AGENT_HTTP, log);
   const chat = new AddressList(config.CHAT_HTTP, log);
   const analytics = new AddressList(config.ANALYTICS_HTTP, log);
+  const bodies = new RequestBodies({ budget: bodyBudget(config), pace: overrides.pace });
   const general = new GeneralProxy(
     new Map<ServiceName, AddressList>([
       ['tenant', tenant],
@@ -55,15 +63,17 @@ export async function createEdgeService(
       ['chat', chat],
       ['analytics', analytics],
     ]),
+    bodies,
     log,
   );
-  const toChat = new PassThrough(chat, log);
+  const toChat = new PassThrough(chat, bodies, log);
   const gateway = new Gateway({
     authenticator,
     signer,
     general,
     passThrough: new Map<ServiceName, PassThrough>([['chat', toChat]]),
     isTrustedProxy: config.TRUSTED_PROXIES,
+    cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
     log,
     duration: httpDuration(registry),
     tracer,
@@ -77,6 +87,7 @@ export async function createEdgeService(
     port: config.HTTP_PORT,
     drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
     cut: () => void breakOff(),
+    unread: unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry),
   });
   const composed = composeService({
     log,

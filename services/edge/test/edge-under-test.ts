@@ -11,10 +11,11 @@ import {
   type AuthenticateRequest,
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { createEdgeService, type EdgeService } from '../src/service.ts';
+import { createEdgeService, type EdgeOverrides, type EdgeService } from '../src/service.ts';
 
 /** What a service was sent. */
 export interface Arrival {
@@ -53,6 +54,7 @@ export class EdgeUnderTest {
   static async start(
     environment: Readonly<Record<string, string>> = {},
     services?: RequestListener,
+    overrides: EdgeOverrides = {},
   ): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
@@ -77,8 +79,14 @@ export class EdgeUnderTest {
       ANALYTICS_HTTP: http,
       ...environment,
     });
-    const edge = await createEdgeService(config, { log });
+    const edge = await createEdgeService(config, { log, ...overrides });
     await edge.start();
+    // Until it reaches the tenant service, `/health` says 503.
+    await eventually(async () => {
+      const health = await fetch(`http://${host}:${edge.httpPort}/health`);
+      await health.arrayBuffer();
+      if (!health.ok) throw new Error('the edge is not ready');
+    });
     return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services: server });
   }
 

@@ -1,7 +1,9 @@
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { bodyBudget } from '@gatehouse/http/body-share';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
+import { unreadResponses } from '@gatehouse/http/unread-responses';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
@@ -95,13 +97,15 @@ export async function createTenantService(
       ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
     },
     verifier,
+    bodyBudget: bodyBudget(config),
     log,
     duration: httpDuration(registry),
     tracer,
     idempotency,
     recordChange,
   });
-  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs });
+  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,
     host,

@@ -4,25 +4,26 @@ import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surfa
 import { relayId } from '@gatehouse/contract/console';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
-import { hasBody, isJson, tooLarge } from '@gatehouse/http/body';
+import { checkBodyHeaders } from '@gatehouse/http/body';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency';
 import { checkAccess } from '@gatehouse/http/principal-check';
-import { doorHeaders, sendError, sendJson } from '@gatehouse/http/reply';
+import { closeWhenEarly, doorHeaders, endAnswer, sendError, sendJson } from '@gatehouse/http/reply';
 import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';
 import { requestSpan } from '@gatehouse/http/request-span';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError, toAppError } from '@gatehouse/kit/errors';
+import { toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
-import { relayedHeaders, requestHeaders } from '../domain/headers.ts';
+import { relayedHeaders, requestHeaders, type HeaderList } from '../domain/headers.ts';
+import { isOpenToBrowsers, type Cors } from '../domain/cors.ts';
 import { checkRelayPath, relayForbidden } from '../domain/relay-path.ts';
 import { clientIp, type IsTrustedProxy } from '../domain/client-ip.ts';
 import type { GeneralProxy } from '../upstream/general-proxy.ts';
@@ -38,6 +39,8 @@ export interface GatewayOptions {
   general: GeneralProxy;
   passThrough: ReadonlyMap<ServiceName, PassThrough>;
   isTrustedProxy: IsTrustedProxy;
+  /** Null where no origin is named: no response says anything of CORS then. */
+  cors: Cors | null;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
@@ -78,6 +81,7 @@ export class Gateway {
     const entry: AccessEntry = { route: null, relayed: false, principal: null };
     response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
     try {
+      if (request.method === 'OPTIONS' && this.#answerPreflight(request, response, context.requestId)) return;
       await this.#serve(request, response, context, entry);
     } catch (error) {
       const known = toAppError(error);
@@ -94,6 +98,9 @@ export class Gateway {
     entry: AccessEntry,
   ): Promise<void> {
     const { route, url, headers: given, actingUsers } = this.#find(request, entry);
+    const { cors } = this.#options;
+    if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
+      response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
     const own = this.#own.get(route.id);
     if (own !== undefined) {
       response.setHeaders(new Headers(doorHeaders(context.requestId)));
@@ -105,22 +112,47 @@ export class Gateway {
     entry.principal = await authenticator.authenticate(given.authorization, request.socket, context);
     const principal = authorise(entry.principal, route, actingUsers);
     entry.principal = principal;
-    checkBody(request, route);
+    if (route.bodyLimit > 0) checkBodyHeaders(request, route.bodyLimit);
     if (route.actingUser) checkActingUserHeader(actingUsers());
     // What goes on has repeated headers joined to one, which would look like a key.
     if (route.idempotencyKey) idempotencyKeyOf(request);
     const address = clientIp(request, this.#options.isTrustedProxy);
-    const headers = requestHeaders(given, [
-      ...(address === null ? [] : [clientIpHeader, address]),
-      ...[assertionHeader, await this.#options.signer.assertion(principal)],
-      ...[requestIdHeader, context.requestId],
-      ...['traceparent', toTraceparent(context.trace)],
-    ]);
-    const passage = { request, response, route, url, headers, requestId: context.requestId };
+    const headers = async (): Promise<HeaderList> =>
+      requestHeaders(given, [
+        ...(address === null ? [] : [clientIpHeader, address]),
+        ...[assertionHeader, await this.#options.signer.assertion(principal)],
+        ...[requestIdHeader, context.requestId],
+        ...['traceparent', toTraceparent(context.trace)],
+      ]);
+    const { tenantId } = principal;
+    const passage = { request, response, route, url, headers, tenantId, requestId: context.requestId };
     const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
     if (short !== undefined) return short.forward(passage);
     response.setHeaders(new Headers(doorHeaders(context.requestId)));
     return this.#options.general.forward(passage);
+  }
+
+  /**
+   * Answers a CORS preflight when it asks for a method that browsers of its origin may use on this path; returns
+   * whether it did. Anything else is served as any OPTIONS request.
+   */
+  #answerPreflight(request: IncomingMessage, response: ServerResponse, requestId: string): boolean {
+    const { cors } = this.#options;
+    const { origin, 'access-control-request-method': method, ...headers } = request.headers;
+    if (cors?.names(origin) !== true || method === undefined) return false;
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const known = this.#matcher.match('OPTIONS', path);
+    if (known.kind !== 'method') return false;
+    const methods = known.allow.filter((each) => {
+      const match = this.#matcher.match(each, path);
+      return match.kind === 'route' && isOpenToBrowsers(match.route);
+    });
+    if (!methods.includes(method)) return false;
+    const answer = cors.preflightHeaders(origin, methods, headers['access-control-request-headers']);
+    closeWhenEarly(response);
+    response.writeHead(204, { ...doorHeaders(requestId), ...answer });
+    endAnswer(response);
+    return true;
   }
 
   #answerHealth(response: ServerResponse): void {
@@ -229,13 +261,4 @@ function authorise(principal: Principal, route: Route, actingUsers: Inquiry['act
   if (!route.actingUser) return principal;
   const user = actingUser(actingUsers(), principal.boundUser);
   return user === principal.actingUser ? principal : { ...principal, actingUser: user };
-}
-
-/** The 413s and 415s that headers tell. A body of unknown length is counted on its way. */
-function checkBody(request: IncomingMessage, route: Route): void {
-  if (!hasBody(request) || route.bodyLimit === 0) return;
-  if (Number(request.headers['content-length'] ?? 0) > route.bodyLimit) throw tooLarge(route.bodyLimit);
-  if (!isJson(request.headers['content-type'])) {
-    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
-  }
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
-import { hasBody, readBody } from '@gatehouse/http/body';
 import { sendError } from '@gatehouse/http/reply';
 import type { Logger } from '@gatehouse/kit/log';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
@@ -9,6 +8,7 @@ import { headerObject } from '../domain/headers.ts';
 import type { AddressList } from './address-list.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { Passage } from './pass-through.ts';
+import type { RequestBodies } from './request-body.ts';
 import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream.ts';
 
 /** No route but completions takes longer than this. */
@@ -17,6 +17,7 @@ const timeoutMs = 60_000;
 interface Journey {
   route: Route;
   address: string;
+  headers: Passage['headers'];
   body: Buffer | null;
   requestId: string;
   retried: boolean;
@@ -25,13 +26,15 @@ interface Journey {
 /** The way to a service for all routes but completions: http-proxy-middleware over a pool of kept connections. */
 export class GeneralProxy {
   readonly #addresses: ReadonlyMap<ServiceName, AddressList>;
+  readonly #bodies: RequestBodies;
   readonly #log: Logger;
   readonly #agent = new KeptConnections();
   readonly #journeys = new WeakMap<IncomingMessage, Journey>();
   readonly #middleware: RequestHandler;
 
-  constructor(addresses: ReadonlyMap<ServiceName, AddressList>, log: Logger) {
+  constructor(addresses: ReadonlyMap<ServiceName, AddressList>, bodies: RequestBodies, log: Logger) {
     this.#addresses = addresses;
+    this.#bodies = bodies;
     this.#log = log;
     this.#middleware = createProxyMiddleware({
       agent: this.#agent,
@@ -50,15 +53,14 @@ export class GeneralProxy {
   }
 
   /** Sends the request to a replica of its service, and to another one if the first refuses the connection. */
-  async forward({ request, response, route, url, headers, requestId }: Passage): Promise<void> {
-    const body = hasBody(request) ? await readBody(request, Math.max(route.bodyLimit, 1024 * 1024)) : null;
+  async forward(passage: Passage): Promise<void> {
+    const { request, response, route, url, headers, requestId } = passage;
+    const body = await this.#bodies.gather(passage, Math.max(route.bodyLimit, 1024 * 1024));
     const address = this.#addresses.get(route.service)?.next() ?? null;
     if (address === null) throw unreachable(route.service);
     request.url = url;
-    const length = body === null ? {} : { 'content-length': String(body.length) };
-    request.headers = { ...headerObject(headers), ...length };
-    this.#journeys.set(request, { route, address, body, requestId, retried: false });
-    this.#proxy(request, response);
+    this.#journeys.set(request, { route, address, headers, body, requestId, retried: false });
+    return this.#proxy(request, response);
   }
 
   /** Breaks off what is under way: a request that has no answer yet gets a 502. */
@@ -66,7 +68,10 @@ export class GeneralProxy {
     this.#agent.destroy();
   }
 
-  #proxy(request: IncomingMessage, response: ServerResponse): void {
+  async #proxy(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers, body } = this.#journeyOf(request);
+    const length = body === null ? {} : { 'content-length': String(body.length) };
+    request.headers = { ...headerObject(await headers()), ...length };
     void this.#middleware(request, response, (error) => this.#failed(error as Error, request, response));
   }
 
@@ -98,7 +103,7 @@ export class GeneralProxy {
       const other = addresses?.next(journey.address) ?? null;
       if (other !== null) {
         Object.assign(journey, { address: other, retried: true });
-        this.#proxy(request, response);
+        this.#proxy(request, response).catch((failure: Error) => this.#failed(failure, request, response));
         return;
       }
     }

@@ -3,10 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
+import { BodyBudget } from '@gatehouse/http/body-budget';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { AddressList } from './address-list.ts';
 import { PassThrough } from './pass-through.ts';
+import { RequestBodies } from './request-body.ts';
 
 const log = createLogger('edge', 'silent');
 const route = routes.find(({ passThrough }) => passThrough);
@@ -50,9 +52,11 @@ beforeEach(async () => {
     everyMs: 20,
   });
   await addresses.start();
-  passThrough = new PassThrough(addresses, log);
+  const budget = new BodyBudget({ perTenant: 1024, perProcess: 1024 });
+  passThrough = new PassThrough(addresses, new RequestBodies({ budget }), log);
   door = createServer((request, response) => {
-    void passThrough.forward({ request, response, route, url: '/', headers: [], requestId: 'r' });
+    const headers = () => Promise.resolve([]);
+    void passThrough.forward({ request, response, route, url: '/', headers, tenantId: 't', requestId: 'r' });
   }).listen(0, '127.0.0.1');
   await once(door, 'listening');
 });

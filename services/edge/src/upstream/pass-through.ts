@@ -6,7 +6,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type Dispatcher } from 'undici';
 import { responseHeaders, type HeaderList } from '../domain/headers.ts';
 import type { AddressList } from './address-list.ts';
-import { requestBody } from './request-body.ts';
+import type { RequestBodies } from './request-body.ts';
 import {
   connectTimeoutMs,
   idleMs,
@@ -27,7 +27,13 @@ export interface Passage {
   route: Route;
   /** Path and query for the service; of a relayed request, those behind the relay. */
   url: string;
-  headers: HeaderList;
+  /**
+   * The headers for the service, with a fresh assertion: made each time the request is sent, since a body may take
+   * longer to arrive than an assertion lasts.
+   */
+  headers: () => Promise<HeaderList>;
+  /** Null for owner keys. */
+  tenantId: string | null;
   requestId: string;
 }
 
@@ -39,18 +45,20 @@ export interface Passage {
 export class PassThrough {
   readonly #addresses: AddressList;
   readonly #log: Logger;
+  readonly #bodies: RequestBodies;
   readonly #pools = new Map<string, Pool>();
   /** Of replicas that vanished, with requests that are not over. */
   readonly #leaving = new Set<Pool>();
 
-  constructor(addresses: AddressList, log: Logger) {
+  constructor(addresses: AddressList, bodies: RequestBodies, log: Logger) {
     this.#addresses = addresses;
+    this.#bodies = bodies;
     this.#log = log;
   }
 
   /** Resolves when the response has been sent, or its client is gone. Throws when there is no replica to send it to. */
   async forward(passage: Passage): Promise<void> {
-    const body = await requestBody(passage.request, passage.route.bodyLimit);
+    const body = await this.#bodies.gatherOrStream(passage, passage.route.bodyLimit);
     const address = this.#addresses.next();
     if (address === null) throw unreachable(passage.route.service);
     const refusal = await this.#send(passage, address, body);
@@ -68,12 +76,13 @@ export class PassThrough {
   }
 
   /** The error when the address refused the connection; null in all other cases, which are dealt with. */
-  #send(
+  async #send(
     passage: Passage,
     address: string,
     body: Buffer | AsyncIterable<Buffer> | null,
   ): Promise<Error | null> {
-    const { request, url, headers } = passage;
+    const { request, url } = passage;
+    const headers = await passage.headers();
     return new Promise((resolve) => {
       const handler = new PassageHandler(passage, this.#log, resolve);
       this.#pool(address).dispatch(

@@ -1,26 +1,72 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hasBody, readBody, tooLarge } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
+import { PaceWatch, type PaceOptions } from '@gatehouse/http/pace-check';
 
 /** Small bodies are gathered: one write is cheaper than a stream, and it can be sent again to another replica. */
 const gatherBytes = 64 * 1024;
 
-/** A request's body for a service: the bytes, or a stream that throws `payload_too_large` past the limit. */
-export async function requestBody(
-  request: IncomingMessage,
-  limit: number,
-): Promise<Buffer | AsyncIterable<Buffer> | null> {
-  if (!hasBody(request)) return null;
-  const length = Number(request.headers['content-length'] ?? Infinity);
-  return length <= gatherBytes ? readBody(request, limit) : limited(request, limit);
+export interface RequestBodiesOptions {
+  /** For bodies that are gathered; those that stream take no memory to speak of. */
+  budget: BodyBudget;
+  pace?: PaceOptions | undefined;
 }
 
-async function* limited(request: IncomingMessage, limit: number): AsyncIterable<Buffer> {
-  let size = 0;
+interface Bearer {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Null for owner keys. */
+  tenantId: string | null;
+}
+
+/** Reads the bodies of requests that go on to services, within the budget and at the least pace. */
+export class RequestBodies {
+  readonly #options: RequestBodiesOptions;
+
+  constructor(options: RequestBodiesOptions) {
+    this.#options = options;
+  }
+
+  /** The whole body, or null when there is none. Throws as `readBody` and `BodyBudget.open`. */
+  async gather({ request, response, tenantId }: Bearer, limit: number): Promise<Buffer | null> {
+    if (!hasBody(request)) return null;
+    const { budget, pace } = this.#options;
+    return readBody(request, limit, { ...pace, share: openShare(budget, tenantId, request, response) });
+  }
+
+  /** A small body as its bytes; another as a stream that throws `payload_too_large` or `request_timeout`. */
+  async gatherOrStream(bearer: Bearer, limit: number): Promise<Buffer | AsyncIterable<Buffer> | null> {
+    const length = Number(bearer.request.headers['content-length'] ?? Infinity);
+    if (!hasBody(bearer.request) || length <= gatherBytes) return this.gather(bearer, limit);
+    return stream(bearer.request, limit, this.#options.pace ?? {});
+  }
+}
+
+async function* stream(request: IncomingMessage, limit: number, pace: PaceOptions): AsyncIterable<Buffer> {
   // Destroying the request on an early end would take the connection, and with it our answer, away from the client.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > limit) throw tooLarge(limit);
-    yield bytes;
+  const chunks = request.iterator({ destroyOnReturn: false });
+  let fail: (error: unknown) => void = () => undefined;
+  const watch = new PaceWatch(pace, (error) => fail(error));
+  let size = 0;
+  try {
+    for (;;) {
+      watch.waiting = true;
+      const next = await new Promise<IteratorResult<Buffer, void>>((resolve, reject) => {
+        fail = reject;
+        (chunks.next() as Promise<IteratorResult<Buffer, void>>).then(resolve, reject);
+      });
+      // Until the service takes more, it is not the client that is slow.
+      watch.waiting = false;
+      if (next.done === true) return;
+      watch.note(next.value.length);
+      size += next.value.length;
+      if (size > limit) throw tooLarge(limit);
+      yield next.value;
+    }
+  } finally {
+    watch.stop();
+    // Not awaited: after a time-out it settles only once more of the body arrives.
+    chunks.return?.().catch(() => undefined);
   }
 }
