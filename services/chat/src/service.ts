@@ -8,6 +8,7 @@ import type { EventSink } from '@gatehouse/events/sink';
 import { Peer } from '@gatehouse/grpc/client';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
+import { bodyBudget } from '@gatehouse/http/body-share';
 import { HttpServer } from '@gatehouse/http/server';
 import { unreadResponses } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
@@ -139,6 +140,7 @@ export async function createChatService(
       agents,
       settings,
       quotas,
+      bodyBudget: bodyBudget(config),
       log,
       ...overrides,
     }),

@@ -11,7 +11,7 @@ import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -51,7 +51,7 @@ export class ActiveRun {
   readonly #systemPrompt: string;
   readonly #previewChars: number;
   readonly #arrivedAt: number;
-  readonly #admission: Admission | null;
+  readonly #admission: RequestAdmission;
   readonly #attempts: Attempt[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
@@ -69,8 +69,8 @@ export class ActiveRun {
     systemPrompt: string;
     previewChars: number;
     arrivedAt: number;
-    /** What is reserved for it of the tenant's limits; null where there are none. */
-    admission: Admission | null;
+    /** What is reserved for it of the tenant's limits. */
+    admission: RequestAdmission;
   }) {
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
@@ -221,13 +221,13 @@ export class ActiveRun {
     await this.#meter.endRun({ run: this.#record, end, attempts: this.#attempts });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
-    this.#admission?.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
+    this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
     return end;
   }
 
-  /** Gives back what was reserved for a request of which nothing became. */
+  /** Returns what was reserved for a request that has no end to record. */
   release(): void {
-    if (!this.#finished) this.#admission?.release({ tokens: 0, costPico: 0n });
+    if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
   }
 
   /** Usage of the answer so far by our own count, marked as such. */

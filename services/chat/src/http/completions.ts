@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { isJson, parseJson, readBody } from '@gatehouse/http/body';
+import { checkBodyHeaders, parseJson, readBody } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -18,6 +20,7 @@ import { ActiveRun } from '../exchange/active-run.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { RunTelemetry } from '../exchange/run-telemetry.ts';
 import type { Quotas } from '../limits/quotas.ts';
+import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
@@ -32,6 +35,7 @@ export interface CompletionDependencies {
   agents: AgentClient;
   settings: TenantSettingsClient;
   quotas: Quotas;
+  bodyBudget: BodyBudget;
   log: Logger;
   silenceMs?: number;
 }
@@ -48,6 +52,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
 
 type CompletionCall = RawCall & { read: (body: Buffer, parsed: unknown) => CompletionRequest };
 
+/** Limits that need no body come before it is read, and all others after it. */
 async function complete(
   dependencies: CompletionDependencies,
   incoming: IncomingMessage,
@@ -55,29 +60,54 @@ async function complete(
   call: CompletionCall,
 ): Promise<void> {
   const arrivedAt = monotonicMs();
-  const principal = tenantOf(call);
+  const { tenantId, keyId } = tenantOf(call);
   const sessionId = sessionOf(incoming);
-  if (!isJson(incoming.headers['content-type'])) {
-    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
+  checkBodyHeaders(incoming, call.route.bodyLimit);
+  const settings = await dependencies.settings.get(tenantId, call);
+  const caller = { tenantId, apiKeyId: keyId, settings };
+  const admission = await dependencies.quotas.arrive(caller);
+  let exchange: Exchange;
+  try {
+    const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
+    const body = await readBody(incoming, call.route.bodyLimit, { share });
+    const request = call.read(body, parseJson(body));
+    const target = await findTarget(dependencies, call, request, settings);
+    await dependencies.quotas.admit(admission, caller, { request, target });
+    const accepted = { request, target, settings, admission, sessionId, arrivedAt };
+    exchange = createExchange(dependencies, response, call, accepted);
+  } catch (error) {
+    admission.release({ tokens: 0, costPico: 0n });
+    throw error;
   }
-  const body = await readBody(incoming, call.route.bodyLimit);
-  const request = call.read(body, parseJson(body));
-  const settings = await dependencies.settings.get(principal.tenantId, call);
-  const target = await findTarget(dependencies, call, request, settings);
-  const admission = await dependencies.quotas.admit({
-    tenantId: principal.tenantId,
-    apiKeyId: principal.keyId,
-    settings,
-    request,
-    target,
-  });
+  await exchange.execute();
+}
+
+/** A request that has passed every check and limit. */
+interface AcceptedRequest {
+  request: CompletionRequest;
+  target: Target;
+  settings: TenantSettings;
+  admission: RequestAdmission;
+  sessionId: string | null;
+  arrivedAt: number;
+}
+
+function createExchange(
+  dependencies: CompletionDependencies,
+  response: ServerResponse,
+  call: RawCall,
+  { request, target, settings, admission, sessionId, arrivedAt }: AcceptedRequest,
+): Exchange {
+  const principal = tenantOf(call);
+  const { requestId } = call;
+  const { previewChars } = settings;
   const trace = dependencies.telemetry.within(call.trace);
   const identity = {
     id: newId(),
     tenantId: principal.tenantId,
     operation: request.operation,
     channel: 'api',
-    requestId: call.requestId,
+    requestId,
     traceId: trace.traceId,
     spanId: trace.spanId,
     apiKeyId: principal.keyId,
@@ -86,16 +116,16 @@ async function complete(
     agentId: target.agentId,
     requestModel: request.model,
     streamed: request.stream,
-    inputPreview: settings.previewChars === 0 ? null : inputPreview(request, settings.previewChars),
-    charges: admission?.charges ?? null,
+    inputPreview: previewChars === 0 ? null : inputPreview(request, previewChars),
+    charges: admission.charges,
   };
-  const { previewChars } = settings;
+  const { meter, pricing, telemetry } = dependencies;
   const systemPrompt = target.systemPrompt ?? '';
   const run = new ActiveRun({
     identity,
-    meter: dependencies.meter,
-    pricing: dependencies.pricing,
-    telemetry: dependencies.telemetry,
+    meter,
+    pricing,
+    telemetry,
     trace,
     request,
     systemPrompt,
@@ -103,18 +133,8 @@ async function complete(
     arrivedAt,
     admission,
   });
-  const { requestId } = call;
-  const headers = admission?.headers ?? {};
-  await new Exchange({
-    ...dependencies,
-    request,
-    target,
-    run,
-    response,
-    requestId,
-    trace,
-    headers,
-  }).execute();
+  const { headers } = admission;
+  return new Exchange({ ...dependencies, request, target, run, response, requestId, trace, headers });
 }
 
 /** The models behind the request's `model`: a catalogue entry's, or an agent's. */

@@ -1,8 +1,6 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../domain/run.ts';
 import type { Pool, Term } from './pool.ts';
-import { limitHeaders } from './rate-limit-headers.ts';
 
 /** What a request may need of one limit. */
 export interface Need {
@@ -20,7 +18,7 @@ interface Taken extends Need {
   term: Term;
 }
 
-/** A request that was let in: what is reserved for it, until it is over. */
+/** What was taken of several limits at once, until the request that it was taken for is over. */
 export class Admission {
   readonly #taken: readonly Taken[];
   readonly #onRelease: () => void;
@@ -35,26 +33,21 @@ export class Admission {
     for (const { pool, amount } of needs) pool.take(amount);
   }
 
-  /** What its answer tells of the limits. */
-  get headers(): Record<string, string> {
-    return limitHeaders(
-      this.#taken.map(({ pool }) => pool),
-      monotonicMs(),
-    );
+  /** Of the limits that it was taken of. */
+  get pools(): readonly Pool[] {
+    return this.#taken.map(({ pool }) => pool);
   }
 
-  /** The budgets that its run is charged to; null when there are none. */
-  get charges(): readonly BudgetCharge[] | null {
+  /** The budgets among them. */
+  get charges(): readonly BudgetCharge[] {
     const budgets = this.#taken.filter(({ pool }) => pool.resource === Resource.BUDGET);
-    return budgets.length === 0
-      ? null
-      : budgets.map(({ pool, term: { windowStart } }) => ({
-          subjectId: pool.subjectId,
-          windowStart: Number(windowStart),
-        }));
+    return budgets.map(({ pool, term: { windowStart } }) => ({
+      subjectId: pool.subjectId,
+      windowStart: Number(windowStart),
+    }));
   }
 
-  /** Gives back what was reserved beyond what was spent. Only the first call counts. */
+  /** Returns what was reserved beyond what was spent. Only the first call counts. */
   release(spent: Spent): void {
     if (this.#over) return;
     this.#over = true;

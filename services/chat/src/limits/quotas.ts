@@ -11,6 +11,7 @@ import type { BudgetCharge } from '../domain/run.ts';
 import type { Target } from '../domain/target.ts';
 import type { TenantSettings } from '../peers/tenant-settings.ts';
 import type { Admission, Need } from './admission.ts';
+import { RequestAdmission } from './request-admission.ts';
 import { TenantQuota } from './tenant-quota.ts';
 
 const deadlineMs = 1_500;
@@ -24,16 +25,21 @@ export interface QuotasOptions {
   registry: Registry;
 }
 
-export interface AdmissionRequest {
+/** Whose limits a request counts against. */
+export interface Caller {
   tenantId: string;
   apiKeyId: string;
   settings: TenantSettings;
+}
+
+/** What the body of a request says about what it may use. */
+export interface Content {
   request: CompletionRequest;
   target: Target;
 }
 
 /**
- * Limits and budgets as this replica leases and spends them (architecture decision 6). A request is let in before its
+ * Limits and budgets as this replica leases and spends them (ADR 13). A request is admitted in two steps before its
  * provider is called, and settled when it is over.
  */
 export class Quotas {
@@ -54,17 +60,36 @@ export class Quotas {
   }
 
   /**
-   * Lets a request in; null when nothing limits it. Throws 429 `rate_limit_exceeded` or `insufficient_quota`, 403
-   * `model_unpriced`, and 503 while nothing can be leased.
+   * The first step, before the body is read: takes a slot of each limit of concurrency. Throws 429
+   * `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
-  async admit(asked: AdmissionRequest): Promise<Admission | null> {
-    const limited = limitsOf(asked);
-    if (limited.length === 0) return null;
-    const quota = this.#tenant(asked.tenantId);
-    const amounts = new Amounts(asked, this.#options.pricing);
-    const needs: Need[] = limited.map(({ subjectId, resource }) => ({
+  async arrive(caller: Caller): Promise<RequestAdmission> {
+    const admission = new RequestAdmission();
+    const slots = limitsOf(caller).filter(isSlot);
+    if (slots.length > 0) admission.add(await this.#take(caller, slots, () => 1n));
+    return admission;
+  }
+
+  /**
+   * The second step: takes what the body decides of requests, tokens and budgets. Throws 429 `rate_limit_exceeded` or
+   * `insufficient_quota`, 403 `model_unpriced`, and 503 while nothing can be leased.
+   */
+  async admit(admission: RequestAdmission, caller: Caller, content: Content): Promise<void> {
+    const limits = limitsOf(caller).filter((limit) => !isSlot(limit));
+    if (limits.length === 0) return;
+    const amounts = new Amounts(content, this.#options.pricing);
+    admission.add(await this.#take(caller, limits, (resource) => amounts.of(resource)));
+  }
+
+  async #take(
+    { tenantId }: Caller,
+    limits: readonly Limit[],
+    amountOf: (resource: Resource) => bigint,
+  ): Promise<Admission> {
+    const quota = this.#tenant(tenantId);
+    const needs: Need[] = limits.map(({ subjectId, resource }) => ({
       pool: quota.pool(subjectId, resource),
-      amount: amounts.of(resource),
+      amount: amountOf(resource),
     }));
     return quota.admit(needs).catch((error: unknown) => {
       if (error instanceof AppError) this.#refusals.inc({ code: error.code });
@@ -121,11 +146,17 @@ export class Quotas {
   }
 }
 
-function limitsOf({
-  tenantId,
-  apiKeyId,
-  settings,
-}: AdmissionRequest): { subjectId: string; resource: Resource }[] {
+/** One limit of the tenant or of one of its keys. */
+interface Limit {
+  subjectId: string;
+  resource: Resource;
+}
+
+function isSlot({ resource }: Limit): boolean {
+  return resource === Resource.CONCURRENCY;
+}
+
+function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {
   const ofKey = settings.limitedKeys.get(apiKeyId) ?? [];
   return [
     ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
@@ -135,11 +166,11 @@ function limitsOf({
 
 /** What one request needs at most; worked out once, and only what is limited. */
 class Amounts {
-  readonly #asked: AdmissionRequest;
+  readonly #asked: Content;
   readonly #pricing: Pricing;
   #calls: readonly MostTokens[] | undefined;
 
-  constructor(asked: AdmissionRequest, pricing: Pricing) {
+  constructor(asked: Content, pricing: Pricing) {
     this.#asked = asked;
     this.#pricing = pricing;
   }
