@@ -40,9 +40,13 @@ import { Settler } from './metering/settler.ts';
 import { Vacuum } from './metering/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
+import { AnswerBudget } from './providers/answer-budget.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
 import { eventSource, runOutbox } from './store/outbox-system-store.ts';
+
+/** Of large answers in memory. A single one may have 64 MiB, and reading it takes about four times its size. */
+const answerBytes = { perTenant: 24 * 1024 * 1024, perProcess: 48 * 1024 * 1024 };
 
 const migrations = path.join(import.meta.dirname, '../migrations');
 
@@ -134,6 +138,7 @@ export async function createChatService(
     rawHandlers: completionHandlers({
       catalogue,
       providers,
+      answers: new AnswerBudget(answerBytes),
       meter,
       pricing,
       telemetry,

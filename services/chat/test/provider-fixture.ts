@@ -7,6 +7,7 @@ import type { FrameConsumer, ProviderCall, ProviderStream } from '../src/provide
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { ProviderFailure } from '../src/domain/provider-failure.ts';
 import { frameData } from '../src/domain/sse-frames.ts';
+import { AnswerBudget } from '../src/providers/answer-budget.ts';
 import { OpenAiAdapter } from '../src/providers/openai-adapter.ts';
 
 export const providerKey = 'sk-provider';
@@ -83,6 +84,7 @@ export function unaryCall(x_simulator: object = {}, body: object = {}): Provider
     trace: continueTrace(undefined),
     signal: new AbortController().signal,
     onHeaders: () => undefined,
+    room: new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 }).open('tenant'),
   };
 }
 

@@ -34,6 +34,11 @@ export class FrameSplitter {
     return frames;
   }
 
+  /** Bytes of the frame that has begun. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
     return Buffer.concat(this.#pieces);

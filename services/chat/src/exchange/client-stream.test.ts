@@ -8,6 +8,7 @@ import { continueTrace } from '@gatehouse/kit/trace-context';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { Catalogue, type Provider } from '../domain/catalogue.ts';
 import { StreamReader } from '../domain/stream-reader.ts';
+import { AnswerBudget } from '../providers/answer-budget.ts';
 import { OpenAiAdapter } from '../providers/openai-adapter.ts';
 import { ClientStream } from './client-stream.ts';
 import { relayStream, type RelayEnd } from './relay-stream.ts';
@@ -181,6 +182,7 @@ describe('a relayed stream', () => {
       trace: continueTrace(undefined),
       signal: new AbortController().signal,
       onHeaders: () => undefined,
+      room: new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 }).open('tenant'),
     });
     const reader = new StreamReader(1);
     let outcome: unknown;

@@ -16,6 +16,7 @@ import type { Target } from '../domain/target.ts';
 import { readUnaryAnswer } from '../domain/unary-answer.ts';
 import { noUsage } from '../domain/usage.ts';
 import type { ProviderCall } from '../providers/adapter.ts';
+import type { AnswerBudget, AnswerRoom } from '../providers/answer-budget.ts';
 import type { Deployment, ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
@@ -29,6 +30,7 @@ export interface ExchangeOptions {
   requestId: string;
   trace: TraceContext;
   providers: ProviderRegistry;
+  answers: AnswerBudget;
   log: Logger;
   /** Sent with every answer. */
   headers: Record<string, string>;
@@ -47,6 +49,8 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   readonly #gone = new AbortController();
   #stream: ClientStream | null = null;
+  /** Of the answer to the newest call. */
+  #room: AnswerRoom | null = null;
   /** What a failed stream had said so far. */
   #answerText: string | undefined;
 
@@ -54,6 +58,7 @@ export class Exchange {
     this.#options = options;
     const { response } = options;
     const leave = (): void => {
+      this.#room?.close();
       if (!response.writableFinished) this.#gone.abort(new Error('the client left'));
     };
     // Gone while its body was read or its agent looked up: the event has been and will not come again.
@@ -72,6 +77,7 @@ export class Exchange {
     } finally {
       this.#stream?.abandon();
       this.#options.run.release();
+      if (this.#options.response.closed) this.#room?.close();
     }
   }
 
@@ -132,7 +138,11 @@ export class Exchange {
       await run.endAttempt({ status: 'not_sent', usage: noUsage });
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
     }
+    // What the call before it left; a delivered answer waits in the response until that closes.
+    this.#room?.close();
+    this.#room = this.#options.answers.open(this.#tenantId);
     const call: ProviderCall = {
+      room: this.#room,
       operation: request.operation,
       body,
       trace,

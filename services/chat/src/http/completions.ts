@@ -24,11 +24,13 @@ import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
+import type { AnswerBudget } from '../providers/answer-budget.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 
 export interface CompletionDependencies {
   catalogue: Catalogue;
   providers: ProviderRegistry;
+  answers: AnswerBudget;
   meter: Meter;
   pricing: Pricing;
   telemetry: RunTelemetry;

@@ -1,6 +1,7 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Operation } from '../domain/completion-request.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
+import type { AnswerRoom } from './answer-budget.ts';
 
 /** One call of a provider, in OpenAI's wire format. */
 export interface ProviderCall {
@@ -12,6 +13,8 @@ export interface ProviderCall {
   signal: AbortSignal;
   /** Called when the provider's success headers arrive. */
   onHeaders: () => void;
+  /** What the answer may take in memory. The caller closes it once the answer is delivered, or has failed. */
+  room: AnswerRoom;
 }
 
 /** Takes the frames of a stream as they come. */

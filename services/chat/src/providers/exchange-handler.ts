@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { ProviderFailure } from '../domain/provider-failure.ts';
 import { parseRetryAfter } from '../domain/retry-delay.ts';
+import type { ProviderCall } from './adapter.ts';
+import type { AnswerReader, AnswerRoom } from './answer-budget.ts';
 
 const maxErrorBytes = 64 * 1024;
 
@@ -10,19 +12,24 @@ const maxErrorBytes = 64 * 1024;
  * connections into a `ProviderFailure`. undici's handler interface is used as it is, since its streams would cost the
  * hot path a copy and several events per chunk.
  */
-export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
+export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, AnswerReader {
   protected readonly provider: string;
   protected controller: Dispatcher.DispatchController | null = null;
+  readonly #room: AnswerRoom;
+  #hasRoom = true;
+  #flows = true;
   readonly #signal: AbortSignal;
   readonly #onHeaders: () => void;
   readonly #onAbort = (): void => this.#abort();
   #refusal: { status: number; headers: IncomingHttpHeaders; chunks: Buffer[]; size: number } | null = null;
   #over = false;
 
-  constructor(provider: string, signal: AbortSignal, onHeaders: () => void) {
+  constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
     this.provider = provider;
     this.#signal = signal;
     this.#onHeaders = onHeaders;
+    this.#room = room;
+    room.reader = this;
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
@@ -85,6 +92,31 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler {
         this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })),
       );
     else this.#finish(() => this.fail(this.#failureOf(error)));
+  }
+
+  onRoom(): void {
+    this.#hasRoom = true;
+    this.#flow();
+  }
+
+  /** Whether whoever takes the answer can take more; overridden by streams. */
+  protected get wanted(): boolean {
+    return true;
+  }
+
+  /** Says how many bytes of the answer are in memory. */
+  protected hold(bytes: number): void {
+    this.#hasRoom = this.#room.hold(bytes);
+    this.#flow();
+  }
+
+  /** Reads on, or lets the provider wait. */
+  #flow(): void {
+    const flows = this.#hasRoom && this.wanted;
+    if (flows === this.#flows) return;
+    this.#flows = flows;
+    if (flows) this.controller?.resume();
+    else this.controller?.pause();
   }
 
   /** Ends the exchange from our side: closes the connection and reports `failure`. */

@@ -10,6 +10,7 @@ import {
   unaryCall,
   type Collected,
 } from '../../test/provider-fixture.ts';
+import { AnswerBudget } from './answer-budget.ts';
 
 let fixture: ProviderFixture;
 beforeAll(async () => {
@@ -227,4 +228,34 @@ it('an adapter that closes ends what is under way', async () => {
   await fixture.simulator.waitForRequest(() => true);
   await adapter.close();
   expect(await work).toMatchObject({ kind: 'connection' });
+});
+
+describe('answers that are large', () => {
+  it('wait for one another past the memory that they may have, and all arrive', async () => {
+    const budget = new AnswerBudget({ perTenant: 1_000_000, perProcess: 1_000_000 });
+    const adapter = fixture.adapter();
+    const rooms = Array.from({ length: 4 }, () => budget.open('tenant'));
+    let most = 0;
+    const sizes = await Promise.all(
+      rooms.map(async (room, index) => {
+        const call =
+          index % 2 === 0
+            ? unaryCall({ huge_chunk_bytes: 3_000_000 })
+            : streamCall({ huge_chunk_bytes: 3_000_000 });
+        const size =
+          index % 2 === 0
+            ? (await adapter.complete({ ...call, room })).length
+            : (await collect(await adapter.stream({ ...call, room }))).bytes.length;
+        most = Math.max(
+          most,
+          rooms.reduce((sum, { held }) => sum + held, 0),
+        );
+        room.close();
+        return size;
+      }),
+    );
+    expect(Math.min(...sizes)).toBeGreaterThan(3_000_000);
+    // Without the budget all four would be there at once.
+    expect(most).toBeLessThan(8_000_000);
+  });
 });

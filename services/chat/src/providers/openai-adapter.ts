@@ -33,13 +33,13 @@ export class OpenAiAdapter implements ProviderAdapter {
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
-    const handler = new UnaryHandler(this.#provider.name, call.signal, call.onHeaders);
+    const handler = new UnaryHandler(this.#provider.name, call);
     this.#dispatch(call, handler);
     return handler.answer;
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
-    const handler = new StreamHandler(this.#provider.name, call.signal, call.onHeaders);
+    const handler = new StreamHandler(this.#provider.name, call);
     this.#dispatch(call, handler);
     return handler.opened;
   }

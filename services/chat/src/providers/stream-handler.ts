@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProviderFailure } from '../domain/provider-failure.ts';
 import { FrameSplitter, frameData } from '../domain/sse-frames.ts';
-import type { FrameConsumer, ProviderStream } from './adapter.ts';
+import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
 
 /**
@@ -12,14 +12,17 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
   readonly #splitter = new FrameSplitter();
   #early: Buffer[] = [];
+  /** Bytes of frames that the consumer has not taken, or has not delivered. */
+  #undelivered = 0;
+  #delivers = true;
   #consumer: FrameConsumer | null = null;
   #ended = false;
   #failure: ProviderFailure | null = null;
   #resolve!: (stream: ProviderStream) => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  constructor(provider: string, signal: AbortSignal, onHeaders: () => void) {
-    super(provider, signal, onHeaders);
+  constructor(provider: string, call: ProviderCall) {
+    super(provider, call);
     this.opened = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -28,14 +31,19 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
 
   consume(consumer: FrameConsumer): void {
     this.#consumer = consumer;
-    if (!consumer.frames(this.#early)) this.controller?.pause();
+    const early = this.#early;
     this.#early = [];
+    this.#undelivered = 0;
+    this.#deliver(consumer, early);
+    this.hold(this.#splitter.size + this.#undelivered);
     if (this.#failure !== null) consumer.fail(this.#failure);
     else if (this.#ended) consumer.end();
   }
 
   resume(): void {
-    this.controller?.resume();
+    this.#delivers = true;
+    this.#undelivered = 0;
+    this.hold(this.#splitter.size);
   }
 
   cancel(): void {
@@ -51,6 +59,11 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
 
   protected override data(chunk: Buffer): void {
     this.#take(this.#splitter.push(chunk));
+    this.hold(this.#splitter.size + this.#undelivered);
+  }
+
+  protected override get wanted(): boolean {
+    return this.#delivers;
   }
 
   protected override end(): void {
@@ -70,13 +83,24 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
   }
 
   #take(frames: Buffer[]): void {
-    if (this.#consumer === null) {
-      const first = this.#early.length > 0 ? 0 : frames.findIndex((frame) => frameData(frame) !== null);
-      if (first < 0) return;
-      this.#early.push(...frames.slice(first));
-      this.#resolve(this);
-    } else if (!this.#consumer.frames(frames)) {
-      this.controller?.pause();
+    if (this.#consumer !== null) {
+      if (frames.length > 0) this.#deliver(this.#consumer, frames);
+      return;
     }
+    const first = this.#early.length > 0 ? 0 : frames.findIndex((frame) => frameData(frame) !== null);
+    if (first < 0) return;
+    const kept = frames.slice(first);
+    this.#early.push(...kept);
+    this.#undelivered += sizeOf(kept);
+    this.#resolve(this);
   }
+
+  #deliver(consumer: FrameConsumer, frames: readonly Buffer[]): void {
+    this.#delivers = consumer.frames(frames);
+    this.#undelivered = this.#delivers ? 0 : this.#undelivered + sizeOf(frames);
+  }
+}
+
+function sizeOf(frames: readonly Buffer[]): number {
+  return frames.reduce((sum, { length }) => sum + length, 0);
 }

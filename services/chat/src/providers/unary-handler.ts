@@ -1,4 +1,5 @@
 import { ProviderFailure } from '../domain/provider-failure.ts';
+import type { ProviderCall } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -11,8 +12,8 @@ export class UnaryHandler extends ExchangeHandler {
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  constructor(provider: string, signal: AbortSignal, onHeaders: () => void) {
-    super(provider, signal, onHeaders);
+  constructor(provider: string, call: ProviderCall) {
+    super(provider, call);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -27,6 +28,7 @@ export class UnaryHandler extends ExchangeHandler {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
     if (this.#size > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
+    this.hold(this.#size);
   }
 
   protected override end(): void {

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { AnswerBudget, type AnswerRoom } from './answer-budget.ts';
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const perTenant = 4 * MiB;
+const perProcess = 10 * MiB;
+
+function setUp() {
+  const budget = new AnswerBudget({ perTenant, perProcess });
+  const resumed: string[] = [];
+  const open = (tenantId: string, name = tenantId): AnswerRoom => {
+    const room = budget.open(tenantId);
+    room.reader = { onRoom: () => resumed.push(name) };
+    return room;
+  };
+  return { open, resumed };
+}
+
+describe('the memory of large answers', () => {
+  it('is not counted for small ones', () => {
+    const { open } = setUp();
+    open('a').hold(perProcess);
+    const rooms = Array.from({ length: 1_000 }, () => open('a'));
+    expect(rooms.every((room) => room.hold(64 * KiB))).toBe(true);
+  });
+
+  it('makes a tenant’s next answer wait past the tenant’s limit, until the first is delivered', () => {
+    const { open, resumed } = setUp();
+    const [first, second, other] = [open('a', 'first'), open('a', 'second'), open('b')];
+    expect([first.hold(3 * MiB), second.hold(2 * MiB), other.hold(MiB)]).toEqual([true, false, true]);
+    expect(first.hold(8 * MiB)).toBe(true);
+    expect(resumed).toEqual([]);
+    first.close();
+    expect(resumed).toEqual(['second']);
+    expect(second.hold(64 * MiB)).toBe(true);
+  });
+
+  it('makes answers of all tenants wait past the process’s limit', () => {
+    const { open, resumed } = setUp();
+    const rooms = ['a', 'b', 'c'].map((tenant) => open(tenant));
+    expect(rooms.map((room) => room.hold(4 * MiB))).toEqual([true, true, false]);
+    rooms[1]?.close();
+    expect(resumed).toEqual(['c']);
+  });
+
+  it('lets one answer after another end, however many wait', () => {
+    const answer = fc.record({
+      tenant: fc.constantFrom('a', 'b', 'c'),
+      size: fc.integer({ min: 1, max: 40 }),
+    });
+    fc.assert(
+      fc.property(fc.array(answer, { minLength: 1, maxLength: 30 }), (answers) => {
+        const budget = new AnswerBudget({ perTenant, perProcess });
+        let most = 0;
+        const states = answers.map(({ tenant, size }) => {
+          const room = budget.open(tenant);
+          const state = { room, left: size, read: 0, flowing: true };
+          room.reader = { onRoom: () => (state.flowing = true) };
+          return state;
+        });
+        // Each round every answer that may is read on by a piece; one that is complete is delivered.
+        for (let round = 0; round < 2_000 && states.some(({ left }) => left > 0); round += 1) {
+          for (const state of states) {
+            if (!state.flowing || state.left === 0) continue;
+            state.left -= 1;
+            state.read += 256 * KiB;
+            state.flowing = state.room.hold(state.read);
+            most = Math.max(
+              most,
+              states.reduce((sum, { room }) => sum + room.held, 0),
+            );
+            if (state.left === 0) state.room.close();
+          }
+        }
+        expect(states.filter(({ left }) => left > 0)).toEqual([]);
+        // The limit, the largest answer, and a piece of each that had to learn that it must wait.
+        expect(most).toBeLessThanOrEqual(perProcess + 10 * MiB + answers.length * 256 * KiB);
+      }),
+    );
+  });
+});
