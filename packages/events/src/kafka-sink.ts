@@ -1,8 +1,11 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { Kafka, Producer } from 'kafkajs';
+import { KafkaJSProtocolError, type Kafka, type Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
 import { kafkaClient } from './kafka-client.ts';
-import type { EventSink, PartitionBatch } from './sink.ts';
+import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+
+/** https://kafka.apache.org/protocol#protocol_error_codes */
+const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
 /** Publishes to a topic of Kafka: idempotent, and acknowledged by every replica that is in sync. */
 export class KafkaSink implements EventSink {
@@ -41,11 +44,20 @@ export class KafkaSink implements EventSink {
     } catch (error) {
       this.#producer = null;
       await producer.disconnect().catch(() => undefined);
-      throw error;
+      const answer = brokerError(error);
+      if (answer === null) throw error;
+      throw new RefusedBatchError(sizeErrors.has(answer.type) ? 'size' : 'partition', answer);
     }
   }
 
   async close(): Promise<void> {
     await this.#producer?.disconnect();
   }
+}
+
+/** The error that a broker answered with, which kafkajs wraps once or twice; null when there was no answer. */
+function brokerError(error: unknown): KafkaJSProtocolError | null {
+  for (let each = error; each instanceof Error; each = each.cause)
+    if (each instanceof KafkaJSProtocolError) return each;
+  return null;
 }
