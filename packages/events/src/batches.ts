@@ -14,7 +14,7 @@ export function inBatches<Item>(
   let room = 0;
   for (const item of items) {
     const bytes = bytesOf(item);
-    if (bytes > room || batch.length === limits.items) {
+    if (batches.length === 0 || bytes > room || batch.length === limits.items) {
       batch = [];
       batches.push(batch);
       room = limits.bytes;

@@ -107,7 +107,10 @@ const changes = (sink: PickySink, tenantId: string): string[] =>
   published(sink, tenantId).filter((each) => each !== 'mark');
 
 const deadLetters = (): Promise<{ reason: string; tenant_id: string; entry: string }[]> =>
-  query(database.adminUrl, 'select reason, tenant_id, entry from agent.audit_outbox_dead_letters order by id');
+  query(
+    database.adminUrl,
+    'select reason, tenant_id, entry from agent.audit_outbox_dead_letters order by id',
+  );
 
 async function metric(registry: ReturnType<typeof startRelay>, name: string): Promise<number | undefined> {
   return (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
@@ -141,7 +144,10 @@ describe('the relay of an outbox', () => {
     await eventually(() => expect(changes(sink, steady)).toEqual(ids.filter((id) => id !== ids[3])));
     await eventually(() => expect(changes(sink, troubled)).toEqual(others));
     const [letter, ...more] = await deadLetters();
-    expect(letter).toMatchObject({ reason: expect.stringMatching(/^refused as too large: 30/), tenant_id: steady });
+    expect(letter).toMatchObject({
+      reason: expect.stringMatching(/^refused as too large: 30/),
+      tenant_id: steady,
+    });
     expect(letter?.entry).toContain(ids[3]);
     expect(more).toEqual([]);
     expect(await metric(registry, 'gatehouse_events_unpublishable_total')).toBe(1);

@@ -14,6 +14,7 @@ import { noUsage } from '../src/domain/usage.ts';
 import { Instance } from '../src/metering/instance.ts';
 import { interruptedEnd } from '../src/metering/interrupted.ts';
 import { Meter } from '../src/metering/meter.ts';
+import { Reaper } from '../src/metering/reaper.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
@@ -192,7 +193,7 @@ describe('the start of a run', () => {
       expect(over).toBe(false);
     });
     await killed;
-    expect((await findOrphans(pool, newId(), [], 1_000)).map(({ run }) => run.run_id)).toContain(
+    expect((await findOrphans(pool, newId(), [], 1_000)).orphans.map(({ run }) => run.run_id)).toContain(
       row.run.run_id,
     );
   });
@@ -233,7 +234,7 @@ describe('an orphan', () => {
       first.run.run_id,
     ]);
     await kill(id);
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
@@ -263,6 +264,41 @@ describe('an orphan', () => {
   });
 });
 
+describe('a run under way whose row can not be read', () => {
+  it('stops no other: without its calls it is ended as one unknown call, and without itself a dead letter', async () => {
+    const id = await makeInstance();
+    const rows = [start(), start(), start(), start()];
+    await insertStarts(pool, id, rows);
+    const [callless, garbled, shapeless, sound] = rows.map(({ run }) => run);
+    const spoil = (run: StartedRun | undefined, column: string, text: string) =>
+      pool.query(`update chat.open_runs set ${column} = $2 where id = $1`, [run?.run_id, text]);
+    await spoil(callless, 'attempts', '{"ended":[{"id":"half');
+    await spoil(garbled, 'run', 'garbage');
+    await spoil(shapeless, 'run', '{"run_id":7}');
+    const registry = createRegistry('chat-test');
+    const instance = { id: newId(), steadyBeat: Date.now() };
+    const reaper = new Reaper({ pool, instance, meter: { openRuns: [] }, pricing, log, registry });
+    await kill(id);
+    await reaper.sweep();
+    for (const run of [callless, sound]) {
+      if (run === undefined) throw new Error('there are four runs');
+      const told = await endOf(run);
+      expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
+      expect(told?.spans).toMatchObject([
+        { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },
+      ]);
+    }
+    const { rows: letters } = await pool.query<{ tenant_id: string }>(
+      'select tenant_id from chat.outbox_dead_letters order by id',
+    );
+    expect(new Set(letters.map(({ tenant_id: tenant }) => tenant))).toEqual(
+      new Set([garbled?.tenant_id, shapeless?.tenant_id]),
+    );
+    const { rows: left } = await pool.query('select id from chat.open_runs where instance_id = $1', [id]);
+    expect(left).toEqual([]);
+  });
+});
+
 describe('an end', () => {
   it('is told once, whoever says it again, and charged once', async () => {
     const id = await makeInstance();
@@ -282,7 +318,7 @@ describe('an end', () => {
     const rows = [{ ...start(), charges }, { ...start(), charges }, start()];
     await insertStarts(pool, id, rows);
     await kill(id);
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
@@ -330,7 +366,7 @@ describe('what is kept of a run under way', () => {
       `insert into chat.open_runs (id, tenant_id, instance_id, run, attempts) values ($1, $2, $3, $4, $5)`,
       [runId, run.tenant_id, id, JSON.stringify(run), JSON.stringify(attempts)],
     );
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
