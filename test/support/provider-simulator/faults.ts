@@ -28,6 +28,10 @@ export interface Fault {
   malformed?: 'json' | 'sse';
   error_event_after_chunks?: number;
   huge_chunk_bytes?: number;
+  /** The length of the error's message, code and param each. */
+  huge_error_bytes?: number;
+  /** The length of the model's name in the answer. */
+  huge_model_bytes?: number;
   split_utf8?: boolean;
   one_write?: boolean;
   crlf?: boolean;
@@ -133,6 +137,8 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
   malformed: oneOf('json', 'sse'),
   error_event_after_chunks: wholeNumber,
   huge_chunk_bytes: wholeNumber,
+  huge_error_bytes: wholeNumber,
+  huge_model_bytes: wholeNumber,
   split_utf8: flag,
   one_write: flag,
   crlf: flag,
