@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { KafkaJSProtocolError, type Kafka, type Producer } from 'kafkajs';
+import type { Kafka, KafkaJSProtocolError, Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
 import { kafkaClient } from './kafka-client.ts';
 import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
@@ -57,7 +57,12 @@ export class KafkaSink implements EventSink {
 
 /** The error that a broker answered with, which kafkajs wraps once or twice; null when there was no answer. */
 function brokerError(error: unknown): KafkaJSProtocolError | null {
-  for (let each = error; each instanceof Error; each = each.cause)
-    if (each instanceof KafkaJSProtocolError) return each;
+  for (
+    let each = Object(error) as Partial<Error>;
+    each.name !== undefined;
+    each = Object(each.cause) as Partial<Error>
+  )
+    // By name: Node can't import the class from this CommonJS package.
+    if (each.name === 'KafkaJSProtocolError') return each as KafkaJSProtocolError;
   return null;
 }
