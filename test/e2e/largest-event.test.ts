@@ -23,8 +23,8 @@ describe('the largest legal event', () => {
       await system.rows('chat', sql, values);
     }
     await eventually(async () => {
-      const { body } = await system.call('/v1/usage/summary', { key: tenant.userKey });
-      expect(usageSummary.parse(body).totals.requests).toBe(3);
+      const answer = await system.call('/v1/usage/summary', { key: tenant.userKey });
+      expect(usageSummary.parse(answer.body).totals.requests).toBe(3);
     }, 30_000);
     const followed = await system.call('/v1/traces/follow?limit=1&include_spans=true', {
       key: tenant.userKey,

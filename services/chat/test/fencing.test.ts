@@ -14,7 +14,6 @@ import { noUsage } from '../src/domain/usage.ts';
 import { Instance } from '../src/metering/instance.ts';
 import { interruptedEnd } from '../src/metering/interrupted.ts';
 import { Meter } from '../src/metering/meter.ts';
-import { Reaper } from '../src/metering/reaper.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
@@ -261,41 +260,6 @@ describe('an orphan', () => {
         { number: 2, status: 'interrupted', input_tokens: 10, usage_estimated: true, cost_pico: '20000000' },
       ],
     });
-  });
-});
-
-describe('a run under way whose row can not be read', () => {
-  it('stops no other: without its calls it is ended as one unknown call, and without itself a dead letter', async () => {
-    const id = await makeInstance();
-    const rows = [start(), start(), start(), start()];
-    await insertStarts(pool, id, rows);
-    const [callless, garbled, shapeless, sound] = rows.map(({ run }) => run);
-    const spoil = (run: StartedRun | undefined, column: string, text: string) =>
-      pool.query(`update chat.open_runs set ${column} = $2 where id = $1`, [run?.run_id, text]);
-    await spoil(callless, 'attempts', '{"ended":[{"id":"half');
-    await spoil(garbled, 'run', 'garbage');
-    await spoil(shapeless, 'run', '{"run_id":7}');
-    const registry = createRegistry('chat-test');
-    const instance = { id: newId(), steadyBeat: Date.now() };
-    const reaper = new Reaper({ pool, instance, meter: { openRuns: [] }, pricing, log, registry });
-    await kill(id);
-    await reaper.sweep();
-    for (const run of [callless, sound]) {
-      if (run === undefined) throw new Error('there are four runs');
-      const told = await endOf(run);
-      expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
-      expect(told?.spans).toMatchObject([
-        { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },
-      ]);
-    }
-    const { rows: letters } = await pool.query<{ tenant_id: string }>(
-      'select tenant_id from chat.outbox_dead_letters order by id',
-    );
-    expect(new Set(letters.map(({ tenant_id: tenant }) => tenant))).toEqual(
-      new Set([garbled?.tenant_id, shapeless?.tenant_id]),
-    );
-    const { rows: left } = await pool.query('select id from chat.open_runs where instance_id = $1', [id]);
-    expect(left).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Carried } from './exchange.ts';
-import { errorBody, errorOf } from './errors.ts';
-import type { Fault } from './faults.ts';
+import { errorBody } from './errors.ts';
+import { errorOf, type Fault } from './faults.ts';
 import type { Frame } from './wire.ts';
 
 export type Step = WriteStep | { kind: Ending };

@@ -1,5 +1,3 @@
-import type { Fault } from './faults.ts';
-
 /** The four fields of OpenAI's error object; other providers send numbers as `code`. */
 export interface WireError {
   message: string;
@@ -28,7 +26,7 @@ export class RefusedRequest extends Error {
 }
 
 /** What OpenAI says with a status when a fault names no text of its own. */
-function defaultErrorFor(status: number): WireError {
+export function defaultErrorFor(status: number): WireError {
   const error = (message: string, type: string, code: string | null): WireError => ({
     message,
     type,
@@ -43,14 +41,6 @@ function defaultErrorFor(status: number): WireError {
   if (status >= 500)
     return error('The server had an error while processing your request.', 'server_error', null);
   return error(`The simulator was told to answer ${status}.`, 'invalid_request_error', null);
-}
-
-/** The error of a fault that asks for one, with this status. */
-export function errorOf(status: number, fault: Fault): WireError {
-  const error = { ...defaultErrorFor(status), ...fault.error };
-  if (fault.huge_error_bytes === undefined) return error;
-  const huge = 'x'.repeat(fault.huge_error_bytes);
-  return { ...error, message: huge, code: huge, param: huge };
 }
 
 export function errorBody(error: WireError): string {

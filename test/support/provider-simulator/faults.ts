@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { RefusedRequest } from './errors.ts';
+import { RefusedRequest, defaultErrorFor } from './errors.ts';
 import type { WireError } from './errors.ts';
 import { isObject, isWholeNumber } from './values.ts';
 
@@ -236,4 +236,12 @@ export function resolveFault(
     ...attempts?.[target.attempt - 1],
   };
   return Object.keys(fault).length === 0 ? noFault : fault;
+}
+
+/** The error of a fault that asks for one, with this status. */
+export function errorOf(status: number, fault: Fault): WireError {
+  const error = { ...defaultErrorFor(status), ...fault.error };
+  if (fault.huge_error_bytes === undefined) return error;
+  const huge = 'x'.repeat(fault.huge_error_bytes);
+  return { ...error, message: huge, code: huge, param: huge };
 }

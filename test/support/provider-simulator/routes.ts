@@ -2,9 +2,9 @@ import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
 import { sendJson, sendStream } from './delivery.ts';
 import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embeddings.ts';
-import { RefusedRequest, errorBody, errorOf } from './errors.ts';
+import { RefusedRequest, errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import type { Fault } from './faults.ts';
+import { errorOf, type Fault } from './faults.ts';
 import { completionBody, streamFrames } from './wire.ts';
 
 export interface RouteContext {
