@@ -11,7 +11,7 @@ import { GatewayClient, type CompletionCall, type Outcome } from './gateway-clie
 const pauseMs = 10_000;
 const requests = 600;
 const clients = 16;
-const caughtUpMs = 20_000;
+const caughtUpMs = 30_000;
 const maxChatMiB = 500;
 /** The longest that a tenant may keep of a prompt and of an answer. */
 const longest = { previews: { enabled: true, max_chars: 10_000 } };

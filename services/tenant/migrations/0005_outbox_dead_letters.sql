@@ -17,3 +17,7 @@ create policy audit_outbox_dead_letters_system_insert on tenant.audit_outbox_dea
 create policy audit_outbox_dead_letters_system_delete on tenant.audit_outbox_dead_letters
   for delete to tenant_system using (true);
 grant select, insert, delete on tenant.audit_outbox_dead_letters to tenant_system;
+
+-- Events that nobody could read are kept for 30 days.
+create policy dead_letters_system_delete on tenant.dead_letters for delete to tenant_system using (true);
+grant delete on tenant.dead_letters to tenant_system;
