@@ -52,9 +52,9 @@ const add = (entries: NewAuditEntry[]) =>
 async function drain(): Promise<string[][]> {
   const turns: string[][] = [];
   for (;;) {
-    const entries = await outbox.read(system, allPartitions, 500);
+    const { entries } = await outbox.read(system, allPartitions, { rows: 500, bytes: 500_000 });
     if (entries.length === 0) return turns;
-    turns.push(entries.map(({ json }) => json));
+    turns.push(entries.map(({ json }) => json ?? ''));
     await outbox.remove(
       system,
       entries.map(({ id }) => id),
@@ -85,7 +85,11 @@ describe('an outbox of changes', () => {
     await add([entry]);
     const own = partitionOf(tenantId);
     const others = allPartitions.filter((partition) => partition !== own);
-    expect(await outbox.read(system, others, 10)).toEqual([]);
-    expect(await outbox.read(system, [own], 10)).toMatchObject([{ partition: own, key: tenantId }]);
+    const limits = { rows: 10, bytes: 500_000 };
+    expect(await outbox.read(system, others, limits)).toEqual({ entries: [], full: false });
+    expect(await outbox.read(system, [own], limits)).toMatchObject({
+      entries: [{ partition: own, key: tenantId }],
+      full: false,
+    });
   });
 });

@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
+import { inBatches } from './batches.ts';
 import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
 
@@ -21,9 +22,15 @@ export interface KafkaConsumerOptions {
   registry: Registry;
 }
 
+type Fetched = EachBatchPayload['batch']['messages'][number];
+
 const heartbeatMs = 1_000;
 const retryMs = 1_000;
-const batchSize = 1_000;
+/** What is handled at once: one transaction, and one commit of the offset. */
+const handledAtOnce = { items: 1_000, bytes: 2_000_000 };
+/** What a broker sends at once, unless a single batch in the topic is larger. */
+const maxBytesPerPartition = 1_048_576;
+const maxBytes = 8_388_608;
 
 /** Reads a topic at least once: what has been handled is committed, and what can't be is tried until it can. */
 export class KafkaConsumer {
@@ -43,6 +50,8 @@ export class KafkaConsumer {
       rebalanceTimeout: 10_000,
       heartbeatInterval: heartbeatMs,
       maxWaitTimeInMs: 200,
+      maxBytesPerPartition,
+      maxBytes,
       allowAutoTopicCreation: false,
     });
     // What others read now is theirs to tell.
@@ -98,8 +107,8 @@ export class KafkaConsumer {
     this.#lag.set({ partition: batch.partition }, Number(batch.offsetLag()));
     const beat = setInterval(() => void payload.heartbeat().catch(() => undefined), heartbeatMs);
     try {
-      for (let index = 0; index < batch.messages.length; index += batchSize) {
-        const messages = batch.messages.slice(index, index + batchSize);
+      const bytesOf = ({ value }: Fetched): number => value?.length ?? 0;
+      for (const messages of inBatches(batch.messages, bytesOf, handledAtOnce)) {
         if (!(await this.#handleSurely(payload, messages))) return;
         const last = messages.at(-1)?.offset ?? '0';
         payload.resolveOffset(last);
@@ -112,10 +121,7 @@ export class KafkaConsumer {
   }
 
   /** False when somebody else is to go on: we stop, or the partition has moved. */
-  async #handleSurely(
-    payload: EachBatchPayload,
-    messages: EachBatchPayload['batch']['messages'],
-  ): Promise<boolean> {
+  async #handleSurely(payload: EachBatchPayload, messages: readonly Fetched[]): Promise<boolean> {
     const { signal } = this.#stopping;
     const { topic, partition } = payload.batch;
     while (payload.isRunning() && !payload.isStale() && !signal.aborted) {

@@ -1,8 +1,11 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { Kafka, Producer } from 'kafkajs';
+import type { Kafka, KafkaJSProtocolError, Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
 import { kafkaClient } from './kafka-client.ts';
-import type { EventSink, PartitionBatch } from './sink.ts';
+import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+
+/** https://kafka.apache.org/protocol#protocol_error_codes */
+const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
 /** Publishes to a topic of Kafka: idempotent, and acknowledged by every replica that is in sync. */
 export class KafkaSink implements EventSink {
@@ -41,11 +44,25 @@ export class KafkaSink implements EventSink {
     } catch (error) {
       this.#producer = null;
       await producer.disconnect().catch(() => undefined);
-      throw error;
+      const answer = brokerError(error);
+      if (answer === null) throw error;
+      throw new RefusedBatchError(sizeErrors.has(answer.type) ? 'size' : 'partition', answer);
     }
   }
 
   async close(): Promise<void> {
     await this.#producer?.disconnect();
   }
+}
+
+/** The error that a broker answered with, which kafkajs wraps once or twice; null when there was no answer. */
+function brokerError(error: unknown): KafkaJSProtocolError | null {
+  for (
+    let each = Object(error) as Partial<Error>;
+    each.name !== undefined;
+    each = Object(each.cause) as Partial<Error>
+  )
+    // By name: Node can't import the class from this CommonJS package.
+    if (each.name === 'KafkaJSProtocolError') return each as KafkaJSProtocolError;
+  return null;
 }

@@ -4,9 +4,11 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
 import { kafkaBrokers, withoutKafka } from '@gatehouse/test/kafka';
+import { maxEventBytes } from './cloud-event.ts';
 import { KafkaConsumer, type Message } from './kafka-consumer.ts';
 import { KafkaSink } from './kafka-sink.ts';
 import { partitionCount } from './partitions.ts';
+import { RefusedBatchError } from './sink.ts';
 import type { KafkaPlace } from './settings.ts';
 import { createTopic } from './topics.ts';
 
@@ -79,6 +81,17 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
       expect(seen.get(0)).toEqual(['a', 'b', 'c']);
       expect(seen.get(7)).toEqual(['x']);
     });
+  }, 60_000);
+
+  it('says that a batch is larger than a broker takes, of one partition alone, and goes on', async () => {
+    const place = await makePlace();
+    const sink = makeSink(place);
+    const large = 'x'.repeat(400_000);
+    await expect(sink.publish([batch(0, large, large, large)])).rejects.toMatchObject({ reason: 'size' });
+    await expect(sink.publish([batch(0, 'a'), batch(1, large, large, large)])).rejects.toBeInstanceOf(
+      RefusedBatchError,
+    );
+    await sink.publish([batch(0, large, large), batch(1, large, large), batch(2, 'x'.repeat(maxEventBytes))]);
   }, 60_000);
 
   it('shares partitions among consumers that come and go, and loses nothing', async () => {

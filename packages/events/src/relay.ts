@@ -2,11 +2,12 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool, PoolClient } from '@gatehouse/pg/pool';
+import { BatchPublisher, type QueuedEvent } from './batch-publisher.ts';
 import type { Outbox, OutboxEntry } from './outbox.ts';
 import { partitionCount } from './partitions.ts';
 import { lockPartitions, readClock, type ClockReading } from './store/relay-store.ts';
 import { SettledTime } from './settled-time.ts';
-import type { EventSink, PartitionBatch } from './sink.ts';
+import type { EventSink } from './sink.ts';
 import { writeWatermark } from './watermark.ts';
 
 export interface RelayOptions {
@@ -22,12 +23,14 @@ export interface RelayOptions {
 }
 
 const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition);
-const batchSize = 500;
+/** What one turn reads at most, of all partitions. */
+const pageLimits = { rows: 500, bytes: 4_000_000 };
 const idleMs = 100;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
 const watermarkEveryMs = 1_000;
 const countEveryMs = 5_000;
+const forgetEveryMs = 3_600_000;
 /** Beyond, what matters is the age. */
 const mostCounted = 100_000;
 
@@ -89,56 +92,98 @@ export class Relay {
   }
 }
 
+/** A partition whose events the sink refused. */
+interface Deferral {
+  /** By the process's clock. */
+  until: number;
+  oldest: Date | null;
+}
+
 /** What one relay knows while its database session lasts. */
 class RelaySession {
   readonly #options: RelayOptions;
   readonly #metrics: ReturnType<typeof relayMetrics>;
   readonly #client: PoolClient;
+  readonly #publisher: BatchPublisher;
   readonly #settled = new SettledTime();
+  readonly #deferred = new Map<number, Deferral>();
   #owned: number[] = [];
   #lockAt = 0;
   #watermarkAt = 0;
   #countAt = 0;
+  #forgetAt = 0;
   #settledAt: Date | null = null;
 
   constructor(options: RelayOptions, metrics: ReturnType<typeof relayMetrics>, client: PoolClient) {
     this.#options = options;
     this.#metrics = metrics;
     this.#client = client;
+    this.#publisher = new BatchPublisher({
+      sink: options.sink,
+      remove: (ids) => this.#remove(ids),
+      bury: (id, reason) => this.#bury(id, reason),
+    });
   }
 
-  /** Publishes one batch. True when there is probably more. */
+  /** Publishes one page of the outbox. True when there is probably more. */
   async turn(): Promise<boolean> {
     await this.#takeFreePartitions();
     await this.#count();
-    if (this.#owned.length === 0) return false;
+    await this.#forget();
+    const ready = this.#owned.filter((partition) => !this.#isDeferred(partition));
+    if (ready.length === 0) return false;
     const { outbox, watermarks } = this.#options;
     // Before the read: what is settled now is in what is read next, or was published earlier.
     const clock = watermarks ? await readClock(this.#client) : null;
     if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
-    const entries = await outbox.read(this.#client, this.#owned, batchSize);
-    const full = entries.length === batchSize;
-    const batches = byPartition(entries);
+    const { entries, full } = await outbox.read(this.#client, ready, pageLimits);
+    const queues = byPartition(entries);
     await this.#noteAge(entries[0], clock);
     // With more in the outbox than was read, some of it may be older than what is settled.
     if (clock !== null && !full && this.#settledAt !== null)
-      this.#addWatermarks(batches, this.#settledAt, clock.at.getTime());
-    if (batches.size > 0) await this.#options.sink.publish([...batches.values()]);
-    if (entries.length > 0)
-      await outbox.remove(
-        this.#client,
-        entries.map(({ id }) => id),
-      );
-    this.#metrics.published.inc(entries.length);
+      this.#addWatermarks(queues, { ready, settledAt: this.#settledAt, now: clock.at.getTime() });
+    for (const entry of entries) if (entry.json === null) await this.#bury(entry.id, entry.problem);
+    this.#defer(await this.#publisher.publish(queues), entries);
     return full;
   }
 
-  async #noteAge(oldest: OutboxEntry | undefined, known: ClockReading | null): Promise<void> {
+  async #remove(ids: string[]): Promise<void> {
+    await this.#options.outbox.remove(this.#client, ids);
+    this.#metrics.published.inc(ids.length);
+  }
+
+  async #bury(id: string, reason: string): Promise<void> {
+    const { outbox, log } = this.#options;
+    await outbox.bury(this.#client, id, reason);
+    this.#metrics.deadLetters.inc();
+    log.error({ outbox_id: id, reason }, 'an event can not be published and was moved to the dead letters');
+  }
+
+  #isDeferred(partition: number): boolean {
+    const deferral = this.#deferred.get(partition);
+    if (deferral === undefined) return false;
+    if (performance.now() < deferral.until) return true;
+    this.#deferred.delete(partition);
+    return false;
+  }
+
+  #defer(failed: ReadonlyMap<number, Error>, entries: readonly OutboxEntry[]): void {
+    for (const [partition, error] of failed) {
+      this.#metrics.failures.inc();
+      this.#options.log.warn({ err: error, partition }, 'publishing events of a partition failed; retrying');
+      const oldest = entries.find((entry) => entry.partition === partition)?.occurredAt ?? null;
+      this.#deferred.set(partition, { until: performance.now() + retryMs, oldest });
+    }
+  }
+
+  async #noteAge(first: OutboxEntry | undefined, known: ClockReading | null): Promise<void> {
     const { age } = this.#metrics;
-    if (oldest === undefined) age.set(0);
+    const times = [first?.occurredAt, ...this.#deferred.values().map(({ oldest }) => oldest)];
+    const oldest = Math.min(...times.map((time) => time?.getTime() ?? Infinity));
+    if (oldest === Infinity) age.set(0);
     else {
       const { at } = known ?? (await readClock(this.#client));
-      age.set((at.getTime() - oldest.occurredAt.getTime()) / 1_000);
+      age.set((at.getTime() - oldest) / 1_000);
     }
   }
 
@@ -159,31 +204,48 @@ class RelaySession {
     entries.set(await this.#options.outbox.count(this.#client, this.#owned, mostCounted));
   }
 
-  #addWatermarks(batches: Map<number, MutableBatch>, settledAt: Date, now: number): void {
+  /** Once an hour. */
+  async #forget(): Promise<void> {
+    if (performance.now() < this.#forgetAt) return;
+    this.#forgetAt = performance.now() + forgetEveryMs;
+    const { outbox, log } = this.#options;
+    await outbox.forget(this.#client).catch((error: unknown) => {
+      log.warn({ err: error }, 'failed to delete old dead letters; retrying in an hour');
+    });
+  }
+
+  /** Behind the events of each partition that was read: a watermark is published after everything older. */
+  #addWatermarks(
+    queues: Map<number, QueuedEvent[]>,
+    { ready, settledAt, now }: { ready: readonly number[]; settledAt: Date; now: number },
+  ): void {
     if (now - this.#watermarkAt < watermarkEveryMs) return;
     this.#watermarkAt = now;
-    for (const partition of this.#owned) {
-      const watermark = settledAt.toISOString();
-      const json = writeWatermark(this.#options.source, { partition, partitions: partitionCount, watermark });
-      batchOf(batches, partition).events.push({ key: this.#options.source, json });
+    const { source } = this.#options;
+    const watermark = settledAt.toISOString();
+    for (const partition of ready) {
+      const json = writeWatermark(source, { partition, partitions: partitionCount, watermark });
+      queueOf(queues, partition).push({ id: null, key: source, json });
     }
   }
 }
 
-type MutableBatch = PartitionBatch & { events: { key: string; json: string }[] };
-
-function byPartition(entries: readonly OutboxEntry[]): Map<number, MutableBatch> {
-  const batches = new Map<number, MutableBatch>();
-  for (const { partition, key, json } of entries) batchOf(batches, partition).events.push({ key, json });
-  return batches;
+function byPartition(entries: readonly OutboxEntry[]): Map<number, QueuedEvent[]> {
+  const queues = new Map<number, QueuedEvent[]>();
+  for (const entry of entries) {
+    if (entry.json === null) continue;
+    const { id, partition, key, json } = entry;
+    queueOf(queues, partition).push({ id, key, json });
+  }
+  return queues;
 }
 
-function batchOf(batches: Map<number, MutableBatch>, partition: number): MutableBatch {
-  const known = batches.get(partition);
+function queueOf(queues: Map<number, QueuedEvent[]>, partition: number): QueuedEvent[] {
+  const known = queues.get(partition);
   if (known !== undefined) return known;
-  const batch: MutableBatch = { partition, events: [] };
-  batches.set(partition, batch);
-  return batch;
+  const queue: QueuedEvent[] = [];
+  queues.set(partition, queue);
+  return queue;
 }
 
 function relayMetrics(registry: Registry) {
@@ -202,6 +264,11 @@ function relayMetrics(registry: Registry) {
     published: new Counter({
       name: 'gatehouse_events_published_total',
       help: 'Events published, watermarks not counted',
+      registers,
+    }),
+    deadLetters: new Counter({
+      name: 'gatehouse_events_unpublishable_total',
+      help: 'Events that can not be published and were moved to the dead letters of the outbox',
       registers,
     }),
     failures: new Counter({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
+import { cutText } from './cut-text.ts';
 
 /** What happened to a run, as chat tells it and analytics counts it (`gatehouse.usage.v1`). */
 
@@ -8,60 +9,102 @@ export const usageTopic = 'gatehouse.usage.v1';
 export const runStarted = 'gatehouse.run.started';
 export const runEnded = 'gatehouse.run.ended';
 
-const time = z.iso.datetime({ offset: true });
-const count = z.int().min(0);
+/**
+ * How long each text may be, in UTF-16 units. Chat cuts what it records to these lengths, so that the largest event
+ * stays below `maxEventBytes` whatever clients and providers send; a reader cuts what is longer.
+ */
+export const textLimits = {
+  channel: 32,
+  request_id: 128,
+  trace_id: 32,
+  span_id: 16,
+  user_id: 255,
+  session_id: 255,
+  request_model: 256,
+  /** The most that a tenant's `previews.max_chars` can be. */
+  preview: 10_000,
+  provider: 64,
+  model: 256,
+  response_model: 256,
+  error_code: 64,
+  error_message: 2_000,
+} as const;
+
+/** The chain of 11 models, each called 11 times: 10 fallbacks and 10 retries are what the catalogue allows. */
+export const maxSpans = 121;
+export const maxCallTokens = 1e13;
+/** Below 2^53, above which sums of JSON's numbers are inexact. */
+export const maxRunTokens = maxSpans * maxCallTokens;
+/** PostgreSQL's largest integer: 24 days in milliseconds. */
+export const maxInteger = 2_147_483_647;
+
+const text = (limit: keyof typeof textLimits) =>
+  z
+    .string()
+    .overwrite((value) => cutText(value, textLimits[limit]))
+    .max(textLimits[limit]);
+const count = (max: number) =>
+  z
+    .int()
+    .min(0)
+    .overwrite((value) => Math.min(value, max))
+    .max(max);
+const time = z.iso.datetime({ offset: true }).max(40);
 /** Integer pico-USD as text: beyond what a JSON number holds exactly. */
-const pico = z.string().regex(/^\d{1,30}$/);
+const pico = z
+  .string()
+  .regex(/^\d{1,30}$/)
+  .max(30);
 
 const identity = {
   run_id: z.uuid(),
   tenant_id: z.uuid(),
   operation: z.enum(['chat', 'embeddings']),
-  channel: z.string(),
-  request_id: z.string(),
-  trace_id: z.string(),
-  span_id: z.string(),
+  channel: text('channel'),
+  request_id: text('request_id'),
+  trace_id: text('trace_id'),
+  span_id: text('span_id'),
   api_key_id: z.uuid(),
-  user_id: z.string().nullable(),
-  session_id: z.string().nullable(),
+  user_id: text('user_id').nullable(),
+  session_id: text('session_id').nullable(),
   agent_id: z.uuid().nullable(),
-  request_model: z.string(),
+  request_model: text('request_model'),
   streamed: z.boolean(),
-  input_preview: z.string().nullable(),
+  input_preview: text('preview').nullable(),
   started_at: time,
 };
 
-const usage = {
-  input_tokens: count,
+const usage = (maxTokens: number) => ({
+  input_tokens: count(maxTokens),
   /** Read from the provider's cache; part of the input, as are those written to it. */
-  cached_input_tokens: count,
-  cache_write_tokens: count,
-  output_tokens: count,
+  cached_input_tokens: count(maxTokens),
+  cache_write_tokens: count(maxTokens),
+  output_tokens: count(maxTokens),
   /** Part of the output. */
-  reasoning_tokens: count,
+  reasoning_tokens: count(maxTokens),
   /** Null where no price is known for the model. */
   cost_pico: pico.nullable(),
   /** Where the price is from; of a run, the last of its calls. */
   price_source: z.enum(['catalogue', 'genai-prices']).nullish(),
   usage_estimated: z.boolean(),
-};
+});
 
 /** One provider call. */
 export const span = z.object({
   id: z.uuid(),
   kind: z.enum(['llm', 'embedding']),
-  number: z.int().min(1),
-  provider: z.string(),
-  model: z.string(),
-  upstream_model: z.string(),
-  response_model: z.string().nullable(),
+  number: z.int().min(1).max(maxInteger),
+  provider: text('provider'),
+  model: text('model'),
+  upstream_model: text('model'),
+  response_model: text('response_model').nullable(),
   status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
-  offset_ms: z.int().nullable(),
-  duration_ms: count.nullable(),
-  time_to_first_token_ms: count.nullable(),
-  http_status: z.int().nullable(),
-  error_code: z.string().nullable(),
-  ...usage,
+  offset_ms: z.int().min(-maxInteger).max(maxInteger).nullable(),
+  duration_ms: count(maxInteger).nullable(),
+  time_to_first_token_ms: count(maxInteger).nullable(),
+  http_status: z.int().min(0).max(999).nullable(),
+  error_code: text('error_code').nullable(),
+  ...usage(maxCallTokens),
 });
 export type Span = z.output<typeof span>;
 
@@ -72,20 +115,20 @@ export const runEndedData = z.object({
   ...identity,
   status: z.enum(['ok', 'error', 'cancelled', 'interrupted']),
   ended_at: time,
-  duration_ms: count.nullable(),
-  time_to_first_token_ms: count.nullable(),
-  provider: z.string().nullable(),
+  duration_ms: count(maxInteger).nullable(),
+  time_to_first_token_ms: count(maxInteger).nullable(),
+  provider: text('provider').nullable(),
   /** Id in the catalogue of the model that answered, or was last asked. */
-  model: z.string().nullable(),
-  response_model: z.string().nullable(),
-  error_type: z.string().nullable(),
-  error_message: z.string().nullable(),
-  output_preview: z.string().nullable(),
-  tool_calls: count,
+  model: text('model').nullable(),
+  response_model: text('response_model').nullable(),
+  error_type: text('error_code').nullable(),
+  error_message: text('error_message').nullable(),
+  output_preview: text('preview').nullable(),
+  tool_calls: count(maxInteger),
   /** Whether every call with tokens in it has a price. */
   priced: z.boolean(),
-  ...usage,
-  spans: z.array(span),
+  ...usage(maxRunTokens),
+  spans: z.array(span).max(maxSpans),
 });
 export type RunEnded = z.output<typeof runEndedData>;
 

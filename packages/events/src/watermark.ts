@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { writeEvent } from './cloud-event.ts';
 
+const maxPartitions = 1_024;
 export const watermarkType = 'gatehouse.watermark';
 
 /**
@@ -8,10 +9,10 @@ export const watermarkType = 'gatehouse.watermark';
  * handled it has handled all of that.
  */
 export const watermarkData = z.object({
-  partition: z.int().min(0),
+  partition: z.int().min(0).max(maxPartitions),
   /** How many partitions there are: the whole source is known up to the least of that many watermarks. */
-  partitions: z.int().min(1),
-  watermark: z.iso.datetime({ offset: true }),
+  partitions: z.int().min(1).max(maxPartitions),
+  watermark: z.iso.datetime({ offset: true }).max(40),
 });
 export type Watermark = z.output<typeof watermarkData>;
 

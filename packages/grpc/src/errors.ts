@@ -68,6 +68,16 @@ export function hangIsOutage(error: unknown): never {
   throw new AppError('service_unavailable', `${error.message} Try again shortly.`, { cause: error });
 }
 
+/**
+ * Whether an error of a call says that the message is larger than the peer takes. A peer's own refusal for want of a
+ * resource, such as a rate limit, brings its code and is none.
+ */
+export function isMessageTooLarge(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'internal') return false;
+  const { code } = Object(error.cause) as { code?: unknown };
+  return code === status.RESOURCE_EXHAUSTED;
+}
+
 const outageCodes = new Set<ErrorCode>(['service_unavailable', 'service_timeout', 'database_unavailable']);
 
 function readDetail(error: ServiceError): Detail | null {

@@ -21,7 +21,7 @@ import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { Peer, target, type CallContext } from './client.ts';
-import { hangIsOutage, isOutage } from './errors.ts';
+import { hangIsOutage, isMessageTooLarge, isOutage } from './errors.ts';
 import { GrpcServer, type RpcContext } from './server.ts';
 
 const log = createLogger('test', 'silent');
@@ -227,6 +227,25 @@ describe('an error', () => {
   ] as const)('%s is an outage: %s', (code, expected) => {
     expect(isOutage(new AppError(code, 'm'))).toBe(expected);
     expect(isOutage(new Error(code))).toBe(false);
+  });
+});
+
+describe('a message that is larger than a peer takes', () => {
+  it('can be told from every other failure', async () => {
+    const chat = await peer();
+    const tooLarge = chat.call(
+      'getTenantSettings',
+      { tenantId: 'x'.repeat(9_000_000) },
+      { deadlineMs: 10_000 },
+    );
+    const error = await tooLarge.catch((caught: unknown) => caught);
+    expect(isMessageTooLarge(error)).toBe(true);
+    expect(error).toMatchObject({ code: 'internal' });
+    // The same gRPC status, for another reason.
+    answer = () => Promise.reject(new AppError('rate_limit_exceeded', 'm'));
+    expect(isMessageTooLarge(await ask(chat).catch((caught: unknown) => caught))).toBe(false);
+    answer = () => Promise.reject(new Error('m'));
+    expect(isMessageTooLarge(await ask(chat).catch((caught: unknown) => caught))).toBe(false);
   });
 });
 

@@ -6,6 +6,7 @@ import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { Peer } from '@gatehouse/grpc/client';
+import { isMessageTooLarge } from '@gatehouse/grpc/errors';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
@@ -167,6 +168,7 @@ function createSink(config: AgentConfig, { source, signer, log, duration }: Sink
   const peer = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer, duration });
   return new DirectSink({
     send: (events, options) => peer.call('recordAudit', { source, events }, options),
+    isTooLarge: isMessageTooLarge,
     close: () => peer.close(),
   });
 }

@@ -70,7 +70,7 @@ describe('counting', () => {
   it('buries what nobody can read or store, and goes on', async () => {
     const good = makeEnd();
     const late = makeEnd({ tenant_id: good.tenant_id, run_id: '00000000-0001-7000-8000-000000000000' });
-    const huge = makeEnd({ tenant_id: good.tenant_id, duration_ms: 2 ** 40 });
+    const refused = makeEnd({ tenant_id: good.tenant_id, session_id: 'nul \u0000' });
     const origin = `topic/0/${newId()}`;
     await ingest.take([
       { origin, payload: Buffer.from('garbage') },
@@ -78,7 +78,7 @@ describe('counting', () => {
       { origin, payload: Buffer.alloc(1_100_000, 'x') },
       received({ ...good, run_id: 'nobody' }, origin),
       received(late, origin),
-      received(huge, origin),
+      received(refused, origin),
       received(good, origin),
     ]);
     expect((await summarize(good.tenant_id)).totals.requests).toBe(1);
@@ -94,6 +94,43 @@ describe('counting', () => {
       expect.stringContaining('refused by the database'),
       expect.stringContaining('too late'),
     ]);
+  });
+
+  it('cuts texts and numbers that are larger than an event may have, and counts the run', async () => {
+    const text = 'long '.repeat(20_000);
+    const spans = [makeCall({ response_model: text, duration_ms: 2 ** 40, input_tokens: 2 ** 50 })];
+    const end = makeEnd({
+      error_message: text,
+      response_model: text,
+      output_preview: text,
+      duration_ms: 2 ** 40,
+      tool_calls: 2 ** 40,
+      spans,
+    });
+    await ingest.take([received(end)]);
+    expect((await summarize(end.tenant_id)).totals.requests).toBe(1);
+    const [trace] = await rows(
+      `select duration_ms, length(error_message) as message, length(output_preview) as preview,
+              length(response_model) as model, length(spans -> 0 ->> 'response_model') as span_model
+       from analytics.traces where id = $1`,
+      [end.run_id],
+    );
+    expect(trace).toEqual({
+      duration_ms: 2_147_483_647,
+      message: 2_000,
+      preview: 10_000,
+      model: 256,
+      span_model: 256,
+    });
+  });
+
+  it('stores a batch of many megabytes', async () => {
+    const tenant = newId();
+    const ends = Array.from({ length: 300 }, () =>
+      makeEnd({ tenant_id: tenant, input_preview: 'é'.repeat(10_000), output_preview: 'ü'.repeat(10_000) }),
+    );
+    await ingest.take(ends.map((end) => received(end)));
+    expect((await summarize(tenant)).totals.requests).toBe(300);
   });
 
   it('is known up to the least watermark, once there is one of each partition', async () => {

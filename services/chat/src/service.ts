@@ -6,6 +6,7 @@ import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { Peer } from '@gatehouse/grpc/client';
+import { isMessageTooLarge } from '@gatehouse/grpc/errors';
 import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
@@ -209,6 +210,7 @@ function createSink(
   const peer = new Peer({ peer: 'analytics', addresses, stub: AnalyticsServiceClient, signer, duration });
   return new DirectSink({
     send: (events, options) => peer.call('ingest', { source: eventSource, events }, options),
+    isTooLarge: isMessageTooLarge,
     close: () => peer.close(),
   });
 }

@@ -80,6 +80,32 @@ describe('a unary completion', () => {
     expect(previews.slice(0, 2)).toEqual(['bad \ufffd \ufffd 0', 'good 1']);
   });
 
+  it('passes a model name of 1.2 MB on and records its beginning', async () => {
+    const x_simulator = { huge_model_bytes: 1_200_000 };
+    const response = await harness.post('/v1/chat/completions', chat('x', { x_simulator }));
+    expect(((await response.json()) as { model: string }).model).toHaveLength(1_200_000);
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    const [span] = run.spans;
+    expect([run.response_model, span?.response_model]).toEqual(['m'.repeat(256), 'm'.repeat(256)]);
+  });
+
+  it.each([400, 500])('records a %d whose error code has 1 MB', async (status) => {
+    const x_simulator = { status, huge_error_bytes: 1_000_000 };
+    const response = await harness.post('/v1/chat/completions', chat('x', { model: 'quick', x_simulator }));
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect(Object.keys(error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type']);
+    expect(JSON.stringify(error).length).toBeLessThan(3_000);
+    expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ status: 'error' });
+  });
+
+  it('refuses a name of a model or an agent that is longer than any', async () => {
+    for (const model of ['m'.repeat(9_000_000), `agent:${'a'.repeat(9_000_000)}`]) {
+      const response = await harness.post('/v1/chat/completions', chat('x', { model }));
+      expect(response.status).toBe(404);
+      expect((await response.text()).length).toBeLessThan(1_000);
+    }
+  });
+
   it('keeps no previews where the tenant has turned them off', async () => {
     const tenantId = newId();
     harness.settings.set(tenantId, {

@@ -192,7 +192,7 @@ describe('the start of a run', () => {
       expect(over).toBe(false);
     });
     await killed;
-    expect((await findOrphans(pool, newId(), [], 1_000)).map(({ run }) => run.run_id)).toContain(
+    expect((await findOrphans(pool, newId(), [], 1_000)).orphans.map(({ run }) => run.run_id)).toContain(
       row.run.run_id,
     );
   });
@@ -233,7 +233,7 @@ describe('an orphan', () => {
       first.run.run_id,
     ]);
     await kill(id);
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
@@ -282,7 +282,7 @@ describe('an end', () => {
     const rows = [{ ...start(), charges }, { ...start(), charges }, start()];
     await insertStarts(pool, id, rows);
     await kill(id);
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
@@ -330,7 +330,7 @@ describe('what is kept of a run under way', () => {
       `insert into chat.open_runs (id, tenant_id, instance_id, run, attempts) values ($1, $2, $3, $4, $5)`,
       [runId, run.tenant_id, id, JSON.stringify(run), JSON.stringify(attempts)],
     );
-    const orphans = await findOrphans(pool, newId(), [], 1_000);
+    const { orphans } = await findOrphans(pool, newId(), [], 1_000);
     await insertEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),

@@ -135,6 +135,25 @@ describe('a stream that does not come to its end', () => {
     },
   );
 
+  it('with an error event of 9 MB ends with the beginning of its message, and is recorded', async () => {
+    const { response, text, chunks } = await stream({
+      x_simulator: {
+        error_event_after_chunks: 2,
+        chunks: 5,
+        huge_error_bytes: 3_000_000,
+      },
+    });
+    expect(chunks.at(-1)?.error).toMatchObject({
+      type: 'api_error',
+      code: 'provider_error',
+      message: 'x'.repeat(2_000),
+      param: null,
+    });
+    expect(text.slice(-5_000)).not.toContain('[DONE]');
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(run).toMatchObject({ status: 'error', error_message: 'x'.repeat(2_000) });
+  });
+
   it('because the provider falls silent ends with a time-out event', async () => {
     const response = await harness.post('/v1/chat/completions', {
       ...chat('x'),

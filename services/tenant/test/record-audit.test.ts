@@ -84,6 +84,16 @@ describe('RecordAudit', () => {
     ]);
   });
 
+  it('deletes dead letters after 30 days', async () => {
+    await tenants.query(
+      `insert into tenant.dead_letters (id, received_at, origin, reason, payload)
+       values (gen_random_uuid(), now() - interval '31 days', 'old', 'old', '')`,
+    );
+    await record(['no JSON']);
+    const letters = await tenants.query<{ origin: string }>('select origin from tenant.dead_letters');
+    expect(letters.map(({ origin }) => origin)).not.toContain('old');
+  });
+
   it('is for the agent service alone', async () => {
     await expect(record([], 'chat')).rejects.toMatchObject({ code: 'caller_not_allowed' });
   });

@@ -56,7 +56,7 @@ export function answerChat(request: ChatRequest, fault: Fault, id: string): Chat
   return {
     id,
     created: Math.floor(Date.now() / 1000),
-    model: request.model,
+    model: fault.huge_model_bytes === undefined ? request.model : 'm'.repeat(fault.huge_model_bytes),
     choices,
     usage: usageOf(request.promptTokens, choices, fault.usage),
     logprobs: request.logprobs,

@@ -1,6 +1,6 @@
 import type { Carried } from './exchange.ts';
-import { defaultErrorFor, errorBody } from './errors.ts';
-import type { Fault } from './faults.ts';
+import { errorBody } from './errors.ts';
+import { errorOf, type Fault } from './faults.ts';
 import type { Frame } from './wire.ts';
 
 export type Step = WriteStep | { kind: Ending };
@@ -82,8 +82,7 @@ function endingAt(sent: number, total: number, fault: Fault): { last: string[]; 
   const reached = (wanted: number | undefined, otherwise: number): boolean =>
     sent === Math.min(wanted ?? otherwise, total);
   if (fault.error_event_after_chunks !== undefined && reached(fault.error_event_after_chunks, 0)) {
-    const error = { ...defaultErrorFor(500), ...fault.error };
-    return { last: [`data: ${errorBody(error)}`], step: { kind: 'end' } };
+    return { last: [`data: ${errorBody(errorOf(500, fault))}`], step: { kind: 'end' } };
   }
   if (fault.end_after_chunks !== undefined && reached(fault.end_after_chunks, 0)) {
     return { last: [], step: { kind: 'end' } };

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { RefusedRequest } from './errors.ts';
+import { RefusedRequest, defaultErrorFor } from './errors.ts';
 import type { WireError } from './errors.ts';
 import { isObject, isWholeNumber } from './values.ts';
 
@@ -28,6 +28,10 @@ export interface Fault {
   malformed?: 'json' | 'sse';
   error_event_after_chunks?: number;
   huge_chunk_bytes?: number;
+  /** The length of the error's message, code and param each. */
+  huge_error_bytes?: number;
+  /** The length of the model's name in the answer. */
+  huge_model_bytes?: number;
   split_utf8?: boolean;
   one_write?: boolean;
   crlf?: boolean;
@@ -133,6 +137,8 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
   malformed: oneOf('json', 'sse'),
   error_event_after_chunks: wholeNumber,
   huge_chunk_bytes: wholeNumber,
+  huge_error_bytes: wholeNumber,
+  huge_model_bytes: wholeNumber,
   split_utf8: flag,
   one_write: flag,
   crlf: flag,
@@ -230,4 +236,12 @@ export function resolveFault(
     ...attempts?.[target.attempt - 1],
   };
   return Object.keys(fault).length === 0 ? noFault : fault;
+}
+
+/** The error of a fault that asks for one, with this status. */
+export function errorOf(status: number, fault: Fault): WireError {
+  const error = { ...defaultErrorFor(status), ...fault.error };
+  if (fault.huge_error_bytes === undefined) return error;
+  const huge = 'x'.repeat(fault.huge_error_bytes);
+  return { ...error, message: huge, code: huge, param: huge };
 }

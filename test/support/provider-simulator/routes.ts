@@ -2,9 +2,9 @@ import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
 import { sendJson, sendStream } from './delivery.ts';
 import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embeddings.ts';
-import { RefusedRequest, defaultErrorFor, errorBody } from './errors.ts';
+import { RefusedRequest, errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import type { Fault } from './faults.ts';
+import { errorOf, type Fault } from './faults.ts';
 import { completionBody, streamFrames } from './wire.ts';
 
 export interface RouteContext {
@@ -37,8 +37,7 @@ export function answer(context: RouteContext): void {
 }
 
 function sendFaultStatus(exchange: Exchange, fault: Fault, status: number): void {
-  const error = { ...defaultErrorFor(status), ...fault.error };
-  sendJson(exchange, { status, body: errorBody(error) }, fault);
+  sendJson(exchange, { status, body: errorBody(errorOf(status, fault)) }, fault);
 }
 
 function answerChatCompletion({ exchange, fault, newResponseId }: RouteContext): void {

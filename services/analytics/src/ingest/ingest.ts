@@ -1,3 +1,4 @@
+import { inBatches } from '@gatehouse/events/batches';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -6,6 +7,9 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
+
+/** What one statement writes. */
+const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
 /** Takes in events from wherever they come: exactly once, whatever comes again. */
 export class Ingest {
@@ -30,7 +34,13 @@ export class Ingest {
   }
 
   /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
-  async take(batch: readonly Received[]): Promise<void> {
+  async take(events: readonly Received[]): Promise<void> {
+    // In their order: a watermark holds for what came before it.
+    for (const batch of inBatches(events, ({ payload }) => payload.length, storedAtOnce))
+      await this.#takeBatch(batch);
+  }
+
+  async #takeBatch(batch: readonly Received[]): Promise<void> {
     const { runs, watermarks, rejected } = readEvents(batch);
     for (const { received, reason } of rejected) await this.#deadLetters.bury(received, reason);
     await this.#store(runs, watermarks);

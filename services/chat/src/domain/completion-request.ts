@@ -1,3 +1,4 @@
+import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
 
 export type Operation = 'chat' | 'embeddings';
@@ -154,7 +155,7 @@ function wrongType(param: string, kinds: readonly Kind[]): AppError {
 export function inputPreview(request: CompletionRequest, maxChars: number): string {
   const source =
     request.operation === 'chat' ? lastUserMessage(request.fields['messages']) : request.fields['input'];
-  return textOf(source).slice(0, maxChars);
+  return cutText(textOf(source), maxChars);
 }
 
 /** All text of the prompt, for estimating its tokens. */

@@ -1,4 +1,16 @@
-import type { RunEnded, RunStarted, Span } from '@gatehouse/events/run-event';
+import { cutText } from '@gatehouse/events/cut-text';
+import {
+  maxCallTokens,
+  maxInteger,
+  maxRunTokens,
+  maxSpans,
+  runStartedData,
+  textLimits,
+  type RunEnded,
+  type RunStarted,
+  type Span,
+} from '@gatehouse/events/run-event';
+import { z } from 'zod';
 import type { Cost } from './price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
 
@@ -6,6 +18,9 @@ import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './r
  * Runs as they are written down: the data of the events about them, but for the times, which are the database's. What
  * is kept of a run under way is read by replicas of the release before and after this one (the reaper's), like a table:
  * a member may be added if its absence means something, and is never renamed.
+ *
+ * Every text and number is cut here to what an event may hold: no answer of a provider and no request of a client makes
+ * an event that can't be published or read.
  */
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
@@ -18,36 +33,36 @@ export function startedRun(run: RunIdentity): StartedRun {
     run_id: run.id,
     tenant_id: run.tenantId,
     operation: run.operation,
-    channel: run.channel,
-    request_id: run.requestId,
-    trace_id: run.traceId,
-    span_id: run.spanId,
+    channel: cutText(run.channel, textLimits.channel),
+    request_id: cutText(run.requestId, textLimits.request_id),
+    trace_id: cutText(run.traceId, textLimits.trace_id),
+    span_id: cutText(run.spanId, textLimits.span_id),
     api_key_id: run.apiKeyId,
-    user_id: run.userId,
-    session_id: run.sessionId,
+    user_id: cutOrNull(run.userId, textLimits.user_id),
+    session_id: cutOrNull(run.sessionId, textLimits.session_id),
     agent_id: run.agentId,
-    request_model: run.requestModel,
+    request_model: cutText(run.requestModel, textLimits.request_model),
     streamed: run.streamed,
-    input_preview: run.inputPreview,
+    input_preview: cutOrNull(run.inputPreview, textLimits.preview),
   };
 }
 
 export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: readonly Attempt[]): RunEnding {
   return {
     status: end.status,
-    duration_ms: end.durationMs,
-    time_to_first_token_ms: end.timeToFirstTokenMs,
-    provider: end.provider,
-    model: end.model,
-    response_model: end.responseModel,
-    error_type: end.errorType,
-    error_message: end.errorMessage,
-    output_preview: end.outputPreview,
+    duration_ms: atMost(end.durationMs, maxInteger),
+    time_to_first_token_ms: atMost(end.timeToFirstTokenMs, maxInteger),
+    provider: cutOrNull(end.provider, textLimits.provider),
+    model: cutOrNull(end.model, textLimits.model),
+    response_model: cutOrNull(end.responseModel, textLimits.response_model),
+    error_type: cutOrNull(end.errorType, textLimits.error_code),
+    error_message: cutOrNull(end.errorMessage, textLimits.error_message),
+    output_preview: cutOrNull(end.outputPreview, textLimits.preview),
     // Calls of tools by the gateway itself, which calls none yet; what a model asks the client to call is none.
     tool_calls: 0,
     priced: end.cost.priced,
-    ...figures(end),
-    spans: attempts.map((attempt) => spanOf(attempt, operation)),
+    ...figures(end, maxRunTokens),
+    spans: attempts.slice(0, maxSpans).map((attempt) => spanOf(attempt, operation)),
   };
 }
 
@@ -56,17 +71,17 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     id: attempt.id,
     kind: operation === 'embeddings' ? 'embedding' : 'llm',
     number: attempt.number,
-    provider: attempt.provider,
-    model: attempt.model,
-    upstream_model: attempt.upstreamModel,
-    response_model: attempt.responseModel,
+    provider: cutText(attempt.provider, textLimits.provider),
+    model: cutText(attempt.model, textLimits.model),
+    upstream_model: cutText(attempt.upstreamModel, textLimits.model),
+    response_model: cutOrNull(attempt.responseModel, textLimits.response_model),
     status: attempt.status,
-    offset_ms: attempt.offsetMs,
-    duration_ms: attempt.durationMs,
-    time_to_first_token_ms: attempt.timeToFirstTokenMs,
+    offset_ms: atMost(attempt.offsetMs, maxInteger),
+    duration_ms: atMost(attempt.durationMs, maxInteger),
+    time_to_first_token_ms: atMost(attempt.timeToFirstTokenMs, maxInteger),
     http_status: attempt.httpStatus,
-    error_code: attempt.errorCode,
-    ...figures(attempt),
+    error_code: cutOrNull(attempt.errorCode, textLimits.error_code),
+    ...figures(attempt, maxCallTokens),
   };
 }
 
@@ -83,17 +98,28 @@ type Figures = Pick<
 >;
 
 /** Amounts as text: they may be more than JSON's numbers hold exactly. */
-function figures({ usage, cost }: Pick<AttemptEnd, 'usage'> & Pick<AttemptEnd | RunEnd, 'cost'>): Figures {
+function figures(
+  { usage, cost }: Pick<AttemptEnd, 'usage'> & Pick<AttemptEnd | RunEnd, 'cost'>,
+  maxTokens: number,
+): Figures {
   return {
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_tokens: usage.cacheWriteTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_tokens: usage.reasoningTokens,
+    input_tokens: Math.min(usage.inputTokens, maxTokens),
+    cached_input_tokens: Math.min(usage.cachedInputTokens, maxTokens),
+    cache_write_tokens: Math.min(usage.cacheWriteTokens, maxTokens),
+    output_tokens: Math.min(usage.outputTokens, maxTokens),
+    reasoning_tokens: Math.min(usage.reasoningTokens, maxTokens),
     usage_estimated: usage.estimated,
     cost_pico: cost?.costPico?.toString() ?? null,
     price_source: cost?.source ?? null,
   };
+}
+
+function cutOrNull(text: string | null, max: number): string | null {
+  return text === null ? null : cutText(text, max);
+}
+
+function atMost(value: number | null, max: number): number | null {
+  return value === null ? null : Math.min(value, max);
 }
 
 /** JSON has no bigints. */
@@ -106,12 +132,54 @@ export interface KeptAttempts {
 }
 
 export function keptAttempt(attempt: Attempt): KeptEnd {
-  const { cost } = attempt;
-  return { ...attempt, cost: cost === null ? null : { ...cost, costPico: cost.costPico.toString() } };
+  const { cost, responseModel } = attempt;
+  return {
+    ...attempt,
+    responseModel: cutOrNull(responseModel, textLimits.response_model),
+    cost: cost === null ? null : { ...cost, costPico: cost.costPico.toString() },
+  };
+}
+
+const startedRunShape = runStartedData.omit({ started_at: true });
+
+/** A run under way as it was kept; null for what is none. */
+export function readStartedRun(text: string): StartedRun | null {
+  return startedRunShape.safeParse(parseJson(text)).data ?? null;
+}
+
+const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
+/** What must be there to end a run. */
+const keptAttemptsShape = z.object({
+  open: z.object({ ...attemptStart, number: z.int().min(1), inputTokensGuess: z.int().min(0) }),
+  ended: z.array(
+    z.object({
+      ...attemptStart,
+      responseModel: z.string().nullable(),
+      errorCode: z.string().nullable(),
+      usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
+      cost: z.object({ costPico: z.string().regex(/^\d{1,19}$/) }).nullable(),
+    }),
+  ),
+});
+
+/** The calls of a run under way as they were kept; null for what is none. */
+export function readKeptAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
+  const value = parseJson(text);
+  if (!keptAttemptsShape.safeParse(value).success) return null;
+  const { ended, open } = value as KeptAttempts;
+  return { ended: ended.map(readKeptEnd), open };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** What `keptAttempt` made of an attempt. */
-export function readKeptEnd(kept: KeptEnd): Attempt {
+function readKeptEnd(kept: KeptEnd): Attempt {
   const { cost } = kept;
   return { ...kept, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
 }

@@ -1,3 +1,5 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
 import { readUsage, type Usage } from './usage.ts';
 
 /** What one frame of a completion stream is. */
@@ -19,7 +21,7 @@ const maxTextChars = 4 * 1024 * 1024;
 export class StreamReader {
   usage: Usage | null = null;
   responseModel: string | null = null;
-  /** The provider's own words when it reported an error. */
+  /** The beginning of the provider's own words when it reported an error. */
   errorMessage: string | undefined;
   readonly #choices: number;
   readonly #finished = new Set<number>();
@@ -42,12 +44,13 @@ export class StreamReader {
     const { id, created, model, choices, usage, error } = chunk as Record<string, unknown>;
     if (error !== undefined && error !== null) {
       const { message } = error as { message?: unknown };
-      this.errorMessage = typeof message === 'string' ? message : undefined;
+      this.errorMessage =
+        typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined;
       return 'error';
     }
     if (this.#head === null) {
       this.#head = { id, created, model };
-      if (typeof model === 'string') this.responseModel = model;
+      if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
     }
     // Some providers repeat a running total in every chunk; the newest one counts.
     this.usage = readUsage(usage) ?? this.usage;

@@ -1,3 +1,5 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
 import { ProviderFailure } from './provider-failure.ts';
 import { messageText } from './stream-reader.ts';
 import { readUsage, type Usage } from './usage.ts';
@@ -25,7 +27,7 @@ export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
   if (error !== undefined && error !== null) throw new ProviderFailure('status', provider, { status: 502 });
   if (!Array.isArray(choices) && !Array.isArray(data)) throw new ProviderFailure('invalid', provider);
   return {
-    responseModel: typeof model === 'string' ? model : null,
+    responseModel: typeof model === 'string' ? cutText(model, textLimits.response_model) : null,
     usage: readUsage(usage),
     text: Array.isArray(choices) ? choices.map(choiceText).join('\n') : '',
   };

@@ -1,3 +1,4 @@
+import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -192,7 +193,7 @@ export class ActiveRun {
     if (this.#finished) return null;
     this.#finished = true;
     const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
-    const preview = this.#previewChars > 0 ? (details.answerText ?? '').slice(0, this.#previewChars) : '';
+    const preview = this.#previewChars > 0 ? cutText(details.answerText ?? '', this.#previewChars) : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {
       status,

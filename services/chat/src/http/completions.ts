@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { textLimits } from '@gatehouse/events/run-event';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseJson, readBody } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
@@ -149,7 +150,8 @@ async function findTarget(
   const { catalogue, agents } = dependencies;
   const ref = agentRef(request.model);
   if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels);
-  if (request.operation !== 'chat') throw modelNotFound(request.model);
+  if (request.operation !== 'chat' || request.model.length > textLimits.request_model)
+    throw modelNotFound(request.model);
   const agent = await agents.resolve({ ...call, principal: tenantOf(call) }, ref);
   if (agent === null) throw modelNotFound(request.model);
   return agentTarget(catalogue, agent, settings.allowedModels);

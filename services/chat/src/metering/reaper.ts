@@ -5,7 +5,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../domain/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
-import { findOrphans } from '../store/orphan-system-store.ts';
+import { buryUnreadable, findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance.ts';
 import { interruptedEnd } from './interrupted.ts';
@@ -20,17 +20,18 @@ const batch = 200;
  */
 export class Reaper {
   readonly #pool: Pool;
-  readonly #instance: Instance;
-  readonly #meter: Meter;
+  readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
+  readonly #meter: Pick<Meter, 'openRuns'>;
   readonly #pricing: Pricing;
   readonly #log: Logger;
   readonly #interrupted: Counter;
+  readonly #unreadable: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
 
   constructor(options: {
     pool: Pool;
-    instance: Instance;
-    meter: Meter;
+    instance: Pick<Instance, 'id' | 'steadyBeat'>;
+    meter: Pick<Meter, 'openRuns'>;
     pricing: Pricing;
     log: Logger;
     registry: Registry;
@@ -43,6 +44,11 @@ export class Reaper {
     this.#interrupted = new Counter({
       name: 'gatehouse_runs_interrupted_total',
       help: 'Runs of processes that died, ended here with estimated usage',
+      registers: [options.registry],
+    });
+    this.#unreadable = new Counter({
+      name: 'gatehouse_runs_unreadable_total',
+      help: 'Runs of processes that died whose rows can not be read, moved to the dead letters of the outbox',
       registers: [options.registry],
     });
   }
@@ -66,18 +72,28 @@ export class Reaper {
     });
     if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
     for (;;) {
-      const orphans = await findOrphans(this.#pool, this.#instance.id, this.#meter.openRuns, batch);
+      const { openRuns } = this.#meter;
+      const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
+      const buried = await this.#bury(unreadable);
       const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
       this.#interrupted.inc(ended);
       if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
       // None ended of a full batch: others were faster, or these can't be; the next round looks again.
-      if (orphans.length < batch || ended === 0) return;
+      if (orphans.length + unreadable.length < batch || ended + buried === 0) return;
     }
   }
 
   async #round(): Promise<number> {
     await this.sweep().catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
     return sweepMs;
+  }
+
+  async #bury(ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const buried = await buryUnreadable(this.#pool, ids);
+    this.#unreadable.inc(buried);
+    this.#log.error({ runs: ids }, 'interrupted runs can not be read and were moved to the dead letters');
+    return buried;
   }
 
   /** How many of them this call has ended. One that the database refuses keeps none of the others. */

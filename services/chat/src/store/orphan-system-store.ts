@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { readKeptEnd, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
+import { readKeptAttempts, readStartedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart } from '../domain/run.ts';
 
 /** A run that nobody works on any more. */
@@ -14,7 +14,14 @@ export interface Orphan {
   open: AttemptStart;
 }
 
+export interface FoundOrphans {
+  orphans: Orphan[];
+  /** Ids of runs whose rows hold no run: no event can be written about them. */
+  unreadable: string[];
+}
+
 interface OrphanRow {
+  id: string;
   started_at: Date;
   age_ms: number;
   run: string;
@@ -33,9 +40,9 @@ export async function findOrphans(
   instanceId: string,
   known: readonly string[],
   limit: number,
-): Promise<Orphan[]> {
+): Promise<FoundOrphans> {
   const result = await pool.query<OrphanRow>(
-    `select started_at, least(extract(epoch from now() - started_at) * 1000, ${maxInteger})::integer as age_ms,
+    `select id, started_at, least(extract(epoch from now() - started_at) * 1000, ${maxInteger})::integer as age_ms,
             run, attempts
      from chat.open_runs r
      where not exists (select from chat.instances i where i.id = r.instance_id and i.dead_at is null)
@@ -44,17 +51,39 @@ export async function findOrphans(
      limit $3`,
     [instanceId, known, limit],
   );
-  return result.rows.map(toOrphan);
+  const found: FoundOrphans = { orphans: [], unreadable: [] };
+  for (const row of result.rows) {
+    const orphan = toOrphan(row);
+    if (orphan === null) found.unreadable.push(row.id);
+    else found.orphans.push(orphan);
+  }
+  return found;
 }
 
-/** The texts are what `insertStarts` wrote. */
-function toOrphan(row: OrphanRow): Orphan {
-  const { ended, open } = JSON.parse(row.attempts) as KeptAttempts;
-  return {
-    run: JSON.parse(row.run) as StartedRun,
-    startedAt: row.started_at,
-    ageMs: row.age_ms,
-    ended: ended.map(readKeptEnd),
-    open,
+/** The texts are what `insertStarts` wrote. A run whose calls can't be read had one at least: it is recorded as such. */
+function toOrphan(row: OrphanRow): Orphan | null {
+  const run = readStartedRun(row.run);
+  if (run === null) return null;
+  const { request_model: model } = run;
+  const unknown = { provider: 'unknown', model, upstreamModel: model, inputTokensGuess: 0 };
+  const { ended, open } = readKeptAttempts(row.attempts) ?? {
+    ended: [],
+    open: { id: row.id, number: 1, ...unknown },
   };
+  return { run, startedAt: row.started_at, ageMs: row.age_ms, ended, open };
+}
+
+/** Moves runs under way whose rows hold no run to the dead letters. Returns how many this call has moved. */
+export async function buryUnreadable(pool: Pool, ids: readonly string[]): Promise<number> {
+  const { rowCount } = await pool.query(
+    `with gone as (
+       delete from chat.open_runs where id = any($1::uuid[])
+       returning id, tenant_id, instance_id, started_at, charges, run, attempts
+     )
+     insert into chat.outbox_dead_letters (tenant_id, reason, entry)
+     select tenant_id, 'the row of a run under way can not be read', left(row_to_json(gone)::text, 2000000)
+     from gone`,
+    [ids],
+  );
+  return rowCount ?? 0;
 }

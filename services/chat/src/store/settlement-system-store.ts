@@ -39,7 +39,9 @@ export async function takeSettlements(pool: Pool, instanceId: string): Promise<S
        returning c.tenant_id, c.holder_id, c.charges, c.cost_pico
      )
      insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
-     select tenant_id, holder_id, charges, sum(cost_pico) from taken group by tenant_id, holder_id, charges`,
+     -- Each cost fits the int64 of the call that settles it; the sum of absurd ones must as well.
+     select tenant_id, holder_id, charges, least(sum(cost_pico), 9223372036854775807)
+     from taken group by tenant_id, holder_id, charges`,
     [instanceId, maxCosts],
   );
   const { rows } = await pool.query<SettlementRow>(

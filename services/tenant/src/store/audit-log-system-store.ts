@@ -58,9 +58,11 @@ export class AuditLogSystemStore {
     });
   }
 
+  /** Keeps the letter once, and deletes those older than 30 days. */
   async insertDeadLetter(letter: DeadLetter): Promise<void> {
     await this.#pool.query(
-      `insert into tenant.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
+      `with old as (delete from tenant.dead_letters where received_at < now() - interval '30 days')
+       insert into tenant.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
       [letter.id, letter.origin, letter.reason, letter.payload],
     );
   }

@@ -1,0 +1,93 @@
+import { inBatches } from './batches.ts';
+import { RefusedBatchError, type EventSink } from './sink.ts';
+
+/** An event in the order of its partition. */
+export interface QueuedEvent {
+  /** Of its outbox row; null for a watermark, which has none. */
+  id: string | null;
+  key: string;
+  json: string;
+}
+
+interface QueuedBatch {
+  partition: number;
+  events: readonly QueuedEvent[];
+}
+
+export interface BatchPublisherOptions {
+  sink: EventSink;
+  /** Called after each publication with the rows that are published now. */
+  remove: (ids: string[]) => Promise<void>;
+  /** Called for an event that the sink refuses even alone because of its size. */
+  bury: (id: string, reason: string) => Promise<void>;
+}
+
+/**
+ * Of one partition at once, unless a single event is larger. Kafka takes all messages that a request has for a partition
+ * as one batch of at most a mebibyte by default; all partitions together stay below the 8 MiB that a gRPC call may have.
+ */
+const limits = { items: 500, bytes: 500_000 };
+
+/**
+ * Publishes the events of many partitions, each partition in its order. Halves what the sink refuses as too large, and
+ * gives up a partition that the sink refuses without holding up the others.
+ */
+export class BatchPublisher {
+  readonly #options: BatchPublisherOptions;
+
+  constructor(options: BatchPublisherOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the error of each partition that was given up. Throws when the sink can't be reached at all. */
+  async publish(queues: ReadonlyMap<number, readonly QueuedEvent[]>): Promise<Map<number, Error>> {
+    const failed = new Map<number, Error>();
+    const waiting = Array.from(queues, ([partition, events]) => ({
+      partition,
+      batches: inBatches(events, ({ json }) => Buffer.byteLength(json), limits),
+    }));
+    for (let round = 0; ; round += 1) {
+      const batches = waiting.flatMap(({ partition, batches: all }): QueuedBatch[] => {
+        const events = all[round];
+        return events === undefined || failed.has(partition) ? [] : [{ partition, events }];
+      });
+      if (batches.length === 0) return failed;
+      await this.#publishTogether(batches, failed);
+    }
+  }
+
+  /** At most one batch of each partition. */
+  async #publishTogether(batches: readonly QueuedBatch[], failed: Map<number, Error>): Promise<void> {
+    const { sink, remove } = this.#options;
+    try {
+      await sink.publish(batches);
+    } catch (error) {
+      if (!(error instanceof RefusedBatchError)) throw error;
+      const [only] = batches;
+      if (only !== undefined && batches.length === 1) await this.#handleRefusal(only, error, failed);
+      else for (const batch of batches) await this.#publishTogether([batch], failed);
+      return;
+    }
+    const ids = batches.flatMap(({ events }) => events.flatMap(({ id }) => id ?? []));
+    if (ids.length > 0) await remove(ids);
+  }
+
+  async #handleRefusal(
+    { partition, events }: QueuedBatch,
+    error: RefusedBatchError,
+    failed: Map<number, Error>,
+  ): Promise<void> {
+    const [only] = events;
+    if (error.reason === 'size' && events.length > 1) {
+      const half = Math.ceil(events.length / 2);
+      for (const part of [events.slice(0, half), events.slice(half)]) {
+        if (failed.has(partition)) return;
+        await this.#publishTogether([{ partition, events: part }], failed);
+      }
+    } else if (error.reason === 'size' && typeof only?.id === 'string') {
+      await this.#options.bury(only.id, `refused as too large: ${Buffer.byteLength(only.json)} bytes`);
+    } else {
+      failed.set(partition, error);
+    }
+  }
+}

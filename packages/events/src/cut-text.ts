@@ -1,0 +1,10 @@
+/**
+ * The first `max` UTF-16 units of a text, and never half a character at the end. The result is a copy: a substring would
+ * keep the whole text in memory for as long as it lives.
+ */
+export function cutText(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  const end = last >= 0xd800 && last <= 0xdbff ? max - 1 : max;
+  return Buffer.from(text.slice(0, end), 'utf16le').toString('utf16le');
+}

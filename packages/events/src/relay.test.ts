@@ -1,0 +1,210 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { eventually } from '@gatehouse/test/eventually';
+import { query } from '@gatehouse/test/query';
+import { readAuditEvent } from './audit-event.ts';
+import { readEvent } from './cloud-event.ts';
+import { partitionOf } from './partitions.ts';
+import { Relay } from './relay.ts';
+import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+import { AuditOutbox } from './store/audit-outbox-store.ts';
+import { watermarkType } from './watermark.ts';
+
+const outbox = new AuditOutbox('agent');
+const log = createLogger('test', 'silent');
+/** Their partitions differ. */
+const [steady, troubled] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'];
+
+/** Takes at most `maxBytes` of a partition at once, and nothing of the partitions that are closed. */
+class PickySink implements EventSink {
+  maxBytes = Infinity;
+  readonly closed = new Set<number>();
+  readonly events: { partition: number; json: string }[] = [];
+  readonly batches: PartitionBatch[] = [];
+
+  publish(batches: readonly PartitionBatch[]): Promise<void> {
+    for (const { partition, events } of batches) {
+      const bytes = events.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+      if (bytes > this.maxBytes) return refuse('size');
+      if (this.closed.has(partition)) return refuse('partition');
+    }
+    this.batches.push(...batches);
+    for (const { partition, events } of batches)
+      this.events.push(...events.map(({ json }) => ({ partition, json })));
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+function refuse(reason: 'size' | 'partition'): Promise<never> {
+  return Promise.reject(new RefusedBatchError(reason, new Error('not this')));
+}
+
+let database: TestDatabase;
+let app: Pool;
+let system: Pool;
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase('agent');
+  app = createPool({ url: database.url, role: 'agent_app', max: 1, log });
+  system = createPool({ url: database.url, role: 'agent_system', max: 2, log });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+  await query(database.adminUrl, 'truncate agent.audit_outbox, agent.audit_outbox_dead_letters');
+});
+afterAll(async () => {
+  for (const pool of [app, system]) await pool.end();
+  await database.drop();
+});
+
+function startRelay(sink: EventSink) {
+  const registry = createRegistry('test');
+  const options = { source: outbox.source, pool: system, outbox, sink, watermarks: true, log, registry };
+  const relay = new Relay(options);
+  relay.start();
+  stops.push(() => relay.stop());
+  return registry;
+}
+
+/** The ids of new entries. */
+async function add(tenantId: string, sizes: readonly number[]): Promise<string[]> {
+  const entries = sizes.map((bytes): NewAuditEntry => ({
+    id: newId(),
+    action: 'agent.created',
+    actor: { key_id: newId(), role: 'admin', user_id: null },
+    tenant_id: tenantId,
+    resource: { type: 'agent', id: newId() },
+    client_ip: null,
+    request_id: 'request-1',
+    before: null,
+    after: { bulk: 'x'.repeat(bytes) },
+  }));
+  await withTenant(app, tenantId, async (db) => {
+    for (const entry of entries) await outbox.add(db, entry);
+  });
+  return entries.map(({ id }) => id);
+}
+
+/** What the sink has of a tenant's partition, each event once, in order; watermarks as `mark`. */
+function published(sink: PickySink, tenantId: string): string[] {
+  const own = sink.events.filter(({ partition }) => partition === partitionOf(tenantId));
+  return own.map(({ json }) =>
+    readEvent(json).type === watermarkType ? 'mark' : (readAuditEvent(json)?.id ?? ''),
+  );
+}
+
+const changes = (sink: PickySink, tenantId: string): string[] =>
+  published(sink, tenantId).filter((each) => each !== 'mark');
+
+const deadLetters = (): Promise<{ reason: string; tenant_id: string; entry: string }[]> =>
+  query(
+    database.adminUrl,
+    'select reason, tenant_id, entry from agent.audit_outbox_dead_letters order by id',
+  );
+
+async function metric(registry: ReturnType<typeof startRelay>, name: string): Promise<number | undefined> {
+  return (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
+}
+
+describe('the relay of an outbox', () => {
+  it('publishes more than a broker takes at once in batches of half a megabyte for each partition', async () => {
+    const sink = new PickySink();
+    const ids = await add(steady, Array<number>(600).fill(2_200));
+    startRelay(sink);
+    await eventually(() => expect(changes(sink, steady)).toEqual(ids));
+    for (const { events } of sink.batches)
+      expect(Buffer.byteLength(events.map(({ json }) => json).join(''))).toBeLessThanOrEqual(500_000);
+  });
+
+  it('publishes an entry that is larger than a batch alone', async () => {
+    const sink = new PickySink();
+    const ids = await add(steady, [100, 900_000, 100]);
+    startRelay(sink);
+    await eventually(() => expect(changes(sink, steady)).toEqual(ids));
+    const batch = sink.batches.find(({ events }) => events.some(({ json }) => json.length > 900_000));
+    expect(batch?.events).toHaveLength(1);
+  });
+
+  it('halves what is refused as too large, in order, and moves a single entry to the dead letters', async () => {
+    const sink = new PickySink();
+    sink.maxBytes = 20_000;
+    const ids = await add(steady, [100, 5_000, 100, 30_000, 8_000, 8_000, 100]);
+    const others = await add(troubled, [100, 100]);
+    const registry = startRelay(sink);
+    await eventually(() => expect(changes(sink, steady)).toEqual(ids.filter((id) => id !== ids[3])));
+    await eventually(() => expect(changes(sink, troubled)).toEqual(others));
+    const [letter, ...more] = await deadLetters();
+    expect(letter).toMatchObject({
+      reason: expect.stringMatching(/^refused as too large: 30/),
+      tenant_id: steady,
+    });
+    expect(letter?.entry).toContain(ids[3]);
+    expect(more).toEqual([]);
+    expect(await metric(registry, 'gatehouse_events_unpublishable_total')).toBe(1);
+    await eventually(() => expect(published(sink, steady).at(-1)).toBe('mark'));
+    expect(await query(database.adminUrl, 'select id from agent.audit_outbox')).toEqual([]);
+  });
+
+  it('moves rows to the dead letters that are no event or exceed what an event may have', async () => {
+    const sink = new PickySink();
+    const insert = (entry: string) =>
+      query(
+        database.adminUrl,
+        'insert into agent.audit_outbox (partition, tenant_id, entry) values ($1, $2, $3)',
+        [partitionOf(steady), steady, entry],
+      );
+    await insert('{"id":"no resource"}');
+    await insert(JSON.stringify({ bulk: 'x'.repeat(9_000_000) }));
+    const ids = await add(steady, [100]);
+    startRelay(sink);
+    await eventually(() => expect(changes(sink, steady)).toEqual(ids));
+    const letters = await deadLetters();
+    expect(letters.map(({ reason }) => reason)).toEqual([
+      'the row can not be read as an event',
+      expect.stringMatching(/^larger than 1000000 bytes: 9/),
+    ]);
+    expect(letters[1]?.entry).toHaveLength(2_000_000);
+  });
+
+  it('publishes other partitions while one is refused, and no watermark of that one before its events', async () => {
+    const sink = new PickySink();
+    sink.closed.add(partitionOf(troubled));
+    const held = await add(troubled, [100, 100]);
+    const ids = await add(steady, [100, 100]);
+    const registry = startRelay(sink);
+    const twoMarks = [...ids, 'mark', 'mark'];
+    await eventually(() => expect(published(sink, steady).slice(0, 4)).toEqual(twoMarks), 20_000);
+    expect(published(sink, troubled)).toEqual([]);
+    await eventually(async () =>
+      expect(await metric(registry, 'gatehouse_outbox_age_seconds')).toBeGreaterThan(0),
+    );
+    expect(await metric(registry, 'gatehouse_events_publish_failures_total')).toBeGreaterThan(0);
+    sink.closed.clear();
+    const heldFirst = [...held, 'mark'];
+    await eventually(() => expect(published(sink, troubled).slice(0, 3)).toEqual(heldFirst), 20_000);
+  }, 60_000);
+
+  it('deletes dead letters after 30 days, and the oldest beyond a thousand', async () => {
+    await query(
+      database.adminUrl,
+      `insert into agent.audit_outbox_dead_letters (tenant_id, dead_at, reason, entry)
+       select null, now() - case when n > 1490 then interval '31 days' else interval '1 day' end, n::text, '{}'
+       from generate_series(1, 1500) as n`,
+    );
+    startRelay(new PickySink());
+    await eventually(async () => {
+      const reasons = (await deadLetters()).map(({ reason }) => Number(reason));
+      expect([reasons.length, reasons[0], reasons.at(-1)]).toEqual([990, 501, 1490]);
+    });
+  });
+});

@@ -1,0 +1,126 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { maxEventBytes } from '../cloud-event.ts';
+import type { Outbox, OutboxEntry, OutboxPage, PageLimits } from '../outbox.ts';
+
+const deadLetterDays = 30;
+const maxDeadLetters = 1_000;
+/** A dead letter keeps this much of its row, as JSON. */
+const maxDeadLetterChars = 2_000_000;
+
+/** A row as it was read. `content` is null when it is larger than an event may be. */
+interface Row {
+  id: string;
+  partition: number;
+  occurred_at: string | Date;
+  content: unknown;
+  bytes: number;
+}
+
+export interface OutboxTableOptions<Content> {
+  /** With its schema; `<table>_dead_letters` is the table of what can't be published. */
+  table: string;
+  /** Columns beside `id`, `partition` and `occurred_at`. */
+  columns: readonly string[];
+  /** How a column is selected, where not as it is. */
+  selected?: Readonly<Record<string, string>>;
+  /** The column that holds the event's data, and whose length counts. */
+  content: string;
+  /** The key and the JSON of the event. What it throws makes the row a dead letter. */
+  toEvent: (row: Content) => { key: string; json: string };
+}
+
+/** An outbox in a table of PostgreSQL. Reading is bounded there, so that no amount of rows fills the memory here. */
+export class OutboxTable<Content> implements Outbox {
+  readonly #toEvent: OutboxTableOptions<Content>['toEvent'];
+  readonly #table: string;
+  readonly #read: string;
+  readonly #bury: string;
+
+  constructor({ table, columns, selected = {}, content, toEvent }: OutboxTableOptions<Content>) {
+    this.#toEvent = toEvent;
+    this.#table = table;
+    const all = ['partition', 'occurred_at', ...columns];
+    const shown = all.map((column) => `${selected[column] ?? column} as ${column}`).join(', ');
+    // Of a text, octet_length reads no more than the row's own header.
+    this.#read = `
+      select id::text, ${shown}, case when bytes <= $4 then ${content} end as content, bytes
+      from (
+        select id, ${all.join(', ')}, ${content}, bytes, sum(bytes) over (order by id) - bytes as bytes_before
+        from (
+          select id, ${all.join(', ')}, ${content}, octet_length(${content}::text) as bytes
+          from ${table} where partition = any($1::integer[]) order by id limit $2
+        ) as oldest
+      ) as counted
+      where bytes_before < $3 order by counted.id`;
+    this.#bury = `
+      with gone as (
+        delete from ${table} where id = $1 returning id, ${all.join(', ')}, ${content}
+      )
+      insert into ${table}_dead_letters (tenant_id, reason, entry)
+      select tenant_id, $2, left(row_to_json(gone)::text, ${maxDeadLetterChars}) from gone`;
+  }
+
+  async read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage> {
+    const { rows } = await client.query<Row>({
+      name: `read ${this.#table}`,
+      text: this.#read,
+      values: [partitions, limits.rows, limits.bytes, maxEventBytes],
+    });
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    return {
+      entries: rows.map((row) => this.#entryOf(row)),
+      full: rows.length === limits.rows || bytes >= limits.bytes,
+    };
+  }
+
+  async count(client: Queryable, partitions: readonly number[], most: number): Promise<number> {
+    const { rows } = await client.query<{ entries: number }>({
+      name: `count ${this.#table}`,
+      text: `
+        select count(*)::integer as entries
+        from (select from ${this.#table} where partition = any($1::integer[]) limit $2) as waiting`,
+      values: [partitions, most],
+    });
+    return rows[0]?.entries ?? 0;
+  }
+
+  async remove(client: Queryable, ids: readonly string[]): Promise<void> {
+    await client.query({
+      name: `remove from ${this.#table}`,
+      text: `delete from ${this.#table} where id = any($1::bigint[])`,
+      values: [ids],
+    });
+  }
+
+  async bury(client: Queryable, id: string, reason: string): Promise<void> {
+    await client.query(this.#bury, [id, reason]);
+  }
+
+  async forget(client: Queryable): Promise<void> {
+    const deadLetters = `${this.#table}_dead_letters`;
+    await client.query(
+      `delete from ${deadLetters}
+       where dead_at < now() - $1 * interval '1 day'
+          or id <= (select id from ${deadLetters} order by id desc offset $2 limit 1)`,
+      [deadLetterDays, maxDeadLetters],
+    );
+  }
+
+  #entryOf(row: Row): OutboxEntry {
+    const { id, partition } = row;
+    const common = { id, partition, occurredAt: new Date(row.occurred_at) };
+    if (row.content === null) return { ...common, json: null, problem: tooLarge(row.bytes) };
+    try {
+      const { key, json } = this.#toEvent(row as Content);
+      const bytes = Buffer.byteLength(json);
+      if (bytes > maxEventBytes) return { ...common, json: null, problem: tooLarge(bytes) };
+      return { ...common, key, json };
+    } catch {
+      return { ...common, json: null, problem: 'the row can not be read as an event' };
+    }
+  }
+}
+
+function tooLarge(bytes: number): string {
+  return `larger than ${maxEventBytes} bytes: ${bytes}`;
+}

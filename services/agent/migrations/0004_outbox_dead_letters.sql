@@ -1,0 +1,19 @@
+-- Changes that can't be published, with the reason. Kept for 30 days, 1,000 at most.
+create table agent.audit_outbox_dead_letters (
+  id bigint generated always as identity constraint audit_outbox_dead_letters_pkey primary key,
+  tenant_id uuid,
+  dead_at timestamptz not null default now(),
+  reason text not null,
+  -- The row as JSON, cut at two million characters.
+  entry text not null
+);
+
+alter table agent.audit_outbox_dead_letters enable row level security;
+alter table agent.audit_outbox_dead_letters force row level security;
+create policy audit_outbox_dead_letters_system_select on agent.audit_outbox_dead_letters
+  for select to agent_system using (true);
+create policy audit_outbox_dead_letters_system_insert on agent.audit_outbox_dead_letters
+  for insert to agent_system with check (true);
+create policy audit_outbox_dead_letters_system_delete on agent.audit_outbox_dead_letters
+  for delete to agent_system using (true);
+grant select, insert, delete on agent.audit_outbox_dead_letters to agent_system;

@@ -1,0 +1,68 @@
+import { maxSpans } from '@gatehouse/events/run-event';
+import { newId } from '@gatehouse/kit/ids';
+import type { Attempt, RunEnd, RunIdentity } from '../src/domain/run.ts';
+
+const usage = {
+  inputTokens: Number.MAX_SAFE_INTEGER,
+  cachedInputTokens: Number.MAX_SAFE_INTEGER,
+  cacheWriteTokens: Number.MAX_SAFE_INTEGER,
+  outputTokens: Number.MAX_SAFE_INTEGER,
+  reasoningTokens: Number.MAX_SAFE_INTEGER,
+  estimated: false,
+};
+const cost = { costPico: 2n ** 63n - 1n, source: 'genai-prices' } as const;
+const ms = Number.MAX_SAFE_INTEGER;
+
+/** A run of more calls than there can be, every text of which is `text` and every number the largest. */
+export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; attempts: Attempt[] } {
+  const attempts = Array.from({ length: maxSpans + 1 }, (_, index): Attempt => ({
+    id: newId(),
+    number: index + 1,
+    provider: text,
+    model: text,
+    upstreamModel: text,
+    inputTokensGuess: Number.MAX_SAFE_INTEGER,
+    status: 'interrupted',
+    offsetMs: ms,
+    durationMs: ms,
+    timeToFirstTokenMs: ms,
+    httpStatus: 599,
+    errorCode: text,
+    responseModel: text,
+    usage,
+    cost,
+  }));
+  return {
+    attempts,
+    identity: {
+      id: newId(),
+      tenantId: newId(),
+      operation: 'embeddings',
+      channel: text,
+      requestId: text,
+      traceId: text,
+      spanId: text,
+      apiKeyId: newId(),
+      userId: text,
+      sessionId: text,
+      agentId: newId(),
+      requestModel: text,
+      streamed: false,
+      inputPreview: text,
+      charges: null,
+    },
+    end: {
+      status: 'interrupted',
+      durationMs: ms,
+      timeToFirstTokenMs: ms,
+      provider: text,
+      model: text,
+      responseModel: text,
+      usage,
+      cost: { ...cost, priced: true },
+      errorType: text,
+      errorMessage: text,
+      outputPreview: text,
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { Catalogue } from '../src/domain/catalogue.ts';
+import { Pricing } from '../src/domain/pricing.ts';
+import { startedRun, type EndedRun, type StartedRun } from '../src/domain/run-record.ts';
+import { Reaper } from '../src/metering/reaper.ts';
+import { insertInstance } from '../src/store/instance-system-store.ts';
+import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
+import { largestRun } from './largest-run.ts';
+
+const log = createLogger('chat', 'silent');
+const provider = { name: 'openai', kind: 'openai', base_url: 'https://provider.example' };
+const models = [{ id: 'small', provider: 'openai' }];
+const pricing = new Pricing(Catalogue.parse({ providers: [provider], models }), null);
+
+let database: TestDatabase;
+let pool: Pool;
+beforeAll(async () => {
+  database = await createTestDatabase('chat');
+  pool = createPool({ url: database.url, role: 'chat_system', max: 5, log });
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+function start(): StartRow {
+  const run = startedRun(largestRun('x').identity);
+  const attempt = { id: newId(), number: 1, provider: 'openai', inputTokensGuess: 10 };
+  return { run, charges: null, attempt: { ...attempt, model: 'small', upstreamModel: 'small' }, ended: [] };
+}
+
+async function endOf(run: StartedRun): Promise<EndedRun | undefined> {
+  const { rows } = await pool.query<{ data: EndedRun }>(
+    'select data::json as data from chat.outbox where run_id = $1 and ended_at is not null',
+    [run.run_id],
+  );
+  return rows[0]?.data;
+}
+
+describe('a run under way whose row can not be read', () => {
+  it('stops no other: without its calls it is ended as one unknown call, and without itself a dead letter', async () => {
+    const id = newId();
+    await insertInstance(pool, id);
+    const rows = Array.from({ length: 4 }, start);
+    await insertStarts(pool, id, rows);
+    const [callless, garbled, shapeless, sound] = rows.map(({ run }) => run);
+    const spoil = (run: StartedRun | undefined, column: string, text: string) =>
+      pool.query(`update chat.open_runs set ${column} = $2 where id = $1`, [run?.run_id, text]);
+    await spoil(callless, 'attempts', '{"ended":[{"id":"half');
+    await spoil(garbled, 'run', 'garbage');
+    await spoil(shapeless, 'run', '{"run_id":7}');
+    const registry = createRegistry('chat-test');
+    const instance = { id: newId(), steadyBeat: Date.now() };
+    const reaper = new Reaper({ pool, instance, meter: { openRuns: [] }, pricing, log, registry });
+    await pool.query('update chat.instances set dead_at = now() where id = $1', [id]);
+    await reaper.sweep();
+    for (const run of [callless, sound]) {
+      if (run === undefined) throw new Error('there are four runs');
+      const told = await endOf(run);
+      expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
+      expect(told?.spans).toMatchObject([
+        { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },
+      ]);
+    }
+    const { rows: letters } = await pool.query<{ tenant_id: string }>(
+      'select tenant_id from chat.outbox_dead_letters order by id',
+    );
+    expect(new Set(letters.map(({ tenant_id: tenant }) => tenant))).toEqual(
+      new Set([garbled?.tenant_id, shapeless?.tenant_id]),
+    );
+    const { rows: left } = await pool.query('select id from chat.open_runs where instance_id = $1', [id]);
+    expect(left).toEqual([]);
+  });
+});

@@ -1,0 +1,23 @@
+-- Changes that can't be published, with the reason. Kept for 30 days, 1,000 at most.
+create table tenant.audit_outbox_dead_letters (
+  id bigint generated always as identity constraint audit_outbox_dead_letters_pkey primary key,
+  tenant_id uuid,
+  dead_at timestamptz not null default now(),
+  reason text not null,
+  -- The row as JSON, cut at two million characters.
+  entry text not null
+);
+
+alter table tenant.audit_outbox_dead_letters enable row level security;
+alter table tenant.audit_outbox_dead_letters force row level security;
+create policy audit_outbox_dead_letters_system_select on tenant.audit_outbox_dead_letters
+  for select to tenant_system using (true);
+create policy audit_outbox_dead_letters_system_insert on tenant.audit_outbox_dead_letters
+  for insert to tenant_system with check (true);
+create policy audit_outbox_dead_letters_system_delete on tenant.audit_outbox_dead_letters
+  for delete to tenant_system using (true);
+grant select, insert, delete on tenant.audit_outbox_dead_letters to tenant_system;
+
+-- Events that nobody could read are kept for 30 days.
+create policy dead_letters_system_delete on tenant.dead_letters for delete to tenant_system using (true);
+grant delete on tenant.dead_letters to tenant_system;
