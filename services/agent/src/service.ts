@@ -12,7 +12,7 @@ import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
-import { unreadResponses } from '@gatehouse/http/unread-responses';
+import { unreadByEdge } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together } from '@gatehouse/kit/compose';
@@ -104,7 +104,7 @@ export async function createAgentService(
     idempotency,
     recordChange: (db, entry) => outbox.add(db, entry),
   });
-  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,

@@ -6,7 +6,7 @@ import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { HttpServer } from '@gatehouse/http/server';
-import { unreadResponses } from '@gatehouse/http/unread-responses';
+import { unreadByEdge } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together, type Part } from '@gatehouse/kit/compose';
@@ -87,7 +87,7 @@ export async function createAnalyticsService(
     duration: httpDuration(registry),
     tracer,
   });
-  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,

@@ -11,7 +11,7 @@ import { GrpcServer } from '@gatehouse/grpc/server';
 import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { HttpServer } from '@gatehouse/http/server';
-import { unreadResponses } from '@gatehouse/http/unread-responses';
+import { unreadByEdge } from '@gatehouse/http/unread-responses';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together } from '@gatehouse/kit/compose';
@@ -155,7 +155,7 @@ export async function createChatService(
     duration: httpDuration(registry),
     tracer,
   });
-  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
   const http = new HttpServer(app, { host: config.HOST, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const composed = composeService({
     log,

@@ -3,7 +3,7 @@ import { createApp } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { Idempotency } from '@gatehouse/http/idempotency';
 import { HttpServer } from '@gatehouse/http/server';
-import { unreadResponses } from '@gatehouse/http/unread-responses';
+import { unreadByEdge } from '@gatehouse/http/unread-responses';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { composeService, together } from '@gatehouse/kit/compose';
 import { createTracer } from '@gatehouse/kit/create-tracer';
@@ -104,7 +104,7 @@ export async function createTenantService(
     idempotency,
     recordChange,
   });
-  const unread = unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry);
+  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
   const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
   const grpc = new GrpcServer({
     service,

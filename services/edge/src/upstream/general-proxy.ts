@@ -72,7 +72,7 @@ export class GeneralProxy {
     const { headers, body } = this.#journeyOf(request);
     const length = body === null ? {} : { 'content-length': String(body.length) };
     request.headers = { ...headerObject(await headers()), ...length };
-    void this.#middleware(request, response, (error) => this.#failed(error as Error, request, response));
+    void this.#middleware(request, response, (error) => this.#failed(error, request, response));
   }
 
   #journeyOf(request: IncomingMessage): Journey {
@@ -93,7 +93,7 @@ export class GeneralProxy {
     sendError(response, rejectedAssertion(route.service), requestId);
   }
 
-  #failed(error: Error, request: IncomingMessage, response: ServerResponse): void {
+  #failed(error: unknown, request: IncomingMessage, response: ServerResponse): void {
     if (response.destroyed || response.writableEnded) return;
     const journey = this.#journeyOf(request);
     const { route, requestId } = journey;
@@ -103,7 +103,7 @@ export class GeneralProxy {
       const other = addresses?.next(journey.address) ?? null;
       if (other !== null) {
         Object.assign(journey, { address: other, retried: true });
-        this.#proxy(request, response).catch((failure: Error) => this.#failed(failure, request, response));
+        this.#proxy(request, response).catch((failure: unknown) => this.#failed(failure, request, response));
         return;
       }
     }
