@@ -4,7 +4,7 @@ import { mostInputTokens, mostOutputTokens } from './bounds.ts';
 import { Catalogue, type Model } from './catalogue.ts';
 import { readChatRequest, readEmbeddingsRequest } from './completion-request.ts';
 import type { Target } from './target.ts';
-import { estimateTokens } from './token-estimate.ts';
+import { estimateTokens, sampleOf } from './token-estimate.ts';
 
 const model = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
@@ -29,7 +29,7 @@ describe('the most that a prompt comes to', () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (text) => {
         const most = mostInputTokens(chatRequest({ messages: [{ role: 'user', content: text }] }), target());
-        expect(most).toBeGreaterThanOrEqual(await estimateTokens(text));
+        expect(most).toBeGreaterThanOrEqual(await estimateTokens(sampleOf(text)));
       }),
     );
   });

@@ -37,7 +37,12 @@ describe('a stream that is read along', () => {
       'chunk',
       'done',
     ]);
-    expect(reader).toMatchObject({ text: 'Hi', complete: true, begun: true, responseModel: 'm-2026' });
+    expect(reader).toMatchObject({
+      answer: { beginning: 'Hi', chars: 2 },
+      complete: true,
+      begun: true,
+      responseModel: 'm-2026',
+    });
     expect(reader.usage).toMatchObject({ inputTokens: 5, outputTokens: 3, estimated: false });
   });
 
@@ -66,7 +71,7 @@ describe('a stream that is read along', () => {
   ])('with %s is taken as it comes', (_name, choices) => {
     const reader = new StreamReader(1);
     expect(reader.read(chunk(choices))).toBe('chunk');
-    expect(reader).toMatchObject({ text: '', complete: false });
+    expect(reader).toMatchObject({ answer: { beginning: '', chars: 0 }, complete: false });
   });
 
   it('is complete when every answer that was asked for has its reason to finish', () => {
@@ -115,9 +120,9 @@ describe('a stream that is read along', () => {
 
   it('keeps so much text and no more', () => {
     const reader = new StreamReader(1);
-    const piece = 'x'.repeat(2 ** 20);
+    const piece = '\ud800x'.repeat(75_000);
     for (let round = 0; round < 8; round += 1) reader.read(chunk([delta({ content: piece })]));
-    expect(reader.text).toHaveLength(4 * 2 ** 20);
+    expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 200_000), chars: 1_200_000 });
   });
 });
 

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
+import { sampleChars, type TextSample } from './token-estimate.ts';
 import { readUsage, type Usage } from './usage.ts';
 
 /** What one frame of a completion stream is. */
@@ -13,9 +14,6 @@ export type FrameKind =
   | 'error'
   /** A comment or an empty frame. */
   | 'other';
-
-/** How much text of an answer is kept for estimating and previews. */
-const maxTextChars = 4 * 1024 * 1024;
 
 /** Reads along a stream of OpenAI chunks: usage, text, finish. */
 export class StreamReader {
@@ -70,8 +68,8 @@ export class StreamReader {
   }
 
   /** The text of the answer so far, tool calls' arguments included. */
-  get text(): string {
-    return this.#text.join('');
+  get answer(): TextSample {
+    return { beginning: this.#text.join(''), chars: this.#textChars };
   }
 
   /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
@@ -101,10 +99,15 @@ export class StreamReader {
   }
 
   #keep(text: string): void {
-    if (text === '' || this.#textChars >= maxTextChars) return;
-    this.#text.push(text);
+    const left = sampleChars - this.#textChars;
+    if (text !== '' && left > 0) this.#text.push(text.length > left ? copyOf(text.slice(0, left)) : text);
     this.#textChars += text.length;
   }
+}
+
+/** A part of a text as a text of its own: V8 keeps the whole alive for a slice. */
+function copyOf(slice: string): string {
+  return Buffer.from(slice, 'utf16le').toString('utf16le');
 }
 
 /** The text that a message or a delta costs output tokens for. */

@@ -1,7 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 
+/** The beginning of a text, and the length of the whole. */
+export interface TextSample {
+  beginning: string;
+  chars: number;
+}
+
 /** The rest is counted by the ratio of this beginning, which takes 20 ms of English and 500 ms of random CJK. */
-const exactChars = 200_000;
+export const sampleChars = 200_000;
+
+/** What is needed of a text for estimating its tokens and for a preview. */
+export function sampleOf(text: string): TextSample {
+  return { beginning: text.slice(0, sampleChars), chars: text.length };
+}
 
 /** Counted in one go; then others get their turn. Takes 30 ms at worst. */
 const turnChars = 10_000;
@@ -21,17 +32,16 @@ let tokenizer: Promise<(text: string, options: typeof asText) => number> | undef
  * Tokens of a text as OpenAI's current models count them (o200k_base). Loaded at the first need, since its table takes
  * memory and most runs never need it.
  */
-export async function estimateTokens(text: string): Promise<number> {
-  if (text === '') return 0;
+export async function estimateTokens({ beginning, chars }: TextSample): Promise<number> {
+  if (beginning === '') return 0;
   tokenizer ??= import('gpt-tokenizer/encoding/o200k_base').then(({ countTokens }) => countTokens);
   const countTokens = await tokenizer;
-  const sample = text.slice(0, exactChars);
   let tokens = 0;
-  for (let at = 0; at < sample.length; at += pieceChars) {
+  for (let at = 0; at < beginning.length; at += pieceChars) {
     if (at > 0 && at % turnChars === 0) await setImmediate();
-    tokens += countTokens(sample.slice(at, at + pieceChars).toWellFormed(), asText);
+    tokens += countTokens(beginning.slice(at, at + pieceChars).toWellFormed(), asText);
   }
-  return Math.ceil((tokens * text.length) / sample.length);
+  return Math.ceil((tokens * chars) / beginning.length);
 }
 
 /** A guess that needs no text: about four bytes make a token. */

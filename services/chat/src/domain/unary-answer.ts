@@ -2,6 +2,7 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { ProviderFailure } from './provider-failure.ts';
 import { messageText } from './stream-reader.ts';
+import { sampleOf, type TextSample } from './token-estimate.ts';
 import { readUsage, type Usage } from './usage.ts';
 
 /** What the gateway reads from a whole answer; the client gets the bytes themselves. */
@@ -9,7 +10,7 @@ export interface UnaryAnswer {
   responseModel: string | null;
   usage: Usage | null;
   /** The text that was answered, for previews and estimates. */
-  text: string;
+  answer: TextSample;
 }
 
 /** Throws an `invalid` failure when the bytes are no answer, so that a broken provider never looks like success. */
@@ -29,7 +30,7 @@ export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
   return {
     responseModel: typeof model === 'string' ? cutText(model, textLimits.response_model) : null,
     usage: readUsage(usage),
-    text: Array.isArray(choices) ? choices.map(choiceText).join('\n') : '',
+    answer: sampleOf(Array.isArray(choices) ? choices.map(choiceText).join('\n') : ''),
   };
 }
 

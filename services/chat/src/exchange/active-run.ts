@@ -10,7 +10,7 @@ import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
 import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
-import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
+import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
@@ -25,7 +25,7 @@ export interface AttemptOutcome {
   /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
   usage: Usage | null;
   /** What was answered so far, for estimating. */
-  answerText?: string;
+  answer?: TextSample | undefined;
 }
 
 interface OpenAttempt {
@@ -150,7 +150,7 @@ export class ActiveRun {
     if (open === null) return;
     this.#open = null;
     const endedAt = monotonicMs();
-    const usage = outcome.usage ?? (await this.#estimate(outcome.answerText ?? ''));
+    const usage = outcome.usage ?? (await this.#estimate(outcome.answer));
     const { start } = open;
     const attempt: Attempt = {
       ...start,
@@ -172,7 +172,7 @@ export class ActiveRun {
   /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
-    answer: { usage: Usage | null; text: string } | null,
+    answer: { usage: Usage | null; sample: TextSample } | null,
   ): Promise<void> {
     const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
     const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
@@ -181,19 +181,20 @@ export class ActiveRun {
       httpStatus: failure.details.status ?? null,
       errorCode: failure.toAppError().code,
       usage: answer?.usage ?? (free ? noUsage : null),
-      answerText: answer?.text ?? '',
+      answer: answer?.sample,
     });
   }
 
   /** Commits the run's end; the client's last byte waits for it. Only the first call counts. */
   async finish(
     status: RunStatus,
-    details: { error?: AppError | undefined; answerText?: string | undefined },
+    details: { error?: AppError | undefined; answer?: TextSample | undefined },
   ): Promise<RunEnd | null> {
     if (this.#finished) return null;
     this.#finished = true;
     const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
-    const preview = this.#previewChars > 0 ? cutText(details.answerText ?? '', this.#previewChars) : '';
+    const preview =
+      this.#previewChars > 0 ? cutText(details.answer?.beginning ?? '', this.#previewChars) : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {
       status,
@@ -232,11 +233,11 @@ export class ActiveRun {
   }
 
   /** Usage of the answer so far by our own count, marked as such. */
-  async #estimate(answerText: string): Promise<Usage> {
+  async #estimate(answer: TextSample | undefined): Promise<Usage> {
     return {
       ...noUsage,
-      inputTokens: await estimateTokens(`${this.#systemPrompt}${promptText(this.#request)}`),
-      outputTokens: await estimateTokens(answerText),
+      inputTokens: await estimateTokens(sampleOf(`${this.#systemPrompt}${promptText(this.#request)}`)),
+      outputTokens: answer === undefined ? 0 : await estimateTokens(answer),
       estimated: true,
     };
   }

@@ -214,7 +214,11 @@ describe('a relayed stream', () => {
     expect(text).toContain('\r\n\r\n');
     expect(text).not.toContain('[DONE]');
     expect(text).not.toContain('"choices":[]');
-    expect(reader).toMatchObject({ text: 'one two', complete: true, usage: { outputTokens: 2 } });
+    expect(reader).toMatchObject({
+      answer: { beginning: 'one two' },
+      complete: true,
+      usage: { outputTokens: 2 },
+    });
     expect(outcome).toEqual({ usageFrame: null });
     expect(answers).toBe(1);
   });

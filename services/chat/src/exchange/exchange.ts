@@ -13,6 +13,7 @@ import { retryDelay } from '../domain/retry-delay.ts';
 import type { RunEnd } from '../domain/run.ts';
 import { StreamReader } from '../domain/stream-reader.ts';
 import type { Target } from '../domain/target.ts';
+import type { TextSample } from '../domain/token-estimate.ts';
 import { readUnaryAnswer } from '../domain/unary-answer.ts';
 import { noUsage } from '../domain/usage.ts';
 import type { ProviderCall } from '../providers/adapter.ts';
@@ -52,7 +53,7 @@ export class Exchange {
   /** Of the answer to the newest call. */
   #room: AnswerRoom | null = null;
   /** What a failed stream had said so far. */
-  #answerText: string | undefined;
+  #answer: TextSample | undefined;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
@@ -172,9 +173,9 @@ export class Exchange {
         httpStatus: 200,
         responseModel: answer.responseModel,
         usage: answer.usage,
-        answerText: answer.text,
+        answer: answer.answer,
       });
-      this.#logEnd(await run.finish('ok', { answerText: answer.text }));
+      this.#logEnd(await run.finish('ok', { answer: answer.answer }));
       response.writeHead(200, {
         ...this.#answerHeaders(model),
         'content-type': 'application/json',
@@ -210,9 +211,9 @@ export class Exchange {
         httpStatus: 200,
         responseModel: reader.responseModel,
         usage: reader.usage,
-        answerText: reader.text,
+        answer: reader.answer,
       });
-      const end = await run.finish('ok', { answerText: reader.text });
+      const end = await run.finish('ok', { answer: reader.answer });
       this.#logEnd(end);
       const owed = request.wantsUsage && end !== null ? [usageFrame ?? reader.usageChunk(end.usage)] : [];
       client.finish(owed);
@@ -227,9 +228,9 @@ export class Exchange {
     if (error.blame !== null) breaker.failed(this.#tenantId, error.blame);
     await this.#options.run.failAttempt(
       error,
-      reader?.begun === true ? { usage: reader.usage, text: reader.text } : null,
+      reader?.begun === true ? { usage: reader.usage, sample: reader.answer } : null,
     );
-    if (reader?.begun === true) this.#answerText = reader.text;
+    if (reader?.begun === true) this.#answer = reader.answer;
     return { kind: 'failed', failure: error };
   }
 
@@ -253,7 +254,7 @@ export class Exchange {
     await run.endAttempt({ status: 'error', errorCode: error.code, usage: null });
     return run.finish(status, {
       error: status === 'error' ? error : undefined,
-      answerText: this.#answerText,
+      answer: this.#answer,
     });
   }
 

@@ -26,32 +26,34 @@ describe('the memory of large answers', () => {
     expect(rooms.every((room) => room.hold(64 * KiB))).toBe(true);
   });
 
-  it('makes a tenant’s next answer wait past the tenant’s limit, until the first is delivered', () => {
+  it('makes a tenant’s next answer wait past the tenant’s limit, until the first is delivered', async () => {
     const { open, resumed } = setUp();
     const [first, second, other] = [open('a', 'first'), open('a', 'second'), open('b')];
     expect([first.hold(3 * MiB), second.hold(2 * MiB), other.hold(MiB)]).toEqual([true, false, true]);
     expect(first.hold(8 * MiB)).toBe(true);
     expect(resumed).toEqual([]);
     first.close();
+    await Promise.resolve();
     expect(resumed).toEqual(['second']);
     expect(second.hold(64 * MiB)).toBe(true);
   });
 
-  it('makes answers of all tenants wait past the process’s limit', () => {
+  it('makes answers of all tenants wait past the process’s limit', async () => {
     const { open, resumed } = setUp();
     const rooms = ['a', 'b', 'c'].map((tenant) => open(tenant));
     expect(rooms.map((room) => room.hold(4 * MiB))).toEqual([true, true, false]);
     rooms[1]?.close();
+    await Promise.resolve();
     expect(resumed).toEqual(['c']);
   });
 
-  it('lets one answer after another end, however many wait', () => {
+  it('lets one answer after another end, however many wait', async () => {
     const answer = fc.record({
       tenant: fc.constantFrom('a', 'b', 'c'),
       size: fc.integer({ min: 1, max: 40 }),
     });
-    fc.assert(
-      fc.property(fc.array(answer, { minLength: 1, maxLength: 30 }), (answers) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 30 }), async (answers) => {
         const budget = new AnswerBudget({ perTenant, perProcess });
         let most = 0;
         const states = answers.map(({ tenant, size }) => {
@@ -62,6 +64,7 @@ describe('the memory of large answers', () => {
         });
         // Each round every answer that may is read on by a piece; one that is complete is delivered.
         for (let round = 0; round < 2_000 && states.some(({ left }) => left > 0); round += 1) {
+          await Promise.resolve();
           for (const state of states) {
             if (!state.flowing || state.left === 0) continue;
             state.left -= 1;

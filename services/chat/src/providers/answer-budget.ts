@@ -95,7 +95,10 @@ export class AnswerRoom {
   retry(): void {
     if (!this.#waits || !this.#budget.admits(this)) return;
     this.#waits = false;
-    this.reader?.onRoom();
+    // Not at once: undici cannot resume one response while it parses another.
+    queueMicrotask(() => {
+      if (!this.#waits) this.reader?.onRoom();
+    });
   }
 }
 
