@@ -61,7 +61,7 @@ describe('a list of the largest agents there can be', () => {
   });
 
   it('is read from the database in part only', async () => {
-    const tenant = await makeLargest(200);
+    const tenant = await makeLargest(60);
     const pool = createPool({
       url: agents.database.url,
       role: 'agent_app',
