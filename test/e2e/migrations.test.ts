@@ -160,6 +160,21 @@ describe('migrating step by step as an owner without superuser rights', () => {
   );
 });
 
+/** Runs a statement of analytics as the service does that takes events in. */
+async function asSystem(database: string, sql: string): Promise<object[]> {
+  const client = new Client({
+    connectionString: server.serviceUrl(database, 'analytics'),
+    options: '-c role=analytics_system',
+  });
+  await client.connect();
+  try {
+    return (await client.query<object>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const lockNotAvailable = '55P03';
 const repair = '0007_repair_backfills.sql';
 
 /** 0003 to 0006 as they were released. */
@@ -192,7 +207,13 @@ describe('an upgrade of analytics that lost history under such an owner', () => 
       for (const table of ['traces', 'usage', 'usage_totals', 'unpriced_models', 'user_counters'])
         expect(repaired.get(table)).toEqual(expected.get(table));
       const again = await readFile(path.join(servicesFolder, service, 'migrations', repair), 'utf8');
-      await lost.client.query(`begin; ${again}; commit`);
+      await lost.client.query(`begin; ${again}`);
+      // Nothing is counted meanwhile.
+      for (const table of ['traces', 'usage', 'usage_totals', 'unpriced_models', 'users', 'usage_users'])
+        await expect(
+          asSystem(lostName, `set lock_timeout = 10; insert into analytics.${table} default values`),
+        ).rejects.toMatchObject({ code: lockNotAvailable });
+      await lost.client.query('commit');
       expect(await lost.rows()).toEqual(repaired);
     } finally {
       await lost.stop();
@@ -239,20 +260,9 @@ describe('a gateway on databases that such an owner has migrated', () => {
   });
 
   it('makes and drops partitions of traces', async () => {
-    const asSystem = async (sql: string): Promise<object[]> => {
-      const client = new Client({
-        connectionString: server.serviceUrl('analytics_plain', 'analytics'),
-        options: '-c role=analytics_system',
-      });
-      await client.connect();
-      try {
-        return (await client.query<object>(sql)).rows;
-      } finally {
-        await client.end();
-      }
-    };
-    await asSystem(`select analytics.ensure_partition('2001-01-01')`);
-    expect(await asSystem('select analytics.drop_expired_partition() as dropped')).toEqual([
+    const database = 'analytics_plain';
+    await asSystem(database, `select analytics.ensure_partition('2001-01-01')`);
+    expect(await asSystem(database, 'select analytics.drop_expired_partition() as dropped')).toEqual([
       { dropped: 'traces_2001_01' },
     ]);
   });
