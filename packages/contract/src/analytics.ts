@@ -171,7 +171,9 @@ export const usageSummary = z.strictObject({
   totals: z.strictObject(usageTotals),
   groups: z.array(z.strictObject({ key: groupKey, ...usageTotals })),
   previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
-  truncated: z.boolean().describe('Whether there are more groups than are listed'),
+  truncated: z
+    .boolean()
+    .describe('Whether there are more groups than are listed: at most 10,000, and as many as fit into 4 MiB'),
 });
 export type UsageSummary = z.output<typeof usageSummary>;
 

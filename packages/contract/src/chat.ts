@@ -10,4 +10,11 @@ export const model = z.strictObject({
 });
 export type Model = z.output<typeof model>;
 
-export const modelList = z.strictObject({ object: z.literal('list'), data: z.array(model) });
+export const modelList = z.strictObject({
+  object: z.literal('list'),
+  data: z.array(model),
+  has_more: z
+    .literal(true)
+    .optional()
+    .describe('Only when there are more agents than fit into the 4 MiB of an answer'),
+});

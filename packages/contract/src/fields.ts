@@ -45,7 +45,13 @@ export const slug = z
 
 export const modelId = storableText(1, 256);
 
-export const queryLimit = z.coerce.number().int().min(1).max(200).default(50).describe('How many at most');
+export const queryLimit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(200)
+  .default(50)
+  .describe('How many at most. A page ends earlier where it would exceed 4 MiB');
 export const queryCursor = z
   .string()
   .min(1)

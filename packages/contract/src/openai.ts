@@ -86,6 +86,16 @@ export const chatCompletionRequest = z.looseObject({
     .describe('`none`, `auto`, `required`, or one tool'),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning_effort: z.string().nullish(),
+  audio: z.looseObject({}).nullish(),
+  modalities: z.array(z.string()).nullish(),
+  prediction: z.looseObject({}).nullish(),
+  service_tier: z.string().nullish(),
+  store: z.boolean().nullish(),
+  functions: z.array(z.looseObject({})).nullish().describe('Older form of `tools`'),
+  function_call: z
+    .union([z.string(), z.looseObject({})])
+    .nullish()
+    .describe('Older form of `tool_choice`'),
   user: z.string().nullish().describe('Passed to the provider. The acting user is `X-Service-User-Id`'),
   metadata: z.record(z.string(), z.string()).nullish(),
 });
@@ -134,7 +144,12 @@ export const chatCompletionChunk = z.looseObject({
 export const embeddingsRequest = z.looseObject({
   model: z.string().min(1).describe('A model for embeddings of `GET /v1/models`'),
   input: z
-    .union([z.string(), z.array(z.string()), z.array(z.int()), z.array(z.array(z.int()))])
+    .union([
+      z.string().min(1),
+      z.array(z.string()).min(1),
+      z.array(z.int()).min(1),
+      z.array(z.array(z.int())).min(1),
+    ])
     .describe('One text or several, or their tokens'),
   dimensions: z.int().nullish(),
   encoding_format: z.string().nullish().describe('`float` or `base64`'),

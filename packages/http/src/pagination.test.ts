@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { pageBytes } from '@gatehouse/pg/page';
 import fc from 'fast-check';
 import { decodeCursor, encodeCursor, pageOf } from './pagination.ts';
 
@@ -61,6 +63,44 @@ describe('pages', () => {
   it('know their end without an empty page', () => {
     expect(read(['a', 'b'], 2, undefined)).toEqual({ data: ['b', 'a'], has_more: false, next_cursor: null });
     expect(read([], 2, undefined)).toEqual({ data: [], has_more: false, next_cursor: null });
+  });
+});
+
+describe('pages of large items', () => {
+  const text = fc.oneof(
+    fc.integer({ min: 0, max: 3 * 2 ** 20 }).map((length) => 'x'.repeat(length)),
+    // Longer as JSON than in memory.
+    fc.integer({ min: 0, max: 2 ** 20 }).map((length) => '\u0001'.repeat(length)),
+  );
+
+  it('end at 4 MiB of JSON, hold one item at least, and leave none out', () => {
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 12 }), fc.integer({ min: 1, max: 12 }), (texts, limit) => {
+        const items = texts.map((each, n) => ({ id: `0${n}`.slice(-2), text: each }));
+        let left = items;
+        for (let more = true; more;) {
+          const page = pageOf(left.slice(0, limit + 1), limit, (item) => item);
+          expect(page.data.length > 0 || items.length === 0).toBe(true);
+          if (page.data.length > 1)
+            expect(Buffer.byteLength(JSON.stringify(page.data))).toBeLessThanOrEqual(pageBytes + 2);
+          expect(page.data.map(({ id }) => id)).toEqual(left.slice(0, page.data.length).map(({ id }) => id));
+          left = left.slice(page.data.length);
+          expect(page.has_more).toBe(left.length > 0);
+          more = page.has_more;
+        }
+        expect(left).toEqual([]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('go on where the database made the cut', () => {
+    const rows = [{ id: newId() }, { id: newId() }];
+    expect(pageOf({ rows, more: true }, 50, ({ id }) => id)).toEqual({
+      data: rows.map(({ id }) => id),
+      has_more: true,
+      next_cursor: encodeCursor(rows[1]?.id ?? ''),
+    });
   });
 });
 

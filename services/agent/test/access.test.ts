@@ -93,7 +93,7 @@ describe.each<[string, Rpc]>([
   ],
   [
     'ListVisibleAgents',
-    (peer, context) => peer.call('listVisibleAgents', {}, { deadlineMs: 5_000, ...context }),
+    (peer, context) => peer.call('listVisibleAgents', { before: '' }, { deadlineMs: 5_000, ...context }),
   ],
 ])('%s', (_name, rpc) => {
   it('is refused to every service but chat', async () => {

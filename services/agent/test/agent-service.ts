@@ -8,7 +8,11 @@ import type { ErrorBody } from '@gatehouse/kit/errors';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { AgentServiceClient, type Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
+import {
+  AgentServiceClient,
+  type Agent as AgentMessage,
+  type ListVisibleAgentsResponse,
+} from '@gatehouse/proto/agent/v1/agent';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
@@ -221,11 +225,15 @@ export class AgentServiceUnderTest {
     return (await chat.call('resolveAgent', { idOrKey }, await this.actingFor(as))).agent;
   }
 
-  /** Keys that `ListVisibleAgents` answers to chat. */
-  async listVisible(as: As): Promise<string[]> {
+  /** A page of `ListVisibleAgents` as chat gets it. */
+  async visiblePage(as: As, before = ''): Promise<ListVisibleAgentsResponse> {
     const chat = await this.peer('chat');
-    const { agents } = await chat.call('listVisibleAgents', {}, await this.actingFor(as));
-    return agents.map((agent) => agent.key);
+    return chat.call('listVisibleAgents', { before }, await this.actingFor(as));
+  }
+
+  /** Keys on the first page of `ListVisibleAgents`. */
+  async listVisible(as: As): Promise<string[]> {
+    return (await this.visiblePage(as)).agents.map((agent) => agent.key);
   }
 
   /** What goes with a call to the service for somebody. */

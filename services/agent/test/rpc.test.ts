@@ -54,18 +54,29 @@ describe('ListVisibleAgents', () => {
     expect(await agents.listVisible(large.user)).toEqual(keys);
   });
 
-  it('stops at a thousand, the newest first', async () => {
+  it('has pages of a thousand, the newest first, each agent once while others are made', async () => {
     const many = agents.makeTenant();
     await agents.query(
       `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
          parameters, tools, memory, visibility, status, metadata)
        select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, 'agent-' || n, '', '', '', '{}', '',
          '{}', '{}', '{}', 'tenant', 'active', '{}'
-       from generate_series(1, 1001) n`,
+       from generate_series(1, 2500) n`,
       [many.id],
     );
-    const keys = await agents.listVisible(many.user);
-    expect(keys).toHaveLength(1_000);
-    expect([keys.at(0), keys.at(-1)]).toEqual(['agent-1001', 'agent-2']);
+    const [keys, sizes]: [string[], number[]] = [[], []];
+    for (let [before, more] = ['', true]; more;) {
+      const page = await agents.visiblePage(many.user, before);
+      keys.push(...page.agents.map(({ key }) => key));
+      sizes.push(page.agents.length);
+      [before, more] = [page.agents.at(-1)?.id ?? '', page.hasMore];
+      await agents.makeAgent(many.admin);
+    }
+    expect(sizes).toEqual([1_000, 1_000, 500]);
+    expect(keys).toEqual(Array.from({ length: 2_500 }, (_, n) => `agent-${2_500 - n}`));
+  });
+
+  it('refuses a place in the list that is no id', async () => {
+    await expect(agents.visiblePage(tenant.user, 'x')).rejects.toMatchObject({ code: 'invalid_value' });
   });
 });

@@ -25,7 +25,9 @@ create table analytics.usage_totals (
 ) with (fillfactor = 70);
 
 -- Nothing may be counted between the copy and the end of this; replicas of the release before are stopped first.
-lock table analytics.usage in share row exclusive mode;
+lock table analytics.usage in access exclusive mode;
+-- Forced row-level security would hide every row from an owner without superuser rights.
+alter table analytics.usage no force row level security;
 
 insert into analytics.usage_totals
 select tenant_id, bucket, agent_id, model, provider, channel, sum(requests), sum(errors), sum(cancelled),
@@ -33,6 +35,7 @@ select tenant_id, bucket, agent_id, model, provider, channel, sum(requests), sum
        sum(timed_requests), sum(duration_ms), sum(cost_pico), sum(unpriced_requests), sum(estimated_requests),
        sum(estimated_cost_pico)
 from analytics.usage group by tenant_id, bucket, agent_id, model, provider, channel;
+alter table analytics.usage force row level security;
 
 alter table analytics.usage_totals enable row level security;
 alter table analytics.usage_totals force row level security;

@@ -39,7 +39,9 @@ create function analytics.user_bit(number integer) returns bit(1024) language sq
   select set_bit(repeat('0', 1024)::bit(1024), number % 1024, 1)
 $$;
 
-lock table analytics.usage in share row exclusive mode;
+lock table analytics.usage in access exclusive mode;
+-- Forced row-level security would hide every row from an owner without superuser rights.
+alter table analytics.usage no force row level security;
 insert into analytics.users (tenant_id, user_id, number)
 select tenant_id, user_id, row_number() over (partition by tenant_id order by user_id) - 1
 from (select distinct tenant_id, user_id from analytics.usage where user_id is not null) as known;
@@ -50,6 +52,7 @@ select u.tenant_id, u.bucket, u.agent_id, u.model, u.provider, u.channel, n.numb
        bit_or(analytics.user_bit(n.number))
 from analytics.usage u join analytics.users n using (tenant_id, user_id)
 group by u.tenant_id, u.bucket, u.agent_id, u.model, u.provider, u.channel, n.number / 1024;
+alter table analytics.usage force row level security;
 
 alter table analytics.user_counters enable row level security;
 alter table analytics.user_counters force row level security;

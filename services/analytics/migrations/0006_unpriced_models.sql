@@ -3,7 +3,10 @@
 -- Null where the run is priced.
 alter table analytics.traces add column unpriced_models text[];
 -- Of what is counted already the roll-ups know the runs' own models only.
+-- Forced row-level security would hide every row from an owner without superuser rights.
+alter table analytics.traces no force row level security;
 update analytics.traces set unpriced_models = array[coalesce(model, request_model)] where not priced;
+alter table analytics.traces force row level security;
 -- The runs at the two ends of a period are looked through for them, and are few or none.
 create index traces_unpriced_idx on analytics.traces (tenant_id, ended_at) where unpriced_models is not null;
 
@@ -23,10 +26,12 @@ create table analytics.unpriced_models (
 );
 
 -- Nothing may be counted between the copy and the end of this; replicas of the release before are stopped first.
-lock table analytics.usage in share row exclusive mode;
+lock table analytics.usage in access exclusive mode;
+alter table analytics.usage no force row level security;
 insert into analytics.unpriced_models
 select tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id, model
 from analytics.usage where unpriced_requests > 0;
+alter table analytics.usage force row level security;
 
 alter table analytics.unpriced_models enable row level security;
 alter table analytics.unpriced_models force row level security;

@@ -228,7 +228,12 @@ export class ChatHarness {
       },
       listVisibleAgents: {
         callers: ['chat'],
-        handle: () => Promise.resolve({ agents: [...this.agents.values()] }),
+        handle: ({ before }) => {
+          const all = [...this.agents.values()];
+          const from = all.findIndex(({ id }) => id === before) + 1;
+          const agents = all.slice(from, from + 1_000);
+          return Promise.resolve({ agents, hasMore: from + agents.length < all.length });
+        },
       },
     });
     const analytics = new GrpcServer({ ...options, service: 'analytics' }).add(AnalyticsServiceService, {

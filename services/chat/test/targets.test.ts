@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { modelList } from '@gatehouse/contract/chat';
 import { newId } from '@gatehouse/kit/ids';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
@@ -99,6 +100,30 @@ describe('models and embeddings', () => {
       expect((await harness.get(path)).status).toBe(200);
     }
     expect((await harness.get('/v1/models/nothing')).status).toBe(404);
+  });
+
+  it('lists every agent, or says that there are more than fit into an answer', async () => {
+    const listed = async (): Promise<{ bytes: number; ids: string[]; more: unknown }> => {
+      const text = await (await harness.get('/v1/models')).text();
+      const list = modelList.parse(JSON.parse(text));
+      return {
+        bytes: Buffer.byteLength(text),
+        ids: list.data.map(({ id }) => id).filter((id) => id.startsWith('agent:many-')),
+        more: list.has_more,
+      };
+    };
+    const key = (n: number): string => `many-${String(n).padStart(59, '0')}`;
+    for (let n = 0; n < 2_500; n += 1) harness.agents.set(key(n), makeAgent({ key: key(n) }));
+    const all = await listed();
+    expect(all.ids).toEqual(Array.from({ length: 2_500 }, (_, n) => `agent:${key(n)}`));
+    expect(all.more).toBeUndefined();
+    for (let n = 2_500; n < 40_000; n += 1) harness.agents.set(key(n), makeAgent({ key: key(n) }));
+    const cut = await listed();
+    expect(cut.more).toBe(true);
+    expect(new Set(cut.ids).size).toBe(cut.ids.length);
+    expect(cut.bytes).toBeGreaterThan(4 * 2 ** 20 - 1_000);
+    expect(cut.bytes).toBeLessThan(4 * 2 ** 20 + 1_000);
+    for (let n = 0; n < 40_000; n += 1) harness.agents.delete(key(n));
   });
 
   it('shows a limited tenant only its own models', async () => {

@@ -1,21 +1,29 @@
 import type { Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
 import { viewerOf } from '../domain/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import { epochSeconds, tenantOf } from './context.ts';
 
-const maxAgents = 1_000;
+const pageSize = 1_000;
 
-/** Names of active agents that the principal may see, newest first. */
+/** Names of active agents that the principal may see, newest first, page by page. */
 export function listVisibleAgents(
   agents: AgentStore,
 ): Rpc<ListVisibleAgentsRequest, ListVisibleAgentsResponse> {
   return {
     callers: ['chat'],
-    handle: async (_request, context) => {
-      const rows = await agents.listActive(viewerOf(tenantOf(context)), maxAgents);
+    handle: async ({ before }, context) => {
+      if (before !== '' && !isUuid(before))
+        throw new AppError('invalid_value', 'Invalid value for before: must be an id.', { param: 'before' });
+      const page = { limit: pageSize, before: before === '' ? null : before };
+      const rows = await agents.listActive(viewerOf(tenantOf(context)), page);
       return {
-        agents: rows.map(({ id, key, createdAt }) => ({ id, key, created: epochSeconds(createdAt) })),
+        agents: rows
+          .slice(0, pageSize)
+          .map(({ id, key, createdAt }) => ({ id, key, created: epochSeconds(createdAt) })),
+        hasMore: rows.length > pageSize,
       };
     },
   };

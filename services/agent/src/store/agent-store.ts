@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
 import type { Viewer } from '../domain/viewer.ts';
@@ -43,30 +44,35 @@ export class AgentStore {
     this.#pool = pool;
   }
 
-  /** Newest first, one more than `limit` when there are more. */
-  async list(viewer: Viewer, filter: AgentFilter): Promise<Agent[]> {
-    return withTenant(this.#pool, viewer.tenantId, async (db) => {
-      const { rows } = await db.query<Agent>(
-        `select ${columns} from agent.agents
+  /** Newest first. */
+  async list(viewer: Viewer, filter: AgentFilter): Promise<PageRows<Agent>> {
+    return withTenant(this.#pool, viewer.tenantId, (db) =>
+      readPage<Agent>(db, {
+        columns,
+        from: `agent.agents
          where ${visible}
            and ($4::text is null or status = $4)
            and ($5::text is null or strpos(key, lower($5)) > 0 or strpos(lower(name), lower($5)) > 0
              or strpos(lower(description), lower($5)) > 0)
-           and ($6::uuid is null or id < $6)
-         order by id desc limit $7`,
-        [...sight(viewer), filter.status, filter.q, filter.before, filter.limit + 1],
-      );
-      return rows;
-    });
+           and ($6::uuid is null or id < $6)`,
+        order: 'id desc',
+        size: sizeOf('system_prompt', 'description', 'parameters::text', 'tools::text', 'metadata::text'),
+        limit: filter.limit,
+        values: [...sight(viewer), filter.status, filter.q, filter.before],
+      }),
+    );
   }
 
-  /** Active ones, newest first. */
-  async listActive(viewer: Viewer, limit: number): Promise<AgentSummary[]> {
+  /** Active ones, newest first, below the id `before`; one more than `limit` when there are more. */
+  async listActive(
+    viewer: Viewer,
+    { limit, before }: Pick<AgentFilter, 'limit' | 'before'>,
+  ): Promise<AgentSummary[]> {
     return withTenant(this.#pool, viewer.tenantId, async (db) => {
       const { rows } = await db.query<AgentSummary>(
         `select id, key, created_at as "createdAt" from agent.agents
-         where ${visible} and status = 'active' order by id desc limit $4`,
-        [...sight(viewer), limit],
+         where ${visible} and status = 'active' and ($4::uuid is null or id < $4) order by id desc limit $5`,
+        [...sight(viewer), before, limit + 1],
       );
       return rows;
     });

@@ -1,5 +1,6 @@
 import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/analytics';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
 import { periodOf, previousOf, type Period } from '../domain/period.ts';
 import type { Summary, Totals } from '../domain/summary.ts';
@@ -44,36 +45,40 @@ async function summarize(usage: UsageStore, call: SummaryCall): Promise<Answer> 
 }
 
 function showUsage({ period, summary, previous }: Answer): UsageSummary {
+  const groups = new BoundedItems<UsageSummary['groups'][number]>();
+  const shown = groups.addAll(summary.groups, (group) => ({ key: group.key, ...showTotals(group) }));
   return {
     ...showPeriod(period),
     as_of: summary.asOf.toISOString(),
     totals: showTotals(summary.totals),
-    groups: summary.groups.map((group) => ({ key: group.key, ...showTotals(group) })),
+    groups: groups.items,
     previous:
       previous === null
         ? null
         : { ...showPeriod(previous.period), totals: showTotals(previous.summary.totals) },
-    truncated: summary.truncated,
+    truncated: summary.truncated || shown < summary.groups.length,
   };
 }
 
 function showCosts({ period, summary, previous }: Answer): CostSummary {
+  const groups = new BoundedItems<CostSummary['groups'][number]>();
+  const shown = groups.addAll(summary.groups, (group) => ({
+    key: group.key,
+    requests: group.requests,
+    total_usd: usdOf(group.costPico),
+    unpriced_requests: group.unpricedRequests,
+  }));
   return {
     currency: 'USD',
     ...showPeriod(period),
     as_of: summary.asOf.toISOString(),
     ...showCostTotals(summary.totals),
-    groups: summary.groups.map((group) => ({
-      key: group.key,
-      requests: group.requests,
-      total_usd: usdOf(group.costPico),
-      unpriced_requests: group.unpricedRequests,
-    })),
+    groups: groups.items,
     previous:
       previous === null
         ? null
         : { ...showPeriod(previous.period), ...showCostTotals(previous.summary.totals) },
-    truncated: summary.truncated,
+    truncated: summary.truncated || shown < summary.groups.length,
   };
 }
 

@@ -1,10 +1,11 @@
-import type { FollowTraces } from '@gatehouse/contract/analytics';
+import type { FollowTraces, Trace } from '@gatehouse/contract/analytics';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { BoundedItems } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { decodeCursor, encodeCursor } from '../domain/trace-cursor.ts';
 import { viewerOf, type Viewer } from '../domain/viewer.ts';
-import type { ChangeFilter, TraceStore } from '../store/trace-store.ts';
+import { positionAfter, type ChangeFilter, type TraceStore } from '../store/trace-store.ts';
 import { showTrace } from './trace-view.ts';
 
 const defaultSinceMs = 3_600_000;
@@ -24,13 +25,18 @@ export function traceHandlers(traces: TraceStore): Record<string, Handler> {
         (cluster) => (query.cursor === undefined ? since : decodeCursor(query.cursor, scopeOf(cluster))),
         { ...filter, limit: query.limit, spans: query.include_spans },
       );
+      const page = new BoundedItems<Trace>();
+      const shown = page.addAll(changes.rows, (row) => showTrace(row, viewer, query.include_spans));
+      const last = shown < changes.rows.length ? changes.rows[shown - 1] : undefined;
+      const hasMore = changes.hasMore || last !== undefined;
+      const position = last === undefined ? changes.position : positionAfter(last);
       return {
         body: {
-          traces: changes.rows.map((row) => showTrace(row, viewer, query.include_spans)),
-          next_cursor: encodeCursor(changes.position, scopeOf(changes.cluster)),
-          has_more: changes.hasMore,
+          traces: page.items,
+          next_cursor: encodeCursor(position, scopeOf(changes.cluster)),
+          has_more: hasMore,
           server_time: changes.now.toISOString(),
-          poll_after_ms: changes.hasMore ? 0 : pollAfterMs,
+          poll_after_ms: hasMore ? 0 : pollAfterMs,
         },
       };
     },

@@ -1,4 +1,5 @@
 import type { Span } from '@gatehouse/events/run-event';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Position } from '../domain/trace-cursor.ts';
 
@@ -39,6 +40,9 @@ const columns = `id, status, operation, channel, trace_id, api_key_id, user_id, 
   cached_input_tokens, output_tokens, reasoning_tokens, cost_pico, priced, usage_estimated, error_type, error_message,
   output_preview`;
 
+/** Those that may be large, besides the spans. */
+const largeColumns = ['input_preview', 'output_preview', 'error_message'];
+
 export interface ChangeFilter {
   agentId: string | null;
   sessionId: string | null;
@@ -49,7 +53,7 @@ export interface ChangeFilter {
 }
 
 export interface Changes {
-  rows: TraceRow[];
+  rows: ChangeRow[];
   hasMore: boolean;
   /** Where to go on. */
   position: Position;
@@ -58,7 +62,12 @@ export interface Changes {
   now: Date;
 }
 
-type ChangeRow = TraceRow & { transaction: string; number: string };
+export type ChangeRow = TraceRow & { change_transaction: string; change_number: string };
+
+/** Behind a change that was read. */
+export function positionAfter(row: ChangeRow): Position {
+  return { transaction: BigInt(row.change_transaction), number: BigInt(row.change_number) };
+}
 
 interface Horizon {
   oldest: string;
@@ -94,24 +103,24 @@ export class TraceStore {
       const start = after(cluster);
       const [transaction, number, since] =
         start instanceof Date ? ['0', '0', start] : [start.transaction, start.number, null];
-      const { rows } = await db.query<ChangeRow>(
-        `select ${columns}, change_transaction::text as transaction, change_number::text as number, ${filter.spans ? 'spans' : 'null::json as spans'}
-         from analytics.traces
+      const { rows, more } = await readPage<ChangeRow>(db, {
+        columns: `${columns}, change_transaction, change_number, ${filter.spans ? 'spans' : 'null::json as spans'}`,
+        from: `analytics.traces
          where tenant_id = $1 and change_transaction < $2::xid8
            and (change_transaction, change_number) > ($3::xid8, $4::bigint)
            ${since === null ? '' : sinceCondition}
-           and ($6::uuid is null or agent_id = $6) and ($7::text is null or session_id = $7)
-           and ($8::text is null or user_id = $8) and ($9::text is null or status = $9)
-           and ($10::text is null or channel = $10) and ($11::text is null or trace_id = $11)
-           and ($12::timestamptz is null or changed_at >= $12)
-         order by change_transaction, change_number
-         limit $5`,
-        [
+           and ($5::uuid is null or agent_id = $5) and ($6::text is null or session_id = $6)
+           and ($7::text is null or user_id = $7) and ($8::text is null or status = $8)
+           and ($9::text is null or channel = $9) and ($10::text is null or trace_id = $10)
+           and ($11::timestamptz is null or changed_at >= $11)`,
+        order: 'change_transaction, change_number',
+        size: sizeOf(...largeColumns, ...(filter.spans ? ['spans::text'] : [])),
+        limit: filter.limit,
+        values: [
           tenantId,
           oldest,
           transaction,
           number,
-          filter.limit + 1,
           filter.agentId,
           filter.sessionId,
           filter.user,
@@ -120,16 +129,11 @@ export class TraceStore {
           filter.traceId,
           since,
         ],
-      );
-      const hasMore = rows.length > filter.limit;
-      const kept = rows.slice(0, filter.limit);
-      const last = hasMore ? kept.at(-1) : undefined;
+      });
+      const last = more ? rows.at(-1) : undefined;
       // With nothing left, the next call need not look at anything below what was the horizon.
-      const position =
-        last === undefined
-          ? { transaction: BigInt(oldest), number: 0n }
-          : { transaction: BigInt(last.transaction), number: BigInt(last.number) };
-      return { rows: kept, hasMore, position: furthest(position, start), cluster, now };
+      const position = last === undefined ? { transaction: BigInt(oldest), number: 0n } : positionAfter(last);
+      return { rows, hasMore: more, position: furthest(position, start), cluster, now };
     });
   }
 
@@ -147,7 +151,7 @@ export class TraceStore {
 
 /** Lets the index on times find where to begin in the order of transactions. */
 const sinceCondition = `and change_transaction >= (
-             select min(change_transaction) from analytics.traces where tenant_id = $1 and changed_at >= $12)`;
+             select min(change_transaction) from analytics.traces where tenant_id = $1 and changed_at >= $11)`;
 
 function furthest(position: Position, start: Position | Date): Position {
   if (start instanceof Date || start.transaction <= position.transaction) return position;

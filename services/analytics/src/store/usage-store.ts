@@ -1,4 +1,5 @@
 import type { Dimension } from '@gatehouse/contract/analytics';
+import { pageBytes } from '@gatehouse/pg/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Period } from '../domain/period.ts';
 import type { Group, Summary, Totals } from '../domain/summary.ts';
@@ -203,14 +204,24 @@ function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
   // Groups and their people are one list: joined, keys that are null would never meet.
   const groups = `
     union all
-    (select array[${shown}]::text[], ${sums}, sum(people), null, null
+    (select labels, ${measures.join(', ')}, people, null, null
      from (
-       select ${list}${measures.join(', ')}, 0 as people from per_model
-       union all
-       select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
-       from people group by ${names.join(', ')}
-     ) as both_kinds
-     group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1})`;
+       select grouped.*, sum(octet_length(labels::text))
+                over (order by ${names.join(', ')} rows between unbounded preceding and 1 preceding) as bytes_before
+       from (
+         select ${list}array[${shown}]::text[] as labels, ${sums}, sum(people) as people
+         from (
+           select ${list}${measures.join(', ')}, 0 as people from per_model
+           union all
+           select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
+           from people group by ${names.join(', ')}
+         ) as both_kinds
+         group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1}
+       ) as grouped
+     ) as bounded
+     -- Labels are shorter than the JSON that is made of them, so that the answer leaves out the last one of these.
+     where coalesce(bytes_before, 0) < ${pageBytes}
+     order by ${names.join(', ')})`;
   const inAll = personal
     ? 'select count(distinct user_id) from people'
     : 'select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { chatCompletionRequest, embeddingsRequest } from '@gatehouse/contract/openai';
 import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
 import {
@@ -52,6 +53,7 @@ describe('a chat request', () => {
     [{ ...least, messages: [{ role: 'user', content: false }] }, 'invalid_type messages[0].content'],
   ])('%j is refused: %s', (value, expected) => {
     expect(told(chat, value)).toBe(expected);
+    if (expected !== 'accepted') expect(chatCompletionRequest.safeParse(value).success).toBe(false);
   });
 
   it.each<[string, unknown[]]>([
@@ -81,6 +83,8 @@ describe('a chat request', () => {
       for (const [kind, sample] of Object.entries(samples)) {
         const expected = kinds.split(' ').includes(kind) ? 'accepted' : `invalid_type ${field}`;
         expect(told(chat, { ...least, [field]: sample })).toBe(expected);
+        if (expected !== 'accepted')
+          expect(chatCompletionRequest.safeParse({ ...least, [field]: sample }).success).toBe(false);
       }
       expect(told(chat, { ...least, [field]: null })).toBe('accepted');
     }
@@ -164,6 +168,7 @@ describe('an embeddings request', () => {
     [{ model: 'm', input: [[1, 2], [3]] }, 'accepted'],
   ])('%j: %s', (value, expected) => {
     expect(told(embed, value)).toBe(expected);
+    if (expected !== 'accepted') expect(embeddingsRequest.safeParse(value).success).toBe(false);
   });
 
   it('never streams', () => {

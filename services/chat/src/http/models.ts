@@ -1,5 +1,6 @@
 import type { Model as WireModel } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler, type Reply } from '@gatehouse/http/app';
+import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Catalogue, Model } from '../domain/catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';
 import type { AgentClient } from '../peers/agents.ts';
@@ -21,14 +22,17 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
 
 async function listModels({ catalogue, agents, settings }: ModelDependencies, call: Call): Promise<Reply> {
   const principal = tenantOf(call);
-  const [{ allowedModels }, visible] = await Promise.all([
-    settings.getNow(principal.tenantId, call),
-    agents.list({ ...call, principal }),
-  ]);
+  const { allowedModels } = await settings.getNow(principal.tenantId, call);
   const models = [...catalogue.models.values()].filter(
     (model) => catalogue.find(model.id, allowedModels) === model,
   );
-  return { body: { object: 'list', data: [...models.map(fromModel), ...visible.map(fromAgent)] } };
+  const list = new BoundedItems<WireModel>();
+  let complete = list.addAll(models, fromModel) === models.length;
+  for await (const page of complete ? agents.list({ ...call, principal }) : []) {
+    complete = list.addAll(page, fromAgent) === page.length;
+    if (!complete) break;
+  }
+  return { body: { object: 'list', data: list.items, ...(complete ? {} : { has_more: true }) } };
 }
 
 async function getModel({ catalogue, agents, settings }: ModelDependencies, call: Call): Promise<Reply> {

@@ -55,10 +55,17 @@ export class AgentClient {
     }
   }
 
-  /** Active agents that the caller may use. */
-  async list(caller: AgentCaller): Promise<AgentName[]> {
-    const { agents } = await this.#peer.call('listVisibleAgents', {}, context(caller)).catch(hangIsOutage);
-    return agents.map(({ key, created }) => ({ key, created: Number(created) }));
+  /** Active agents that the caller may use, newest first, a page at a time. */
+  async *list(caller: AgentCaller): AsyncGenerator<AgentName[]> {
+    let before = '';
+    for (let more = true; more;) {
+      const { agents, hasMore } = await this.#peer
+        .call('listVisibleAgents', { before }, context(caller))
+        .catch(hangIsOutage);
+      yield agents.map(({ key, created }) => ({ key, created: Number(created) }));
+      before = agents.at(-1)?.id ?? '';
+      more = hasMore && before !== '';
+    }
   }
 
   async #load(caller: AgentCaller, ref: string): Promise<CachedAgent> {

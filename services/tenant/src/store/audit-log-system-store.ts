@@ -1,5 +1,6 @@
 import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
+import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { PageRequest } from './api-key-store.ts';
 
@@ -31,24 +32,25 @@ export class AuditLogSystemStore {
     this.#pool = pool;
   }
 
-  /** Newest first, one more than `limit` when there are more. Entries never go, so that one can mark where to go on. */
-  async list(filter: AuditFilter): Promise<KeptEntry[]> {
-    const { rows } = await this.#pool.query<KeptEntry>(
-      `select id, at, action,
+  /** Newest first. Entries never go, so that one can mark where to go on. */
+  async list(filter: AuditFilter): Promise<PageRows<KeptEntry>> {
+    return readPage<KeptEntry>(this.#pool, {
+      columns: `id, at, action,
          json_build_object('key_id', actor_key_id, 'role', actor_role, 'user_id', actor_user_id) as actor,
          tenant_id, json_build_object('type', resource_type, 'id', resource_id) as resource,
-         client_ip, request_id, before, after
-       from tenant.audit_log
+         client_ip, request_id, before, after`,
+      from: `tenant.audit_log
        where ($1::uuid is null or tenant_id = $1)
          and ($2::uuid is null or actor_key_id = $2)
          and ($3::text is null or action = $3)
          and ($4::timestamptz is null or at >= $4)
          and ($5::timestamptz is null or at < $5)
-         and ($6::uuid is null or (at, id) < (select at, id from tenant.audit_log where id = $6))
-       order by at desc, id desc limit $7`,
-      [filter.tenantId, filter.actor, filter.action, filter.from, filter.to, filter.before, filter.limit + 1],
-    );
-    return rows;
+         and ($6::uuid is null or (at, id) < (select at, id from tenant.audit_log where id = $6))`,
+      order: 'at desc, id desc',
+      size: sizeOf('before::text', 'after::text'),
+      limit: filter.limit,
+      values: [filter.tenantId, filter.actor, filter.action, filter.from, filter.to, filter.before],
+    });
   }
 
   /** Takes in what happened elsewhere: all of it or nothing, and each entry once. */

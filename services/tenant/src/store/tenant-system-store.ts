@@ -1,6 +1,7 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from '../domain/tenant.ts';
@@ -23,17 +24,19 @@ export class TenantSystemStore {
     this.#pool = pool;
   }
 
-  /** Newest first, one more than `limit` when there are more. */
-  async list(filter: TenantFilter): Promise<Tenant[]> {
-    const { rows } = await this.#pool.query<Tenant>(
-      `select ${tenantColumns} from tenant.tenants
+  /** Newest first. */
+  async list(filter: TenantFilter): Promise<PageRows<Tenant>> {
+    return readPage<Tenant>(this.#pool, {
+      columns: tenantColumns,
+      from: `tenant.tenants
        where ($1::text is null or status = $1)
          and ($2::text is null or strpos(lower(name), lower($2)) > 0 or strpos(slug, lower($2)) > 0)
-         and ($3::uuid is null or id < $3)
-       order by id desc limit $4`,
-      [filter.status, filter.q, filter.before, filter.limit + 1],
-    );
-    return rows;
+         and ($3::uuid is null or id < $3)`,
+      order: 'id desc',
+      size: sizeOf('name', 'allowed_models::text'),
+      limit: filter.limit,
+      values: [filter.status, filter.q, filter.before],
+    });
   }
 
   async find(id: string): Promise<Tenant | null> {

@@ -28,10 +28,14 @@ export interface ResolveAgentResponse {
 }
 
 export interface ListVisibleAgentsRequest {
+  /** The id of the last agent of the page before; empty for the first page. */
+  before: string;
 }
 
 export interface ListVisibleAgentsResponse {
   agents: AgentSummary[];
+  /** Whether there are agents after the last one. A release that doesn't page answers without it. */
+  hasMore: boolean;
 }
 
 /** What a list of names needs: a thousand whole agents would not fit in a message. */
@@ -149,11 +153,14 @@ export const ResolveAgentResponse: MessageFns<ResolveAgentResponse> = {
 };
 
 function createBaseListVisibleAgentsRequest(): ListVisibleAgentsRequest {
-  return {};
+  return { before: "" };
 }
 
 export const ListVisibleAgentsRequest: MessageFns<ListVisibleAgentsRequest> = {
-  encode(_: ListVisibleAgentsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: ListVisibleAgentsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.before !== "") {
+      writer.uint32(10).string(message.before);
+    }
     return writer;
   },
 
@@ -170,6 +177,14 @@ export const ListVisibleAgentsRequest: MessageFns<ListVisibleAgentsRequest> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.before = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -184,13 +199,16 @@ export const ListVisibleAgentsRequest: MessageFns<ListVisibleAgentsRequest> = {
 };
 
 function createBaseListVisibleAgentsResponse(): ListVisibleAgentsResponse {
-  return { agents: [] };
+  return { agents: [], hasMore: false };
 }
 
 export const ListVisibleAgentsResponse: MessageFns<ListVisibleAgentsResponse> = {
   encode(message: ListVisibleAgentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.agents) {
       AgentSummary.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.hasMore !== false) {
+      writer.uint32(16).bool(message.hasMore);
     }
     return writer;
   },
@@ -214,6 +232,14 @@ export const ListVisibleAgentsResponse: MessageFns<ListVisibleAgentsResponse> = 
             }
 
             message.agents.push(AgentSummary.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.hasMore = reader.bool();
             continue;
           }
         }
@@ -452,7 +478,7 @@ export const AgentServiceService = {
       Buffer.from(ResolveAgentResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ResolveAgentResponse => ResolveAgentResponse.decode(value),
   },
-  /** Active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents: {
     path: "/gatehouse.agent.v1.AgentService/ListVisibleAgents" as const,
     requestStream: false as const,
@@ -472,7 +498,7 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    * tenant's agent. Disabled agents are returned; using them is the caller's decision.
    */
   resolveAgent: handleUnaryCall<ResolveAgentRequest, ResolveAgentResponse>;
-  /** Active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents: handleUnaryCall<ListVisibleAgentsRequest, ListVisibleAgentsResponse>;
 }
 
@@ -496,7 +522,7 @@ export interface AgentServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ResolveAgentResponse) => void,
   ): ClientUnaryCall;
-  /** Active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents(
     request: ListVisibleAgentsRequest,
     callback: (error: ServiceError | null, response: ListVisibleAgentsResponse) => void,

@@ -1,0 +1,69 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { freePort } from '@gatehouse/local/ports';
+import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
+import { query } from './query.ts';
+
+const owner = 'plain_owner';
+const password = 'password';
+
+/**
+ * A PostgreSQL of its own, whose databases belong to a role that may create schemas and roles and nothing more: no
+ * superuser, no BYPASSRLS, and nothing inherited from the roles it creates. Roles belong to a whole server, so a server
+ * shared with other tests would have them already.
+ */
+export class PlainOwnerServer {
+  readonly #postgres: Postgres;
+  readonly #folder: string;
+
+  private constructor(postgres: Postgres, folder: string) {
+    this.#postgres = postgres;
+    this.#folder = folder;
+  }
+
+  static async start(): Promise<PlainOwnerServer> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-plain-owner-'));
+    // As root, PostgreSQL runs as an OS user of its own.
+    await chmod(folder, 0o711);
+    const postgres = await startPostgres({
+      dataDirectory: path.join(folder, 'data'),
+      port: await freePort(),
+      settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    });
+    await query(
+      postgres.adminUrl('postgres'),
+      `create role ${owner} login nosuperuser nobypassrls noinherit createrole password '${password}'`,
+    );
+    return new PlainOwnerServer(postgres, folder);
+  }
+
+  async createDatabase(name: string): Promise<void> {
+    await query(this.superuserUrl('postgres'), `create database ${name} owner ${owner}`);
+  }
+
+  superuserUrl(database: string): string {
+    return this.#postgres.adminUrl(database);
+  }
+
+  ownerUrl(database: string): string {
+    return this.#urlOf(database, owner);
+  }
+
+  /** `DATABASE_URL` of a service. */
+  serviceUrl(database: string, service: string): string {
+    return this.#urlOf(database, `${service}_login`);
+  }
+
+  async stop(): Promise<void> {
+    await this.#postgres.stop();
+    await rm(this.#folder, { recursive: true });
+  }
+
+  #urlOf(database: string, user: string): string {
+    const url = new URL(this.superuserUrl(database));
+    url.username = user;
+    url.password = password;
+    return url.href;
+  }
+}

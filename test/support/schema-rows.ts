@@ -1,0 +1,132 @@
+import type { Client } from 'pg';
+
+/** Rows of every table of a schema: made from the catalogue, and read back for comparison. */
+
+interface Column {
+  table: string;
+  name: string;
+  type: string;
+  /** Of a check of this column alone, such as `status in ('a', 'b')`. */
+  check: string | null;
+}
+
+export interface SeedOptions {
+  schema: string;
+  /** Tells the rows of one call from those of another. */
+  round: number;
+  /** Tables that the caller fills itself. */
+  except: readonly string[];
+  /** Values by `table.column`, where the type and the check don't say which are valid. */
+  values: Readonly<Record<string, string>>;
+}
+
+const rowsPerRound = 2;
+
+/** Partitions are filled through their parent; node-pg-migrate keeps `migrations`. */
+const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
+
+/**
+ * Puts rows into every table, with a value in every column. Rows with the same number have the same ids, so that they
+ * refer to each other. `client` is a superuser's.
+ */
+export async function seedRows(client: Client, options: SeedOptions): Promise<void> {
+  const { schema, round, except, values } = options;
+  const columns = (await columnsOf(client, schema)).filter(({ table }) => !except.includes(table));
+  // Foreign keys hold by the numbers; their triggers would ask for an order of the tables.
+  await client.query('set session_replication_role = replica');
+  for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
+    for (let n = 0; n < rowsPerRound; n += 1) {
+      const number = round * rowsPerRound + n;
+      const row = own.map((column) => values[`${table}.${column.name}`] ?? valueOf(column, number));
+      await client.query(
+        `insert into ${schema}.${table} (${own.map(({ name }) => name).join(', ')}) overriding system value
+         values (${own.map((_, index) => `$${index + 1}`).join(', ')})`,
+        row.map((value) => value.replaceAll('{n}', String(number).padStart(6, '0'))),
+      );
+    }
+  }
+  await client.query('set session_replication_role = origin');
+}
+
+async function columnsOf(client: Client, schema: string): Promise<Column[]> {
+  const { rows } = await client.query<Column>(
+    `select relname as table, attname as name, format_type(atttypid, null) as type,
+            (select pg_get_constraintdef(pg_constraint.oid) from pg_constraint
+             where conrelid = pg_class.oid and contype = 'c' and conkey = array[attnum] limit 1) as check
+     from pg_class join pg_attribute on attrelid = pg_class.oid
+     where relnamespace = to_regnamespace($1) and ${ownTables} and attnum > 0 and not attisdropped and attgenerated = ''
+     order by relname, attnum`,
+    [schema],
+  );
+  return rows;
+}
+
+const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
+  uuid: (n) => `01a5f000-0000-7000-8000-${String(n).padStart(12, '0')}`,
+  text: (n, name) => `${name} ${n}`,
+  'text[]': (n, name) => `{${name} ${n}}`,
+  boolean: (n) => String(n % 2 === 0),
+  smallint: String,
+  integer: String,
+  bigint: String,
+  numeric: String,
+  json: () => '{}',
+  jsonb: () => '{}',
+  // 32 bytes, like a SHA-256.
+  bytea: (n) => `\\x${String(n).padStart(64, '0')}`,
+  'timestamp with time zone': (n) => new Date(Date.UTC(2026, 10, 10, 0, n)).toISOString(),
+};
+
+function valueOf({ table, name, type, check }: Column, n: number): string {
+  const listed = [...(check?.matchAll(/'([^']*)'::text/g) ?? [])].map(([, value]) => value ?? '');
+  const value = check?.includes('= ANY') === true ? listed[n % listed.length] : byType[type]?.(n, name);
+  if (value === undefined) throw new Error(`no value is known for ${table}.${name} of type ${type}`);
+  return value;
+}
+
+/** Rows by table, as JSON of their columns. */
+export type SchemaRows = Map<string, Record<string, unknown>[]>;
+
+/** All rows of all tables, without columns that PostgreSQL fills anew each time, such as `default now()`. */
+export async function readRows(client: Client, schema: string): Promise<SchemaRows> {
+  const tables = await client.query<{ name: string; volatile: string[] }>(
+    `select relname as name, array(
+       select attname::text from pg_attrdef join pg_attribute on attrelid = adrelid and attnum = adnum
+       where adrelid = pg_class.oid and attgenerated = '' and pg_get_expr(adbin, adrelid) ~ '\\(\\)|nextval'
+     ) as volatile
+     from pg_class where relnamespace = to_regnamespace($1) and ${ownTables} order by relname`,
+    [schema],
+  );
+  const all: SchemaRows = new Map();
+  for (const { name, volatile } of tables.rows) {
+    const { rows } = await client.query<{ row: Record<string, unknown> }>(
+      `select to_jsonb(t) - $1::text[] as row from ${schema}.${name} as t order by 1`,
+      [volatile],
+    );
+    all.set(
+      name,
+      rows.map(({ row }) => row),
+    );
+  }
+  return all;
+}
+
+/** What was there and is no more: tables that went, and rows, by the columns that still exist. */
+export function lostRows(before: SchemaRows, after: SchemaRows): string[] {
+  const lost: string[] = [];
+  for (const [table, rows] of before) {
+    const kept = after.get(table);
+    if (kept === undefined) {
+      lost.push(table);
+      continue;
+    }
+    const columns = Object.keys(rows[0] ?? {}).filter((column) => column in (kept[0] ?? {}));
+    const left = kept.map((row) => JSON.stringify(row, columns));
+    for (const row of rows) {
+      const at = left.indexOf(JSON.stringify(row, columns));
+      if (at < 0) lost.push(`${table}: ${JSON.stringify(row)}`);
+      else left.splice(at, 1);
+    }
+  }
+  return lost;
+}
