@@ -9,6 +9,7 @@ import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
 import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
+import type { StreamReader } from '../domain/stream-reader.ts';
 import { estimateTokens, guessTokens } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -23,6 +24,8 @@ export interface AttemptOutcome {
   responseModel?: string | null;
   /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
   usage: Usage | null;
+  /** The tier that served the call, where the provider named it. */
+  serviceTier?: string | null;
   /** What was answered so far, for estimating. */
   answerText?: string;
 }
@@ -161,7 +164,10 @@ export class ActiveRun {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#pricing.costOf(start, usage, open.calledAt),
+      cost: this.#pricing.costOf(start, usage, {
+        at: open.calledAt,
+        serviceTier: outcome.serviceTier ?? null,
+      }),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
@@ -171,7 +177,7 @@ export class ActiveRun {
   /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
-    answer: { usage: Usage | null; text: string } | null,
+    answer: Pick<StreamReader, 'usage' | 'serviceTier' | 'text'> | null,
   ): Promise<void> {
     const free =
       failure.kind === 'status' || (failure.kind === 'connection' && this.#open?.accepted !== true);
@@ -180,6 +186,7 @@ export class ActiveRun {
       httpStatus: failure.details.status ?? null,
       errorCode: failure.toAppError().code,
       usage: answer?.usage ?? (free ? noUsage : null),
+      serviceTier: answer?.serviceTier ?? null,
       answerText: answer?.text ?? '',
     });
   }

@@ -154,6 +154,7 @@ export class Exchange {
         httpStatus: 200,
         responseModel: answer.responseModel,
         usage: answer.usage,
+        serviceTier: answer.serviceTier,
         answerText: answer.text,
       });
       this.#logEnd(await run.finish('ok', { answerText: answer.text }));
@@ -189,6 +190,7 @@ export class Exchange {
         httpStatus: 200,
         responseModel: reader.responseModel,
         usage: reader.usage,
+        serviceTier: reader.serviceTier,
         answerText: reader.text,
       });
       const end = await run.finish('ok', { answerText: reader.text });
@@ -209,10 +211,7 @@ export class Exchange {
     if (error.countsForBreaker) entry.breaker.failed();
     else if (error.kind === 'status' || error.kind === 'invalid') entry.breaker.succeeded();
     else entry.breaker.unknown();
-    await this.#options.run.failAttempt(
-      error,
-      reader?.begun === true ? { usage: reader.usage, text: reader.text } : null,
-    );
+    await this.#options.run.failAttempt(error, reader?.begun === true ? reader : null);
     if (reader?.begun === true) this.#answerText = reader.text;
     return { kind: 'failed', failure: error };
   }
