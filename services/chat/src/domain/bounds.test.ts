@@ -91,6 +91,15 @@ describe('the most that the answers come to', () => {
     expect(mostOutputTokens(chatRequest(fields), target({ defaults }), model)).toBe(most);
   });
 
+  it.each([
+    [{}, 4_096],
+    [{ max_tokens: 10 }, 10],
+    [{ max_tokens: 100_000 }, 100_000],
+  ])('of %j for a model without max_output_tokens is %d', (fields, most) => {
+    const { max_output_tokens: _limit, ...unlimited } = model;
+    expect(mostOutputTokens(chatRequest(fields), target(), unlimited)).toBe(most);
+  });
+
   it('is nothing of embeddings', () => {
     const body = { model: 'm', input: 'text' };
     const request = readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body);

@@ -21,6 +21,9 @@ const attachments: Record<string, string> = {
 /** OpenAI's two names of one limit. */
 const limitNames = ['max_completion_tokens', 'max_tokens'];
 
+/** Tokens of an answer where neither the request nor the catalogue has a limit. */
+const unlimitedOutputTokens = 4_096;
+
 /** More than any request comes to, so that sums stay exact. */
 const tokenCap = 1e9;
 
@@ -78,9 +81,13 @@ export function mostOutputTokens(request: CompletionRequest, target: Target, mod
   const source = isGiven ? request.fields : target.defaults;
   const asked = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
   // Some servers take a negative limit for none.
-  const most = asked.length === 0 || asked.some((value) => value < 0) ? Infinity : Math.max(...asked);
+  const isLimited = asked.length > 0 && asked.every((value) => value >= 0);
+  const ofModel = model.max_output_tokens;
+  const most = isLimited
+    ? Math.min(Math.max(...asked), ofModel ?? Infinity)
+    : (ofModel ?? unlimitedOutputTokens);
   const choices = Math.max(request.choices, numberOf(target.defaults['n']));
-  return Math.min(tokenCap, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
+  return Math.min(tokenCap, Math.ceil(choices * most));
 }
 
 function numberOf(value: unknown): number {

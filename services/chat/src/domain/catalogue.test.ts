@@ -38,7 +38,6 @@ describe('a catalogue', () => {
       provider: providers[0],
       upstreamModel: 'small',
       fallbacks: [],
-      max_output_tokens: 4_096,
     });
   });
 

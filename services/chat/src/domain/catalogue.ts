@@ -36,7 +36,8 @@ const model = z.strictObject({
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),
-  max_output_tokens: z.int().min(1).default(4_096),
+  /** The most that the model answers with. */
+  max_output_tokens: z.int().min(1).max(1e9).optional(),
   price: modelPrice.optional(),
 });
 
