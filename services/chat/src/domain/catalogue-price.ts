@@ -110,8 +110,11 @@ export function startsOf(price: z.output<typeof tierPrice>): number[] {
 }
 
 /** The list of one service tier, which inherits nothing from the standard one. */
-export function tierList(price: z.output<typeof tierPrice>): PriceList {
-  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens)));
+export function tierList(
+  price: z.output<typeof tierPrice>,
+  options: { freeCacheWrites?: boolean },
+): PriceList {
+  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), options));
 }
 
 function statedRates(price: Amounts): StatedRates {

@@ -7,6 +7,8 @@ export interface KnownList {
   /** Input sizes past which a price changes. */
   starts: readonly number[];
   statedAt(inputTokens: number): StatedRates;
+  /** Whether the provider bills cache writes of this model as input, in every service tier. */
+  freeCacheWrites: boolean;
 }
 
 /** Public price lists of providers. */
@@ -45,12 +47,15 @@ function findPrices(
   calculate: typeof calcPrice,
   { baseUrl, model, at }: { baseUrl: string; model: string; at: Date },
 ): KnownList | null {
-  const found = calculate({}, model, { providerApiUrl: baseUrl, timestamp: at })?.model_price;
+  const result = calculate({}, model, { providerApiUrl: baseUrl, timestamp: at });
+  const found = result?.model_price;
   if (found?.['input_mtok'] === undefined) return null;
   const tiered = Object.values(found).filter((price) => typeof price === 'object');
   return {
     starts: tiered.flatMap(({ tiers }) => tiers.map(({ start }) => start)),
     statedAt: (inputTokens) => statedRates(found, inputTokens),
+    // OpenAI, guide "Prompt caching": no additional fee on models before GPT-5.6. The later ones have a price here.
+    freeCacheWrites: result?.provider.id === 'openai' && found['cache_write_mtok'] === undefined,
   };
 }
 

@@ -63,15 +63,15 @@ export function parseRate(text: string): bigint {
 /**
  * Adds the prices of classes that are billed as another class where a list has no price for them: tokens from the cache
  * as the same tokens not cached, reasoning as output, images and video in the input as text. Cache writes, audio, and
- * images in the output cost more than text wherever they have a price, so without one they stay unpriced.
+ * images in the output have no such parent and stay unpriced; `freeCacheWrites` is for a provider that has no fee for them.
  */
-export function completeRates(stated: StatedRates): Rates {
+export function completeRates(stated: StatedRates, { freeCacheWrites = false } = {}): Rates {
   const { input, output, inputAudio } = stated;
   const cachedInput = stated.cachedInput ?? input;
   return {
     input,
     cachedInput,
-    cacheWrite: stated.cacheWrite,
+    cacheWrite: stated.cacheWrite ?? (freeCacheWrites ? input : undefined),
     cacheWrite1h: stated.cacheWrite1h,
     inputAudio,
     cachedInputAudio: stated.cachedInputAudio ?? inputAudio,

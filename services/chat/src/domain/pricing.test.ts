@@ -78,7 +78,12 @@ describe('the price of a call', () => {
     });
 
   it('is that of the catalogue, before any other; cached input costs what input does where it has no price', async () => {
-    const cached = { ...answered, cachedInputTokens: 300_000, reasoningTokens: 100 };
+    const cached = {
+      ...answered,
+      cachedInputTokens: 300_000,
+      cacheWriteTokens: 200_000,
+      reasoningTokens: 100,
+    };
     expect(await costOf('own', cached)).toEqual({ costPico: 3n * oneUsd, source: 'catalogue' });
   });
 
@@ -184,8 +189,14 @@ describe('the public price', () => {
       30,
     ],
     [
-      'cache writes of a model whose list has no price for them',
+      'free cache writes of earlier models of OpenAI',
       'public',
+      { prompt_tokens: 1_000_000, prompt_tokens_details: { cache_write_tokens: 1_000_000 } },
+      2.5,
+    ],
+    [
+      'cache writes of a model without a price for them at another provider',
+      'gemini-2.5-flash',
       { prompt_tokens: 10, prompt_tokens_details: { cache_write_tokens: 1 } },
       null,
     ],

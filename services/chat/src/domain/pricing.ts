@@ -99,16 +99,19 @@ export class Pricing {
 function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
   if (price === undefined) {
     if (known === null) return null;
-    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens)));
+    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
     return { source: 'genai-prices', lists: new Map([[null, list]]) };
   }
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
     const stated = statedAt(price, inputTokens);
-    return completeRates({ ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated });
+    return completeRates(
+      { ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated },
+      known ?? {},
+    );
   });
   const tiers = Object.entries(price.service_tiers ?? {}).map(([name, tier]): [string, PriceList] => [
     name,
-    tierList(tier),
+    tierList(tier, known ?? {}),
   ]);
   return { source: 'catalogue', lists: new Map<string | null, PriceList>([[null, standard], ...tiers]) };
 }
