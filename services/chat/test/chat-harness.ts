@@ -189,6 +189,16 @@ export class ChatHarness {
         { id: 'refusing', provider: 'refusing' },
         { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
         { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
+        {
+          id: 'priced-in-full',
+          provider: 'simulator',
+          price: {
+            ...{ input_per_mtok: '2', cached_input_per_mtok: '0.5', output_per_mtok: '8' },
+            ...{ input_audio_per_mtok: '40', output_audio_per_mtok: '80' },
+            above: [{ input_tokens: 200_000, input_per_mtok: '4', output_per_mtok: '12' }],
+            service_tiers: { priority: { input_per_mtok: '4', output_per_mtok: '16' } },
+          },
+        },
         { id: 'quick-with-priced-fallback', provider: 'quick', fallbacks: ['priced'] },
       ],
     });

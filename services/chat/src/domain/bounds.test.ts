@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { mostInputTokens, mostOutputTokens } from './bounds.ts';
+import { mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
 import { Catalogue, type Model } from './catalogue.ts';
 import { readChatRequest, readEmbeddingsRequest } from './completion-request.ts';
 import type { Target } from './target.ts';
@@ -55,6 +55,21 @@ describe('the most that a prompt comes to', () => {
     expect(picture(1_000_000)).toBe(picture(10));
     expect(picture(10)).toBeGreaterThan(4_096);
   });
+
+  it.each([
+    [{ content: [{ type: 'file', file: { file_id: 'file-1' } }] }],
+    [{ content: [{ type: 'video_url', video_url: { url: 'https://videos.example/1' } }] }],
+    [{ content: [{ type: 'audio_url', audio_url: { url: 'https://sounds.example/1' } }] }],
+    [{ role: 'assistant', audio: { id: 'audio-1' } }],
+  ])('counts what %j refers to', (message) => {
+    const most = mostInputTokens(chatRequest({ messages: [{ role: 'user', ...message }] }), target());
+    expect(most).toBeGreaterThan(4_096);
+  });
+
+  it('counts the bytes of an agent’s parameters', () => {
+    const stop = (text: string) => mostInputTokens(chatRequest({}), target({ defaults: { stop: text } }));
+    expect(stop('你好') - stop('ab')).toBe(4);
+  });
 });
 
 describe('the most that the answers come to', () => {
@@ -65,6 +80,7 @@ describe('the most that the answers come to', () => {
     [{ max_tokens: 10, max_completion_tokens: 20 }, {}, 20],
     [{ max_tokens: 5_000 }, {}, 1_000],
     [{ max_tokens: -1 }, {}, 1_000],
+    [{ max_tokens: 10, max_completion_tokens: -1 }, {}, 1_000],
     [{ max_tokens: 10, n: 3 }, {}, 30],
     [{}, { max_tokens: 7, n: 2 }, 14],
     [{ max_tokens: 9 }, { max_tokens: 7 }, 9],
@@ -75,9 +91,40 @@ describe('the most that the answers come to', () => {
     expect(mostOutputTokens(chatRequest(fields), target({ defaults }), model)).toBe(most);
   });
 
+  it.each([
+    [{}, 4_096],
+    [{ max_tokens: 10 }, 10],
+    [{ max_tokens: 100_000 }, 100_000],
+  ])('of %j for a model without max_output_tokens is %d', (fields, most) => {
+    const { max_output_tokens: _limit, ...unlimited } = model;
+    expect(mostOutputTokens(chatRequest(fields), target(), unlimited)).toBe(most);
+  });
+
   it('is nothing of embeddings', () => {
     const body = { model: 'm', input: 'text' };
     const request = readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body);
     expect(mostOutputTokens(request, target(), model)).toBe(0);
+  });
+});
+
+describe('what a request asks for', () => {
+  const asked = (fields: Record<string, unknown>, defaults: Record<string, unknown> = {}) => {
+    const [most] = mostTokens(chatRequest(fields), target({ defaults }));
+    return [most?.serviceTier, most?.classes];
+  };
+  const sound = [
+    { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } }] },
+  ];
+
+  it.each<[Record<string, unknown>, Record<string, unknown>, unknown[]]>([
+    [{}, {}, [null, []]],
+    [{ service_tier: 'priority' }, {}, ['priority', []]],
+    [{}, { service_tier: 'flex' }, ['flex', []]],
+    [{ service_tier: null }, { service_tier: 'flex' }, [null, []]],
+    [{ modalities: ['text', 'audio'] }, {}, [null, ['outputAudio']]],
+    [{}, { modalities: ['image', 'text'] }, [null, ['outputImage']]],
+    [{ messages: sound }, {}, [null, ['inputAudio']]],
+  ])('of %j with the agent’s %j is %j', (fields, defaults, expected) => {
+    expect(asked(fields, defaults)).toEqual(expected);
   });
 });

@@ -1,32 +1,65 @@
 import type { Model } from './catalogue.ts';
 import type { CompletionRequest } from './completion-request.ts';
+import type { CostBounds } from './price.ts';
 import type { Target } from './target.ts';
+import type { TokenClass } from './usage.ts';
 
 /** What a request can come to at most, which is what is reserved for it (architecture decision 6). */
 
 /** Tokens that a picture, a sound or a file counts for: their bytes say nothing, and only the provider can tell. */
 const attachmentTokens = 4_096;
 
-/** Members of content parts whose text is not read as text. */
-const attachments: Record<string, string> = { image_url: 'url', input_audio: 'data', file: 'file_data' };
+/** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */
+const attachments: Record<string, string> = {
+  image_url: 'url',
+  video_url: 'url',
+  audio_url: 'url',
+  input_audio: 'data',
+  file: 'file_data',
+};
 
 /** OpenAI's two names of one limit. */
 const limitNames = ['max_completion_tokens', 'max_tokens'];
 
+/** Tokens of an answer where neither the request nor the catalogue has a limit. */
+const unlimitedOutputTokens = 4_096;
+
 /** More than any request comes to, so that sums stay exact. */
 const tokenCap = 1e9;
 
-/** What a call of one model reads and writes at most. */
-export interface MostTokens {
+/** What a call of one model reads and writes at most, and how it is to be served. */
+export interface MostTokens extends CostBounds {
   model: Model;
-  input: number;
-  output: number;
+  /** As asked for; null leaves it to the provider. */
+  serviceTier: string | null;
 }
 
 /** For each model that the request may go to. */
 export function mostTokens(request: CompletionRequest, target: Target): MostTokens[] {
   const input = mostInputTokens(request, target);
-  return target.chain.map((model) => ({ model, input, output: mostOutputTokens(request, target, model) }));
+  const classes = classesAsked(request, target);
+  const tier = fieldOf(request, target, 'service_tier');
+  const serviceTier = typeof tier === 'string' ? tier : null;
+  return target.chain.map((model) => {
+    const output = mostOutputTokens(request, target, model);
+    return { model, input, output, classes, serviceTier };
+  });
+}
+
+/** Classes of tokens that an answer to the request is certain to have. */
+function classesAsked(request: CompletionRequest, target: Target): TokenClass[] {
+  const modalities = fieldOf(request, target, 'modalities');
+  const isAsked = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
+  return [
+    ...(attachmentsOf(request).audio ? (['inputAudio'] as const) : []),
+    ...(isAsked('audio') ? (['outputAudio'] as const) : []),
+    ...(isAsked('image') ? (['outputImage'] as const) : []),
+  ];
+}
+
+/** What the client names, if only with null, replaces the agent's default. */
+function fieldOf({ fields }: CompletionRequest, { defaults }: Target, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
 }
 
 /**
@@ -34,7 +67,7 @@ export function mostTokens(request: CompletionRequest, target: Target): MostToke
  * messages has more bytes than the tokens that providers add for each.
  */
 export function mostInputTokens(request: CompletionRequest, target: Target): number {
-  const added = Buffer.byteLength(target.systemPrompt ?? '') + JSON.stringify(target.defaults).length;
+  const added = Buffer.byteLength(`${target.systemPrompt ?? ''}${JSON.stringify(target.defaults)}`);
   const attached = attachmentsOf(request);
   const bytes = request.body.length + added - attached.bytes;
   return Math.min(tokenCap, bytes + attached.count * attachmentTokens);
@@ -46,37 +79,52 @@ export function mostOutputTokens(request: CompletionRequest, target: Target, mod
   // What the client names, if only with null, replaces the agent's default of either name.
   const isGiven = limitNames.some((name) => Object.hasOwn(request.fields, name));
   const source = isGiven ? request.fields : target.defaults;
-  const asked = limitNames
-    .map((name) => source[name])
-    .filter((value) => typeof value === 'number' && value >= 0);
-  const most = asked.length === 0 ? Infinity : Math.max(...(asked as number[]));
+  const asked = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
+  // Some servers take a negative limit for none.
+  const isLimited = asked.length > 0 && asked.every((value) => value >= 0);
+  const ofModel = model.max_output_tokens;
+  const most = isLimited
+    ? Math.min(Math.max(...asked), ofModel ?? Infinity)
+    : (ofModel ?? unlimitedOutputTokens);
   const choices = Math.max(request.choices, numberOf(target.defaults['n']));
-  return Math.min(tokenCap, Math.ceil(choices * Math.min(most, model.max_output_tokens)));
+  return Math.min(tokenCap, Math.ceil(choices * most));
 }
 
 function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 1;
 }
 
-function attachmentsOf({ fields }: CompletionRequest): { count: number; bytes: number } {
-  const found = { count: 0, bytes: 0 };
-  const messages = Array.isArray(fields['messages']) ? (fields['messages'] as { content?: unknown }[]) : [];
-  for (const { content } of messages) {
+interface Attachments {
+  count: number;
+  bytes: number;
+  /** Whether one of them is sent as audio. */
+  audio: boolean;
+}
+
+function attachmentsOf({ fields }: CompletionRequest): Attachments {
+  const found: Attachments = { count: 0, bytes: 0, audio: false };
+  const messages = Array.isArray(fields['messages']) ? (fields['messages'] as Record<string, unknown>[]) : [];
+  for (const { content, audio } of messages) {
+    // An earlier answer in audio, by its id.
+    if (isObject(audio)) add(found, 'input_audio', audio);
     if (!Array.isArray(content)) continue;
     for (const part of content as (Record<string, unknown> | null)[]) {
-      const data = part === null ? null : attachmentData(part);
-      if (data === null) continue;
-      found.count += 1;
-      found.bytes += data.length;
+      for (const name of Object.keys(attachments)) {
+        const value = part?.[name];
+        if (isObject(value)) add(found, name, value);
+      }
     }
   }
   return found;
 }
 
-function attachmentData(part: Record<string, unknown>): string | null {
-  for (const [name, member] of Object.entries(attachments)) {
-    const data = (part[name] as Record<string, unknown> | null | undefined)?.[member];
-    if (typeof data === 'string') return data;
-  }
-  return null;
+function add(found: Attachments, name: string, value: object): void {
+  const data = (value as Record<string, unknown>)[attachments[name] ?? ''];
+  found.count += 1;
+  found.bytes += typeof data === 'string' ? data.length : 0;
+  found.audio ||= name === 'input_audio' || name === 'audio_url';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

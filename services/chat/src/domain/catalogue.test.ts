@@ -38,7 +38,6 @@ describe('a catalogue', () => {
       provider: providers[0],
       upstreamModel: 'small',
       fallbacks: [],
-      max_output_tokens: 4_096,
     });
   });
 
@@ -50,6 +49,53 @@ describe('a catalogue', () => {
       output_per_mtok: '0.6',
       cached_input_per_mtok: '0',
     });
+  });
+
+  it('can give a price to every class of tokens, long prompts and service tiers', () => {
+    const amounts = {
+      ...{ input_per_mtok: '2', cached_input_per_mtok: '0.2', output_per_mtok: '8', reasoning_per_mtok: '9' },
+      ...{ cache_write_per_mtok: '2.5', cache_write_1h_per_mtok: '4', per_call_usd: '0.01' },
+      ...{ input_audio_per_mtok: '40', cached_input_audio_per_mtok: '10', output_audio_per_mtok: '80' },
+      ...{ input_image_per_mtok: '3', cached_input_image_per_mtok: '0.3', output_image_per_mtok: '30' },
+      ...{ input_video_per_mtok: '5', cached_input_video_per_mtok: '0.5', output_video_per_mtok: '50' },
+    };
+    const above = [{ input_tokens: 200_000, ...amounts }];
+    const price = { ...amounts, above, service_tiers: { priority: { ...amounts, above }, flex: amounts } };
+    const { models } = Catalogue.parse({ providers: [acme], models: [{ ...small, price }] });
+    expect(models.get('small')?.price).toEqual(price);
+  });
+
+  it('lists all problems of prices', () => {
+    const price = { input_per_mtok: '1', output_per_mtok: '2' };
+    const step = { input_tokens: 5, ...price };
+    const tiers = (names: string[]) => Object.fromEntries(names.map((tier) => [tier, price]));
+    const wrong = [
+      { ...price, above: [step, step] },
+      { ...price, above: Array.from({ length: 9 }, (_, index) => ({ ...step, input_tokens: index + 1 })) },
+      { ...price, above: [{ ...step, input_tokens: 0 }, { input_tokens: 5 }] },
+      { ...price, service_tiers: tiers(['default']) },
+      { ...price, service_tiers: tiers(['fast']) },
+      { ...price, service_tiers: tiers(['Priority']) },
+      { ...price, service_tiers: tiers(Array.from({ length: 9 }, (_, index) => `t${index}`)) },
+      { ...price, service_tiers: { flex: { input_per_mtok: '1', service_tiers: {} } } },
+      { ...price, input_audio_per_mtok: `${'0'.repeat(1_000)}1` },
+    ];
+    const found = problemsOf(
+      [acme],
+      wrong.map((entry, index) => ({ ...small, id: `m${index}`, price: entry })),
+    );
+    for (const [index, at] of [
+      'above:',
+      'above:',
+      'above.0.input_tokens:',
+      'service_tiers',
+      'service_tiers',
+      'service_tiers',
+      'service_tiers:',
+      'service_tiers.flex',
+      'input_audio_per_mtok',
+    ].entries())
+      expect(found).toContainEqual(expect.stringContaining(`models.${index}.price.${at}`));
   });
 
   it('lists all wrong fields at once', () => {

@@ -1,25 +1,21 @@
 import { z } from 'zod';
+import { modelPrice } from './catalogue-price.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, _ and -');
 const waitMs = z.int().min(1).max(3_600_000);
-const decimal = z
-  .union([z.string(), z.number()])
-  .transform(String)
-  // So that the price of one token is a whole number of pico-USD.
-  .refine(
-    (text) => /^\d{1,9}(\.\d{1,6})?$/.test(text),
-    'must be a decimal amount of USD with at most 6 decimals',
-  );
 
 const provider = z.strictObject({
   name,
   /** Which adapter speaks to it. `openai` is every server with OpenAI's wire format. */
   kind: z.enum(['openai']),
-  base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  base_url: z
+    .url({ protocol: /^https?$/ })
+    .max(2_048)
+    .transform((url) => url.replace(/\/+$/, '')),
   /** Name of the environment variable that holds the key; absent for servers that want none. */
-  api_key_env: z.string().min(1).optional(),
+  api_key_env: z.string().min(1).max(256).optional(),
   /** Until the provider's response headers. */
   timeout_ms: waitMs.default(600_000),
   /** Between two pieces of a response. */
@@ -39,19 +35,16 @@ const model = z.strictObject({
   provider: name,
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
-  fallbacks: z.array(z.string()).max(10).default([]),
-  max_output_tokens: z.int().min(1).default(4_096),
-  /** USD per million tokens. */
-  price: z
-    .strictObject({
-      input_per_mtok: decimal,
-      cached_input_per_mtok: decimal.optional(),
-      output_per_mtok: decimal,
-    })
-    .optional(),
+  fallbacks: z.array(z.string().max(256)).max(10).default([]),
+  /** The most that the model answers with. */
+  max_output_tokens: z.int().min(1).max(1e9).optional(),
+  price: modelPrice.optional(),
 });
 
-const document = z.strictObject({ providers: z.array(provider).min(1), models: z.array(model).min(1) });
+const document = z.strictObject({
+  providers: z.array(provider).min(1).max(1_000),
+  models: z.array(model).min(1).max(10_000),
+});
 
 /** A catalogue model with its provider filled in. */
 export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model'> {

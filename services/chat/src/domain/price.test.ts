@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { costAt, mostCostAt, parseRate, sumCosts, type Cost, type Rates } from './price.ts';
-import { noUsage } from './usage.ts';
+import {
+  completeRates,
+  costAt,
+  mostCostAt,
+  parseRate,
+  priceList,
+  sumCosts,
+  type Cost,
+  type PriceList,
+  type StatedRates,
+} from './price.ts';
+import { inputClasses, noUsage, outputClasses, partsOf, type Usage, type UsageParts } from './usage.ts';
 
 const oneUsd = 10n ** 12n;
 
@@ -34,14 +44,29 @@ describe('a price per million tokens', () => {
   });
 });
 
+/** A usage of so many tokens of each class. */
+function usageOf(parts: Partial<UsageParts>): Usage {
+  const all = { ...partsOf(noUsage), ...parts };
+  const sum = (names: readonly (keyof UsageParts)[]) => names.reduce((total, name) => total + all[name], 0);
+  return { ...noUsage, inputTokens: sum(inputClasses), outputTokens: sum(outputClasses), parts: all };
+}
+
+const flat = (stated: StatedRates): PriceList => priceList([], () => completeRates(stated));
+
 describe('the cost of a call', () => {
-  const rates: Rates = {
+  const stated: StatedRates = {
     input: parseRate('2'),
     cachedInput: parseRate('0.5'),
     cacheWrite: parseRate('2.5'),
+    cacheWrite1h: parseRate('4'),
+    inputAudio: parseRate('40'),
+    cachedInputAudio: parseRate('2.25'),
+    inputImage: parseRate('5'),
+    cachedInputImage: parseRate('0.75'),
     output: parseRate('8'),
     reasoning: parseRate('10'),
-    call: 0n,
+    outputAudio: parseRate('80'),
+    outputImage: parseRate('30'),
   };
 
   it('takes each part at its own price', () => {
@@ -54,47 +79,84 @@ describe('the cost of a call', () => {
       reasoningTokens: 500_000,
     };
     // 0.5 M at 2, 0.4 M at 0.5, 0.1 M at 2.5, 0.5 M at 8, 0.5 M at 10.
-    expect(costAt(rates, usage)).toBe((oneUsd * 1045n) / 100n);
+    expect(costAt(flat(stated), usage)).toBe((oneUsd * 1045n) / 100n);
+  });
+
+  it.each<[keyof UsageParts, string]>([
+    ['cacheWrite1h', '4'],
+    ['inputAudio', '40'],
+    ['cachedInputAudio', '2.25'],
+    ['inputImage', '5'],
+    ['cachedInputImage', '0.75'],
+    ['outputAudio', '80'],
+    ['outputImage', '30'],
+  ])('has a price of its own for %s', (name, usd) => {
+    expect(costAt(flat(stated), usageOf({ [name]: 1_000_000 }))).toBe(parseRate(usd) / 1_000_000n);
+  });
+
+  const few: StatedRates = { input: parseRate('2'), output: parseRate('8') };
+
+  it.each<[keyof UsageParts, bigint | null, StatedRates]>([
+    ['cachedInput', 2n, few],
+    ['reasoning', 8n, few],
+    ['inputImage', 2n, few],
+    ['cachedInputImage', 2n, few],
+    ['inputVideo', 2n, few],
+    ['cachedInputVideo', 2n, few],
+    ['cachedInputImage', 1n, { ...few, cachedInput: parseRate('1') }],
+    ['cachedInputImage', 5n, { ...few, cachedInput: parseRate('1'), inputImage: parseRate('5') }],
+    ['cachedInputAudio', 9n, { ...few, cachedInput: parseRate('1'), inputAudio: parseRate('9') }],
+    ['cacheWrite', null, few],
+    ['cacheWrite1h', null, few],
+    ['cacheWrite1h', null, { ...few, cacheWrite: parseRate('2.5') }],
+    ['inputAudio', null, few],
+    ['cachedInputAudio', null, { ...few, cachedInput: parseRate('1') }],
+    ['outputAudio', null, few],
+    ['outputImage', null, few],
+    ['outputVideo', null, few],
+  ])('of %s without a price is that of its parent or unknown: %s', (name, usd, list) => {
+    expect(costAt(flat(list), usageOf({ [name]: 1_000_000 }))).toBe(usd === null ? null : usd * oneUsd);
+  });
+
+  it('depends as a whole on how much is read, by the last step that is passed', () => {
+    const list = priceList([500, 200], (inputTokens) =>
+      completeRates({
+        input: parseRate(inputTokens > 500 ? '3' : inputTokens > 200 ? '4' : '2'),
+        output: 0n,
+      }),
+    );
+    const cost = (inputTokens: number) => costAt(list, { ...noUsage, inputTokens });
+    expect([200, 201, 500, 501].map(cost)).toEqual([
+      400_000_000n,
+      804_000_000n,
+      2_000_000_000n,
+      1_503_000_000n,
+    ]);
+    // What stops at the step in between may cost more than what goes on.
+    expect(mostCostAt(list, { input: 501, output: 0, classes: [] })).toBeGreaterThan(2_000_000_000n);
   });
 
   it('has the price of the call itself', () => {
-    expect(costAt({ ...rates, call: parseRate('10000') }, { ...noUsage, inputTokens: 1 })).toBe(
+    expect(costAt(flat({ ...stated, call: parseRate('10000') }), { ...noUsage, inputTokens: 1 })).toBe(
       oneUsd / 100n + 2_000_000n,
     );
   });
 
   it('is unknown where a part with tokens has no price, and only there', () => {
-    const embedding = { ...rates, output: undefined, reasoning: undefined };
+    const embedding = flat({ input: parseRate('2') });
     expect(costAt(embedding, { ...noUsage, inputTokens: 5 })).toBe(10_000_000n);
     expect(costAt(embedding, { ...noUsage, inputTokens: 5, outputTokens: 1 })).toBeNull();
+    expect(mostCostAt(embedding, { input: 1, output: 0, classes: [] })).not.toBeNull();
+    expect(mostCostAt(embedding, { input: 1, output: 1, classes: [] })).toBeNull();
   });
 
-  it('is never more than the most that such a call can cost', () => {
-    const tokens = fc.integer({ min: 0, max: 1_000_000 });
-    fc.assert(
-      fc.property(
-        fc.array(tokens, { minLength: 5, maxLength: 5 }),
-        ([cached = 0, written = 0, rest = 0, said = 0, thought = 0]) => {
-          const usage = {
-            ...noUsage,
-            inputTokens: cached + written + rest,
-            cachedInputTokens: cached,
-            cacheWriteTokens: written,
-            outputTokens: said + thought,
-            reasoningTokens: thought,
-          };
-          const most = mostCostAt(rates, { input: usage.inputTokens, output: usage.outputTokens });
-          expect(costAt(rates, usage)).toBeLessThanOrEqual(most ?? -1n);
-        },
-      ),
-    );
-    expect(
-      mostCostAt({ ...rates, output: undefined, reasoning: undefined }, { input: 1, output: 1 }),
-    ).toBeNull();
+  it('has no most where the request asks for a class without a price', () => {
+    expect(mostCostAt(flat(few), { input: 1, output: 1, classes: ['outputAudio'] })).toBeNull();
+    expect(mostCostAt(flat(stated), { input: 1, output: 1, classes: ['outputAudio'] })).not.toBeNull();
   });
 
   it('stays within what the database holds', () => {
-    const dear = { ...rates, input: parseRate('999999999') };
+    const dear = flat({ ...stated, input: parseRate('999999999') });
     expect(costAt(dear, { ...noUsage, inputTokens: 1e12 })).toBe(2n ** 63n - 1n);
   });
 });

@@ -1,4 +1,4 @@
-import { partsOf, type Usage, type UsageParts } from './usage.ts';
+import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } from './usage.ts';
 
 /** Money is integer pico-USD (10^-12 USD). */
 
@@ -20,16 +20,25 @@ export interface RunCost {
   source: PriceSource | null;
 }
 
-/** Prices of one model in 10^-24 USD per token, which is USD per million tokens with 18 decimals. */
-export interface Rates {
-  input: bigint;
-  cachedInput: bigint;
-  cacheWrite: bigint;
-  /** Undefined where the model has no such price, as of models that embed or draw. */
-  output: bigint | undefined;
-  reasoning: bigint | undefined;
-  /** In 10^-24 USD for each call. */
-  call: bigint;
+/** Prices in 10^-24 USD: per token, which is USD per million tokens with 18 decimals, and per call. */
+export type Rates = Record<TokenClass, bigint | undefined> & { call: bigint };
+
+/** The prices that a list states. */
+export type StatedRates = Partial<Rates>;
+
+/** Prices of one model, which may depend on how much a call reads. */
+export interface PriceList {
+  base: Rates;
+  /** Each is for the whole of a call that reads more than so many tokens; in ascending order. */
+  above: readonly { inputTokens: number; rates: Rates }[];
+}
+
+/** What a call may come to at most. */
+export interface CostBounds {
+  input: number;
+  output: number;
+  /** Classes that the request asks for, so that they must have a price. */
+  classes: readonly TokenClass[];
 }
 
 const rateDecimals = 18;
@@ -51,13 +60,56 @@ export function parseRate(text: string): bigint {
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfEven(digits, 10n ** BigInt(-shift));
 }
 
-/** The cost of one call, rounded once, half to even. Null where a part with tokens in it has no price. */
-export function costAt(rates: Rates, usage: Usage): bigint | null {
+/**
+ * Adds the prices of classes that are billed as another class where a list has no price for them: tokens from the cache
+ * as the same tokens not cached, reasoning as output, images and video in the input as text. Cache writes, audio, and
+ * images in the output have no such parent and stay unpriced; `freeCacheWrites` is for a provider that has no fee for them.
+ */
+export function completeRates(stated: StatedRates, { freeCacheWrites = false } = {}): Rates {
+  const { input, output, inputAudio } = stated;
+  const cachedInput = stated.cachedInput ?? input;
+  return {
+    input,
+    cachedInput,
+    cacheWrite: stated.cacheWrite ?? (freeCacheWrites ? input : undefined),
+    cacheWrite1h: stated.cacheWrite1h,
+    inputAudio,
+    cachedInputAudio: stated.cachedInputAudio ?? inputAudio,
+    inputImage: stated.inputImage ?? input,
+    cachedInputImage: stated.cachedInputImage ?? stated.inputImage ?? cachedInput,
+    inputVideo: stated.inputVideo ?? input,
+    cachedInputVideo: stated.cachedInputVideo ?? stated.inputVideo ?? cachedInput,
+    output,
+    reasoning: stated.reasoning ?? output,
+    outputAudio: stated.outputAudio,
+    outputImage: stated.outputImage,
+    outputVideo: stated.outputVideo,
+    call: stated.call ?? 0n,
+  };
+}
+
+/** A list with a step at each start: `ratesAt` tells the prices of a call that reads so many tokens. */
+export function priceList(starts: Iterable<number>, ratesAt: (inputTokens: number) => Rates): PriceList {
+  const ascending = [...new Set(starts)].sort((a, b) => a - b);
+  return {
+    base: ratesAt(0),
+    above: ascending.map((inputTokens) => ({ inputTokens, rates: ratesAt(inputTokens + 1) })),
+  };
+}
+
+export function ratesFor(list: PriceList, inputTokens: number): Rates {
+  return list.above.findLast((step) => inputTokens > step.inputTokens)?.rates ?? list.base;
+}
+
+/** The cost of one call, rounded once, half to even. Null where a class with tokens in it has no price. */
+export function costAt(list: PriceList, usage: Usage): bigint | null {
   const parts = partsOf(usage);
+  const rates = ratesFor(list, usage.inputTokens);
   let sum = rates.call;
-  for (const [part, rate] of ratesOfParts(rates)) {
-    const tokens = parts[part];
+  for (const name of [...inputClasses, ...outputClasses]) {
+    const tokens = parts[name];
     if (tokens === 0) continue;
+    const rate = rates[name];
     if (rate === undefined) return null;
     sum += BigInt(tokens) * rate;
   }
@@ -66,15 +118,27 @@ export function costAt(rates: Rates, usage: Usage): bigint | null {
 
 /**
  * The most that a call can cost that reads and writes so many tokens at most: every one at the dearest price of its
- * kind. Null where one of the prices is not known.
+ * direction, in the dearest step that the call can reach. Null where a price that the request needs is not known.
  */
-export function mostCostAt(rates: Rates, tokens: { input: number; output: number }): bigint | null {
-  const output = dearest(rates.output, rates.reasoning);
-  if (tokens.output > 0 && output === undefined) return null;
-  const input = dearest(rates.input, rates.cachedInput, rates.cacheWrite) ?? 0n;
-  const sum = rates.call + BigInt(tokens.input) * input + BigInt(tokens.output) * (output ?? 0n);
+export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
+  const reachable = list.above.filter((step) => most.input > step.inputTokens);
+  return dearestOf([list.base, ...reachable.map(({ rates }) => rates)].map((rates) => mostAt(rates, most)));
+}
+
+function mostAt(rates: Rates, most: CostBounds): bigint | null {
+  if (most.classes.some((name) => rates[name] === undefined)) return null;
+  if (most.input > 0 && rates.input === undefined) return null;
+  if (most.output > 0 && rates.output === undefined) return null;
+  const input = BigInt(most.input) * dearest(inputClasses.map((name) => rates[name]));
+  const output = BigInt(most.output) * dearest(outputClasses.map((name) => rates[name]));
   // Rounded up.
-  return capped(sum / ratesPerPico + 1n);
+  return capped((rates.call + input + output) / ratesPerPico + 1n);
+}
+
+/** The highest of some costs; null where one of them is not known. */
+export function dearestOf(costs: readonly (bigint | null)[]): bigint | null {
+  const known = costs.filter((cost) => cost !== null);
+  return known.length < costs.length ? null : dearest(known);
 }
 
 /** The cost of a run from its calls, in their order; null is a call without a price. */
@@ -86,19 +150,9 @@ export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
   return { costPico: priced || source !== null ? capped(sum) : null, priced, source };
 }
 
-function ratesOfParts(rates: Rates): [keyof UsageParts, bigint | undefined][] {
-  return [
-    ['uncachedInput', rates.input],
-    ['cachedInput', rates.cachedInput],
-    ['cacheWrite', rates.cacheWrite],
-    ['output', rates.output],
-    ['reasoning', rates.reasoning],
-  ];
-}
-
-function dearest(...rates: (bigint | undefined)[]): bigint | undefined {
-  const known = rates.filter((rate) => rate !== undefined);
-  return known.length === 0 ? undefined : known.reduce((most, rate) => (rate > most ? rate : most));
+/** Of what is known, at least 0. */
+function dearest(amounts: readonly (bigint | undefined)[]): bigint {
+  return amounts.reduce<bigint>((most, next) => (next !== undefined && next > most ? next : most), 0n);
 }
 
 /** Of what is not negative. */

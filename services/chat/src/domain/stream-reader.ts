@@ -1,7 +1,8 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { sampleChars, type TextSample } from './token-estimate.ts';
-import { readUsage, type Usage } from './usage.ts';
+import { readServiceTier, readUsage } from './usage-reader.ts';
+import type { Usage } from './usage.ts';
 
 /** What one frame of a completion stream is. */
 export type FrameKind =
@@ -18,6 +19,8 @@ export type FrameKind =
 /** Reads along a stream of OpenAI chunks: usage, text, finish. */
 export class StreamReader {
   usage: Usage | null = null;
+  /** The tier that serves the call, where the provider names it. */
+  serviceTier: string | null = null;
   responseModel: string | null = null;
   /** The beginning of the provider's own words when it reported an error. */
   errorMessage: string | undefined;
@@ -39,7 +42,8 @@ export class StreamReader {
     const chunk: unknown = JSON.parse(data);
     if (typeof chunk !== 'object' || chunk === null)
       throw new Error('a chunk of the stream is not an object');
-    const { id, created, model, choices, usage, error } = chunk as Record<string, unknown>;
+    const fields = chunk as Record<string, unknown>;
+    const { id, created, model, choices, usage, error } = fields;
     if (error !== undefined && error !== null) {
       const { message } = error as { message?: unknown };
       this.errorMessage =
@@ -52,6 +56,7 @@ export class StreamReader {
     }
     // Some providers repeat a running total in every chunk; the newest one counts.
     this.usage = readUsage(usage) ?? this.usage;
+    this.serviceTier = readServiceTier(fields) ?? this.serviceTier;
     if (!Array.isArray(choices)) return 'chunk';
     for (const choice of choices) this.#readChoice(choice);
     return choices.length === 0 && typeof usage === 'object' && usage !== null ? 'usage' : 'chunk';

@@ -3,12 +3,15 @@ import { textLimits } from '@gatehouse/events/run-event';
 import { ProviderFailure } from './provider-failure.ts';
 import { messageText } from './stream-reader.ts';
 import { sampleOf, type TextSample } from './token-estimate.ts';
-import { readUsage, type Usage } from './usage.ts';
+import { readServiceTier, readUsage } from './usage-reader.ts';
+import type { Usage } from './usage.ts';
 
 /** What the gateway reads from a whole answer; the client gets the bytes themselves. */
 export interface UnaryAnswer {
   responseModel: string | null;
   usage: Usage | null;
+  /** The tier that served the call, where the provider names it. */
+  serviceTier: string | null;
   /** The text that was answered, for previews and estimates. */
   answer: TextSample;
 }
@@ -23,13 +26,15 @@ export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw new ProviderFailure('invalid', provider);
-  const { model, usage, choices, data, error } = parsed as Record<string, unknown>;
+  const answer = parsed as Record<string, unknown>;
+  const { model, usage, choices, data, error } = answer;
   // Some servers wrap their errors in a 200.
   if (error !== undefined && error !== null) throw new ProviderFailure('status', provider, { status: 502 });
   if (!Array.isArray(choices) && !Array.isArray(data)) throw new ProviderFailure('invalid', provider);
   return {
     responseModel: typeof model === 'string' ? cutText(model, textLimits.response_model) : null,
     usage: readUsage(usage),
+    serviceTier: readServiceTier(answer),
     answer: sampleOf(Array.isArray(choices) ? choices.map(choiceText).join('\n') : ''),
   };
 }

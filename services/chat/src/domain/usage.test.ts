@@ -1,129 +1,116 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { ProviderFailure } from './provider-failure.ts';
 import { estimateTokens, guessTokens, sampleOf } from './token-estimate.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
-import { noUsage, partsOf, readUsage, sumUsage, type Usage } from './usage.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { readUsage } from './usage-reader.ts';
+import {
+  inputClasses,
+  noUsage,
+  outputClasses,
+  partsOf,
+  sumUsage,
+  type Usage,
+  type UsageParts,
+} from './usage.ts';
 
-describe('usage that a provider reports', () => {
-  it('is read with its details', () => {
-    const details = {
-      prompt_tokens_details: { cached_tokens: 4 },
-      completion_tokens_details: { reasoning_tokens: 2 },
-    };
-    expect(readUsage({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, ...details })).toEqual({
-      inputTokens: 10,
-      cachedInputTokens: 4,
-      cacheWriteTokens: 0,
-      outputTokens: 5,
-      reasoningTokens: 2,
-      estimated: false,
-    });
-  });
-
-  it.each<[unknown, number[]]>([
-    [{ prompt_tokens: 10 }, [10, 0, 0, 0]],
-    [{ prompt_tokens: 0, completion_tokens: 0 }, [0, 0, 0, 0]],
-    [{ prompt_tokens: 1, completion_tokens: null, prompt_tokens_details: null }, [1, 0, 0, 0]],
-    [{ prompt_tokens: 1, completion_tokens: -3, completion_tokens_details: 'x' }, [1, 0, 0, 0]],
-    [{ prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1.5 } }, [1, 0, 0, 0]],
-  ])(
-    '%j counts as far as it can be counted',
-    (value, [inputTokens, cachedInputTokens, outputTokens, reasoningTokens]) => {
-      expect(readUsage(value)).toMatchObject({
-        inputTokens,
-        cachedInputTokens,
-        outputTokens,
-        reasoningTokens,
-      });
-    },
+describe('usage in classes', () => {
+  const amount = fc.oneof(fc.nat({ max: 50 }), fc.nat({ max: 1e12 }), fc.constantFrom(null, -1, 'x', 1.5));
+  const object = (names: string[]) =>
+    fc.option(fc.record(Object.fromEntries(names.map((name) => [name, amount])), { requiredKeys: [] }));
+  const details = object([
+    ...['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens', 'video_tokens'],
+    ...['text_tokens', 'reasoning_tokens', 'thinking_tokens'],
+  ]);
+  const modalities = fc.array(
+    fc.record({ modality: fc.constantFrom('TEXT', 'IMAGE', 'AUDIO', 'VIDEO', 7), tokenCount: amount }),
+    { maxLength: 6 },
+  );
+  const reports = fc.oneof(
+    fc.record(
+      {
+        prompt_tokens: amount,
+        completion_tokens: amount,
+        total_tokens: amount,
+        prompt_tokens_details: details,
+        completion_tokens_details: details,
+        cache_read_input_tokens: amount,
+        cache_creation_input_tokens: amount,
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      {
+        input_tokens: amount,
+        output_tokens: amount,
+        total_tokens: amount,
+        input_tokens_details: details,
+        output_tokens_details: details,
+        cache_read_input_tokens: amount,
+        cache_creation_input_tokens: amount,
+        cache_creation: object(['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      {
+        promptTokenCount: amount,
+        toolUsePromptTokenCount: amount,
+        candidatesTokenCount: amount,
+        thoughtsTokenCount: amount,
+        cachedContentTokenCount: amount,
+        promptTokensDetails: modalities,
+        cacheTokensDetails: modalities,
+        candidatesTokensDetails: modalities,
+      },
+      { requiredKeys: [] },
+    ),
   );
 
-  it.each([
-    null,
-    undefined,
-    7,
-    'x',
-    [],
-    {},
-    { completion_tokens: 5 },
-    { prompt_tokens: '5' },
-    { prompt_tokens: -1 },
-    { prompt_tokens: 1.5 },
-    { prompt_tokens: 1e300 },
-    { prompt_tokens: 2 ** 50 },
-    { input_tokens: '5' },
-    { promptTokenCount: -1 },
-  ])('%j says nothing', (value) => {
-    expect(readUsage(value)).toBeNull();
+  it('is never negative and adds up to the totals, whatever a provider reports', () => {
+    fc.assert(
+      fc.property(reports, (report) => {
+        const usage = readUsage(report);
+        if (usage === null) return;
+        const parts = partsOf(usage);
+        const sum = (names: readonly (keyof UsageParts)[]) =>
+          names.reduce((total, name) => total + parts[name], 0);
+        expect(Math.min(...Object.values(parts))).toBeGreaterThanOrEqual(0);
+        expect(sum(inputClasses)).toBe(usage.inputTokens);
+        expect(sum(outputClasses)).toBe(usage.outputTokens);
+        expect(sum(['cachedInput', 'cachedInputAudio', 'cachedInputImage', 'cachedInputVideo'])).toBe(
+          usage.cachedInputTokens,
+        );
+        expect(sum(['cacheWrite', 'cacheWrite1h'])).toBe(usage.cacheWriteTokens);
+        expect(parts.reasoning).toBe(usage.reasoningTokens);
+      }),
+      { numRuns: 2_000 },
+    );
   });
-});
 
-/** Uncached input, cached input, cache writes, output without reasoning, reasoning. */
-type Parts = [number, number, number, number, number];
-
-describe('usage in parts, none of which holds another', () => {
-  it.each<[string, object, Parts]>([
-    [
-      'OpenAI',
-      {
-        prompt_tokens: 100,
-        completion_tokens: 50,
-        total_tokens: 150,
-        prompt_tokens_details: { cached_tokens: 30 },
-        completion_tokens_details: { reasoning_tokens: 20 },
-      },
-      [70, 30, 0, 30, 20],
-    ],
-    [
-      'a provider that counts reasoning on top',
-      {
-        prompt_tokens: 100,
-        completion_tokens: 50,
-        total_tokens: 170,
-        completion_tokens_details: { reasoning_tokens: 20 },
-      },
-      [100, 0, 0, 50, 20],
-    ],
-    [
-      'a provider that tells of reasoning in the total alone',
-      { prompt_tokens: 10, completion_tokens: 20, total_tokens: 530 },
-      [10, 0, 0, 20, 500],
-    ],
-    [
-      'a provider whose total is too small',
-      { prompt_tokens: 10, completion_tokens: 20, total_tokens: 5 },
-      [10, 0, 0, 20, 0],
-    ],
-    [
-      'OpenAI, contradicting itself',
-      {
-        prompt_tokens: 10,
-        completion_tokens: 5,
-        prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 9 },
-        completion_tokens_details: { reasoning_tokens: 20 },
-      },
-      [0, 10, 0, 0, 5],
-    ],
-    [
-      'Anthropic',
-      { input_tokens: 7, cache_read_input_tokens: 30, cache_creation_input_tokens: 5, output_tokens: 50 },
-      [7, 30, 5, 50, 0],
-    ],
-    [
-      'Google',
-      {
-        promptTokenCount: 100,
-        cachedContentTokenCount: 30,
-        toolUsePromptTokenCount: 8,
-        candidatesTokenCount: 50,
-        thoughtsTokenCount: 20,
-      },
-      [78, 30, 0, 50, 20],
-    ],
-  ])('of %s', (_name, told, parts) => {
-    const usage = readUsage(told) ?? noUsage;
-    expect(Object.values(partsOf(usage))).toEqual(parts);
+  it('is the same from Chat Completions and from Responses', () => {
+    const tokens = fc.nat({ max: 100_000 });
+    fc.assert(
+      fc.property(tokens, tokens, details, details, (input, output, inputDetails, outputDetails) => {
+        expect(
+          readUsage({
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: input + output,
+            input_tokens_details: inputDetails ?? {},
+            output_tokens_details: outputDetails,
+          }),
+        ).toEqual(
+          readUsage({
+            prompt_tokens: input,
+            completion_tokens: output,
+            total_tokens: input + output,
+            prompt_tokens_details: inputDetails,
+            completion_tokens_details: outputDetails,
+          }),
+        );
+      }),
+    );
   });
 });
 
@@ -205,9 +192,10 @@ describe('a whole answer', () => {
       usage: { inputTokens: 3, outputTokens: 2 },
       answer: { beginning: 'a\nf{}', chars: 5 },
     });
-    expect(read({ data: [{ embedding: [1] }], error: null })).toEqual({
+    expect(read({ data: [{ embedding: [1] }], error: null, service_tier: 'flex' })).toEqual({
       responseModel: null,
       usage: null,
+      serviceTier: 'flex',
       answer: { beginning: '', chars: 0 },
     });
     expect(read({ choices: [null, 7, {}, { message: null }], usage: 'x' })).toMatchObject({ usage: null });

@@ -3,23 +3,41 @@ export interface Usage {
   inputTokens: number;
   /** Read from the provider's cache. */
   cachedInputTokens: number;
-  /** Written to the provider's cache; where a provider does not tell, 0. */
+  /** Written to the provider's cache; 0 where a provider does not report it. */
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
   /** Counted by us because the provider did not say. */
   estimated: boolean;
+  /** The same tokens by class; present only where the provider reported a class that the totals do not show. */
+  parts?: UsageParts;
 }
 
-/** The same tokens in parts of which none holds another. */
-export interface UsageParts {
-  uncachedInput: number;
-  cachedInput: number;
-  cacheWrite: number;
-  /** Without reasoning. */
-  output: number;
-  reasoning: number;
-}
+/** Classes of tokens, each with a price of its own. No class contains another. */
+export const inputClasses = [
+  /** Text that was neither read from the cache nor written to it. */
+  'input',
+  'cachedInput',
+  /** Written to the cache for the provider's usual time: 5 minutes at Anthropic, 30 at OpenAI. */
+  'cacheWrite',
+  'cacheWrite1h',
+  'inputAudio',
+  'cachedInputAudio',
+  'inputImage',
+  'cachedInputImage',
+  'inputVideo',
+  'cachedInputVideo',
+] as const;
+export const outputClasses = [
+  /** Text without reasoning. */
+  'output',
+  'reasoning',
+  'outputAudio',
+  'outputImage',
+  'outputVideo',
+] as const;
+export type TokenClass = (typeof inputClasses)[number] | (typeof outputClasses)[number];
+export type UsageParts = Record<TokenClass, number>;
 
 export const noUsage: Usage = {
   inputTokens: 0,
@@ -30,73 +48,69 @@ export const noUsage: Usage = {
   estimated: false,
 };
 
-type Fields = Record<string, unknown>;
+/** Tokens that are not text. */
+export type Media = Record<'audio' | 'image' | 'video', number>;
 
-/**
- * Reads a provider's usage object, told by its fields, or null when it is missing or says nothing that can be counted.
- * Figures that contradict each other are cut so that the sum stays what was reported.
- */
-export function readUsage(value: unknown): Usage | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const fields = value as Fields;
-  return readOpenAiUsage(fields) ?? readAnthropicUsage(fields) ?? readGoogleUsage(fields);
+/** What a provider reports, as totals: `input` and `output` contain all the others. */
+export interface UsageReport {
+  input: number;
+  cached: number;
+  /** All cache writes, those for an hour included. */
+  cacheWrite: number;
+  cacheWrite1h: number;
+  inputMedia: Media;
+  /** Which of the cached tokens are no text, where the provider says so. */
+  cachedMedia: Media;
+  output: number;
+  reasoning: number;
+  outputMedia: Media;
 }
 
 /**
- * `prompt_tokens` includes cached ones and `completion_tokens` includes reasoning, except where `total_tokens` shows
- * more than both: reasoning on top, as xAI tells of, or as Google's OpenAI-compatible address does not.
+ * Splits a report into classes whose sum is `input` and `output`; figures that contradict each other are cut. Where a
+ * provider does not say which of the cached tokens are text, as many as possible are: audio is rarely cached, and the
+ * price of what is not cached is the higher one.
  */
-export function readOpenAiUsage(fields: Fields): Usage | null {
-  const input = count(fields['prompt_tokens']);
-  if (input === null) return null;
-  const answered = count(fields['completion_tokens']) ?? 0;
-  const reasoning = detail(fields['completion_tokens_details'], 'reasoning_tokens');
-  const onTop = Math.max(0, (count(fields['total_tokens']) ?? 0) - input - answered);
-  return toUsage({
-    input,
-    cached: detail(fields['prompt_tokens_details'], 'cached_tokens'),
-    cacheWrite: detail(fields['prompt_tokens_details'], 'cache_write_tokens'),
-    output: answered + onTop,
-    reasoning: onTop === reasoning ? reasoning : reasoning + onTop,
-  });
-}
-
-/** `input_tokens` has neither what was read from the cache nor what was written to it. */
-export function readAnthropicUsage(fields: Fields): Usage | null {
-  const uncached = count(fields['input_tokens']);
-  if (uncached === null) return null;
-  const cached = count(fields['cache_read_input_tokens']) ?? 0;
-  const cacheWrite = count(fields['cache_creation_input_tokens']) ?? 0;
-  const output = count(fields['output_tokens']) ?? 0;
-  return toUsage({ input: uncached + cached + cacheWrite, cached, cacheWrite, output, reasoning: 0 });
-}
-
-/** `promptTokenCount` includes cached ones; thoughts and the prompts of tools are counted apart. */
-export function readGoogleUsage(fields: Fields): Usage | null {
-  const prompt = count(fields['promptTokenCount']);
-  if (prompt === null) return null;
-  const reasoning = count(fields['thoughtsTokenCount']) ?? 0;
-  return toUsage({
-    input: prompt + (count(fields['toolUsePromptTokenCount']) ?? 0),
-    cached: Math.min(prompt, count(fields['cachedContentTokenCount']) ?? 0),
-    cacheWrite: 0,
-    output: (count(fields['candidatesTokenCount']) ?? 0) + reasoning,
-    reasoning,
-  });
-}
-
-/** What the parts cost differs, and their sum is input and output. */
-export function partsOf(usage: Usage): UsageParts {
-  return {
-    uncachedInput: usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens,
-    cachedInput: usage.cachedInputTokens,
-    cacheWrite: usage.cacheWriteTokens,
-    output: usage.outputTokens - usage.reasoningTokens,
-    reasoning: usage.reasoningTokens,
+export function toUsage(report: UsageReport): Usage {
+  const parts = { ...inputParts(report), ...outputParts(report) };
+  const usage: Usage = {
+    inputTokens: report.input,
+    cachedInputTokens:
+      parts.cachedInput + parts.cachedInputAudio + parts.cachedInputImage + parts.cachedInputVideo,
+    cacheWriteTokens: parts.cacheWrite + parts.cacheWrite1h,
+    outputTokens: report.output,
+    reasoningTokens: parts.reasoning,
+    estimated: false,
   };
+  const plain = partsOf(usage);
+  const isPlain = [...inputClasses, ...outputClasses].every((name) => parts[name] === plain[name]);
+  return isPlain ? usage : { ...usage, parts };
 }
 
-/** The usage of a run: the sum of its provider calls. */
+/** The classes of a usage; their sum is input and output. */
+export function partsOf(usage: Usage): UsageParts {
+  return (
+    usage.parts ?? {
+      input: usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens,
+      cachedInput: usage.cachedInputTokens,
+      cacheWrite: usage.cacheWriteTokens,
+      cacheWrite1h: 0,
+      inputAudio: 0,
+      cachedInputAudio: 0,
+      inputImage: 0,
+      cachedInputImage: 0,
+      inputVideo: 0,
+      cachedInputVideo: 0,
+      output: usage.outputTokens - usage.reasoningTokens,
+      reasoning: usage.reasoningTokens,
+      outputAudio: 0,
+      outputImage: 0,
+      outputVideo: 0,
+    }
+  );
+}
+
+/** The usage of a run: the sum of its provider calls. Each call is priced by itself, so the sum has no classes. */
 export function sumUsage(parts: readonly Usage[]): Usage {
   return parts.reduce(
     (sum, part) => ({
@@ -111,29 +125,57 @@ export function sumUsage(parts: readonly Usage[]): Usage {
   );
 }
 
-/** `input` and `output` are totals, and no part exceeds its total. */
-function toUsage(told: Record<'input' | 'cached' | 'cacheWrite' | 'output' | 'reasoning', number>): Usage {
-  const cached = Math.min(told.cached, told.input);
+type InputParts = Pick<UsageParts, (typeof inputClasses)[number]>;
+type OutputParts = Pick<UsageParts, (typeof outputClasses)[number]>;
+
+/** The order in which cached tokens without a stated kind are found. */
+const kinds = ['text', 'image', 'video', 'audio'] as const;
+
+function inputParts(report: UsageReport): InputParts {
+  const left = withText(report.input, report.inputMedia);
+  const cached = { text: 0, audio: 0, image: 0, video: 0 };
+  let unassigned = Math.min(report.cached, report.input);
+  const assign = (kind: keyof typeof left, most: number): void => {
+    const tokens = Math.min(most, left[kind], unassigned);
+    left[kind] -= tokens;
+    cached[kind] += tokens;
+    unassigned -= tokens;
+  };
+  for (const kind of ['audio', 'image', 'video'] as const) assign(kind, report.cachedMedia[kind]);
+  for (const kind of kinds) assign(kind, Infinity);
+
+  // No provider prices cache writes of audio, so audio keeps its own price.
+  let written = 0;
+  for (const kind of ['text', 'image', 'video'] as const) {
+    const tokens = Math.min(report.cacheWrite - written, left[kind]);
+    left[kind] -= tokens;
+    written += tokens;
+  }
+  const cacheWrite1h = Math.min(report.cacheWrite1h, written);
   return {
-    inputTokens: told.input,
-    cachedInputTokens: cached,
-    cacheWriteTokens: Math.min(told.cacheWrite, told.input - cached),
-    outputTokens: told.output,
-    reasoningTokens: Math.min(told.reasoning, told.output),
-    estimated: false,
+    input: left.text,
+    cachedInput: cached.text,
+    cacheWrite: written - cacheWrite1h,
+    cacheWrite1h,
+    inputAudio: left.audio,
+    cachedInputAudio: cached.audio,
+    inputImage: left.image,
+    cachedInputImage: cached.image,
+    inputVideo: left.video,
+    cachedInputVideo: cached.video,
   };
 }
 
-/** More than any call can come to: a broken figure must not overflow the sums and prices that it enters. */
-const mostTokens = 1e12;
-
-function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostTokens
-    ? value
-    : null;
+function outputParts(report: UsageReport): OutputParts {
+  const reasoning = Math.min(report.reasoning, report.output);
+  const { text, audio, image, video } = withText(report.output - reasoning, report.outputMedia);
+  return { output: text, reasoning, outputAudio: audio, outputImage: image, outputVideo: video };
 }
 
-function detail(details: unknown, name: string): number {
-  if (typeof details !== 'object' || details === null) return 0;
-  return count((details as Fields)[name]) ?? 0;
+/** What is left of a total is text. */
+function withText(total: number, media: Media): Media & { text: number } {
+  const audio = Math.min(media.audio, total);
+  const image = Math.min(media.image, total - audio);
+  const video = Math.min(media.video, total - audio - image);
+  return { audio, image, video, text: total - audio - image - video };
 }

@@ -10,6 +10,7 @@ import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
 import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
+import type { StreamReader } from '../domain/stream-reader.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
@@ -24,6 +25,8 @@ export interface AttemptOutcome {
   responseModel?: string | null;
   /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
   usage: Usage | null;
+  /** The tier that served the call, where the provider named it. */
+  serviceTier?: string | null;
   /** What was answered so far, for estimating. */
   answer?: TextSample | undefined;
 }
@@ -162,7 +165,10 @@ export class ActiveRun {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#pricing.costOf(start, usage, open.calledAt),
+      cost: this.#pricing.costOf(start, usage, {
+        at: open.calledAt,
+        serviceTier: outcome.serviceTier ?? null,
+      }),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
@@ -172,7 +178,7 @@ export class ActiveRun {
   /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
-    answer: { usage: Usage | null; sample: TextSample } | null,
+    answer: Pick<StreamReader, 'usage' | 'serviceTier' | 'answer'> | null,
   ): Promise<void> {
     const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
     const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
@@ -181,7 +187,8 @@ export class ActiveRun {
       httpStatus: failure.details.status ?? null,
       errorCode: failure.toAppError().code,
       usage: answer?.usage ?? (free ? noUsage : null),
-      answer: answer?.sample,
+      serviceTier: answer?.serviceTier ?? null,
+      answer: answer?.answer,
     });
   }
 

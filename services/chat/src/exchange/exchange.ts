@@ -173,6 +173,7 @@ export class Exchange {
         httpStatus: 200,
         responseModel: answer.responseModel,
         usage: answer.usage,
+        serviceTier: answer.serviceTier,
         answer: answer.answer,
       });
       this.#logEnd(await run.finish('ok', { answer: answer.answer }));
@@ -211,6 +212,7 @@ export class Exchange {
         httpStatus: 200,
         responseModel: reader.responseModel,
         usage: reader.usage,
+        serviceTier: reader.serviceTier,
         answer: reader.answer,
       });
       const end = await run.finish('ok', { answer: reader.answer });
@@ -226,10 +228,7 @@ export class Exchange {
   async #failed(breaker: Breaker, error: unknown, reader: StreamReader | null): Promise<Outcome> {
     if (!(error instanceof ProviderFailure)) throw error;
     if (error.blame !== null) breaker.failed(this.#tenantId, error.blame);
-    await this.#options.run.failAttempt(
-      error,
-      reader?.begun === true ? { usage: reader.usage, sample: reader.answer } : null,
-    );
+    await this.#options.run.failAttempt(error, reader?.begun === true ? reader : null);
     if (reader?.begun === true) this.#answer = reader.answer;
     return { kind: 'failed', failure: error };
   }

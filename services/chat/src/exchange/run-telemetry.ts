@@ -3,7 +3,7 @@ import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
-import type { Usage } from '../domain/usage.ts';
+import { partsOf, type Usage } from '../domain/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
 /** Where something that is over stands in its trace; times are by `monotonicMs`. */
@@ -59,7 +59,7 @@ export class RunTelemetry {
     });
     this.#tokens = new Counter({
       name: 'gatehouse_tokens_total',
-      help: 'Tokens of provider calls; cached_input and cache_write are part of input, reasoning is part of output',
+      help: 'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
       labelNames: ['provider', 'kind'],
       registers,
     });
@@ -124,12 +124,17 @@ export class RunTelemetry {
 }
 
 function kindsOf(usage: Usage): [kind: string, count: number][] {
+  const parts = partsOf(usage);
   return [
     ['input', usage.inputTokens],
     ['cached_input', usage.cachedInputTokens],
     ['cache_write', usage.cacheWriteTokens],
+    ['input_audio', parts.inputAudio + parts.cachedInputAudio],
+    ['input_image', parts.inputImage + parts.cachedInputImage],
     ['output', usage.outputTokens],
     ['reasoning', usage.reasoningTokens],
+    ['output_audio', parts.outputAudio],
+    ['output_image', parts.outputImage],
   ];
 }
 

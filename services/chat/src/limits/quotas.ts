@@ -189,12 +189,12 @@ class Amounts {
   /** At the dearest model of the chain. */
   #money(): bigint {
     const at = new Date();
-    const costs = this.#perModel().map(({ model, ...tokens }) => {
-      const cost = this.#pricing.mostCost(model, tokens, at);
+    const costs = this.#perModel().map(({ model, ...most }) => {
+      const cost = this.#pricing.mostCost(model, most, at);
       if (cost !== null) return cost;
       throw new AppError(
         'model_unpriced',
-        `The model ${JSON.stringify(model.id)} has no price, and a budget is set. Ask the operator to price it.`,
+        `The model ${JSON.stringify(model.id)} has no price for this request, and a budget is set. Ask the operator to price it.`,
         { param: 'model' },
       );
     });

@@ -40,6 +40,6 @@ function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pri
     errorCode: 'interrupted',
     responseModel: null,
     usage,
-    cost: pricing.costOf(attempt, usage, startedAt),
+    cost: pricing.costOf(attempt, usage, { at: startedAt, serviceTier: null }),
   };
 }
