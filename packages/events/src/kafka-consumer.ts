@@ -1,7 +1,7 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Consumer, EachBatchPayload } from 'kafkajs';
+import type { Consumer, EachBatchPayload, TopicPartitionOffset } from 'kafkajs';
 import { inBatches } from './batches.ts';
 import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
@@ -35,27 +35,14 @@ const maxBytes = 8_388_608;
 /** Reads a topic at least once: what has been handled is committed, and what can't be is tried until it can. */
 export class KafkaConsumer {
   readonly #options: KafkaConsumerOptions;
-  readonly #consumer: Consumer;
   readonly #stopping = new AbortController();
   readonly #lag: Gauge<'partition'>;
   readonly #failures: Counter;
+  #consumer: Consumer | null = null;
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: KafkaConsumerOptions) {
     this.#options = options;
-    this.#consumer = kafkaClient(options.groupId, options.brokers, options.log).consumer({
-      groupId: options.groupId,
-      // The least that brokers allow: what a replica that died had in its hands waits that long.
-      sessionTimeout: 6_000,
-      rebalanceTimeout: 10_000,
-      heartbeatInterval: heartbeatMs,
-      maxWaitTimeInMs: 200,
-      maxBytesPerPartition,
-      maxBytes,
-      allowAutoTopicCreation: false,
-    });
-    // What others read now is theirs to tell.
-    this.#consumer.on(this.#consumer.events.GROUP_JOIN, () => this.#lag.reset());
     const registers = [options.registry];
     this.#lag = new Gauge({
       name: 'gatehouse_consumer_lag_messages',
@@ -78,31 +65,64 @@ export class KafkaConsumer {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#starting;
-    await this.#consumer.disconnect();
+    await this.#consumer?.disconnect();
   }
 
   async #connect(): Promise<void> {
     const { log, topic } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
+      const consumer = this.#createConsumer();
+      this.#consumer = consumer;
       try {
-        await this.#consumer.connect();
-        await this.#consumer.subscribe({ topic, fromBeginning: true });
-        await this.#consumer.run({
+        await consumer.connect();
+        await consumer.subscribe({ topic, fromBeginning: true });
+        await consumer.run({
           autoCommit: false,
           eachBatchAutoResolve: false,
           partitionsConsumedConcurrently: 4,
-          eachBatch: (payload) => this.#handle(payload),
+          eachBatch: (payload) => this.#handle(consumer, payload),
         });
         return;
       } catch (error) {
         log.warn({ err: error }, 'can not read from Kafka; it is tried again');
+        await consumer.disconnect().catch(() => undefined);
         await sleep(retryMs, signal).catch(() => undefined);
       }
     }
   }
 
-  async #handle(payload: EachBatchPayload): Promise<void> {
+  #createConsumer(): Consumer {
+    const { groupId, brokers, log } = this.#options;
+    const consumer = kafkaClient(groupId, brokers, log).consumer({
+      groupId,
+      // The least that brokers allow: what a replica that died had in its hands waits that long.
+      sessionTimeout: 6_000,
+      rebalanceTimeout: 10_000,
+      heartbeatInterval: heartbeatMs,
+      maxWaitTimeInMs: 200,
+      maxBytesPerPartition,
+      maxBytes,
+      allowAutoTopicCreation: false,
+    });
+    // What others read now is theirs to tell.
+    consumer.on(consumer.events.GROUP_JOIN, () => this.#lag.reset());
+    // After errors that kafkajs takes for final it has disconnected, and would read nothing more.
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      if (!payload.restart) this.#starting = this.#restart(payload.error);
+    });
+    return consumer;
+  }
+
+  async #restart(error: Error): Promise<void> {
+    const { signal } = this.#stopping;
+    if (signal.aborted) return;
+    this.#options.log.warn({ err: error }, 'reading from Kafka ended with an error; restarting');
+    await sleep(retryMs, signal).catch(() => undefined);
+    await this.#connect();
+  }
+
+  async #handle(consumer: Consumer, payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
     this.#lag.set({ partition: batch.partition }, Number(batch.offsetLag()));
     const beat = setInterval(() => void payload.heartbeat().catch(() => undefined), heartbeatMs);
@@ -113,7 +133,7 @@ export class KafkaConsumer {
         const last = messages.at(-1)?.offset ?? '0';
         payload.resolveOffset(last);
         const offset = (BigInt(last) + 1n).toString();
-        await this.#consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }]);
+        await commit(consumer, { topic: batch.topic, partition: batch.partition, offset });
       }
     } finally {
       clearInterval(beat);
@@ -142,4 +162,19 @@ export class KafkaConsumer {
     }
     return false;
   }
+}
+
+/**
+ * kafkajs wraps the broker's answer, and then no longer recognizes that the group only has to be joined again: after a
+ * pause of the broker the consumer would crash.
+ */
+async function commit(consumer: Consumer, offset: TopicPartitionOffset): Promise<void> {
+  await consumer.commitOffsets([offset]).catch((error: unknown) => {
+    throw rootCauseOf(error);
+  });
+}
+
+function rootCauseOf(error: unknown): unknown {
+  const { cause } = Object(error) as { cause?: unknown };
+  return cause === undefined || cause === null ? error : rootCauseOf(cause);
 }

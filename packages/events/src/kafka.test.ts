@@ -94,6 +94,24 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     await sink.publish([batch(0, large, large), batch(1, large, large), batch(2, 'x'.repeat(maxEventBytes))]);
   }, 60_000);
 
+  it('goes on after the group has given it up, as a pause of the broker or of the consumer ends', async () => {
+    const place = await makePlace();
+    const seen: string[] = [];
+    const consumer = startConsumer(place, (messages) => {
+      // Longer than a member may be silent: nothing of this process answers meanwhile.
+      const until = performance.now() + (seen.length === 0 ? 9_000 : 0);
+      while (performance.now() < until);
+      seen.push(...texts(messages));
+      return Promise.resolve();
+    });
+    stops.push(() => consumer.stop());
+    const sink = makeSink(place);
+    await sink.publish([batch(0, 'before')]);
+    await eventually(() => expect(seen).toContain('before'), 30_000);
+    await sink.publish([batch(0, 'after')]);
+    await eventually(() => expect(seen).toContain('after'), 60_000);
+  }, 120_000);
+
   it('shares partitions among consumers that come and go, and loses nothing', async () => {
     const place = await makePlace();
     const seen: string[] = [];
