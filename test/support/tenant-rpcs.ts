@@ -9,6 +9,7 @@ export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
   return {
     authenticate: unused,
     getTenantSettings: unused,
+    getKeyLimits: unused,
     lease: unused,
     settle: unused,
     recordAudit: unused,
@@ -25,6 +26,8 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     retentionDays: 90,
     limited: [],
     limitedKeys: [],
+    someKeyLimited: false,
+    status: 'active',
     ...fields,
   };
 }

@@ -18,7 +18,8 @@ export class TenantRetention {
    */
   async daysOf(tenantId: string): Promise<number | null> {
     try {
-      const settings = await this.#peer.call('getTenantSettings', { tenantId }, { deadlineMs: 2_000 });
+      const request = { tenantId, omitLimitedKeys: true };
+      const settings = await this.#peer.call('getTenantSettings', request, { deadlineMs: 2_000 });
       // A tenant service of an earlier release does not send it.
       return settings.retentionDays >= 1 ? settings.retentionDays : null;
     } catch (error) {

@@ -62,7 +62,7 @@ async function complete(
   }
   const body = await readBody(incoming, call.route.bodyLimit);
   const request = call.read(body, parseJson(body));
-  const settings = await dependencies.settings.get(principal.tenantId, call);
+  const settings = await dependencies.settings.getForKey(principal, call);
   const target = await findTarget(dependencies, call, request, settings);
   const admission = await dependencies.quotas.admit({
     tenantId: principal.tenantId,

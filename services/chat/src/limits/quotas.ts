@@ -9,7 +9,7 @@ import type { CompletionRequest } from '../domain/completion-request.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { BudgetCharge } from '../domain/run.ts';
 import type { Target } from '../domain/target.ts';
-import type { TenantSettings } from '../peers/tenant-settings.ts';
+import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { Admission, Need } from './admission.ts';
 import { TenantQuota } from './tenant-quota.ts';
 
@@ -27,7 +27,7 @@ export interface QuotasOptions {
 export interface AdmissionRequest {
   tenantId: string;
   apiKeyId: string;
-  settings: TenantSettings;
+  settings: KeySettings;
   request: CompletionRequest;
   target: Target;
 }
@@ -126,10 +126,9 @@ function limitsOf({
   apiKeyId,
   settings,
 }: AdmissionRequest): { subjectId: string; resource: Resource }[] {
-  const ofKey = settings.limitedKeys.get(apiKeyId) ?? [];
   return [
     ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
-    ...ofKey.map((resource) => ({ subjectId: apiKeyId, resource })),
+    ...settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource })),
   ];
 }
 

@@ -88,6 +88,8 @@ export interface AuthenticatedKey {
 
 export interface GetTenantSettingsRequest {
   tenantId: string;
+  /** Set by callers that read `some_key_limited` and call GetKeyLimits: they get no `limited_keys`. */
+  omitLimitedKeys?: boolean | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -100,12 +102,26 @@ export interface GetTenantSettingsResponse {
   previewMaxChars: number;
   /** How long its traces are kept. At least 1: a 0 was sent by a release that did not know of it. */
   retentionDays: number;
-  /**
-   * What of the tenant is limited, and its keys that have limits of their own. A list, so that who knows a tenant knows
-   * its keys without another call.
-   */
+  /** What of the tenant is limited. */
   limited: Resource[];
+  /** For chat of the release before, which calls no GetKeyLimits: keys with limits of their own, the newest 10,000. */
   limitedKeys: LimitedKey[];
+  /** Whether any key of the tenant has limits of its own. Absent: sent by the release before, and `limited_keys` is complete. */
+  someKeyLimited?:
+    | boolean
+    | undefined;
+  /** "active", "suspended" or "archived". Absent: sent by the release before. */
+  status?: string | undefined;
+}
+
+export interface GetKeyLimitsRequest {
+  tenantId: string;
+  /** The key's UUID. */
+  apiKeyId: string;
+}
+
+export interface GetKeyLimitsResponse {
+  limited: Resource[];
 }
 
 export interface LimitedKey {
@@ -146,7 +162,11 @@ export interface Grant {
   limit?:
     | bigint
     | undefined;
-  /** Milliseconds since the epoch; 0 for concurrency, which has no window. */
+  /**
+   * Names the window: when it began, in milliseconds since the epoch; 0 for concurrency, which has no window. A budget's
+   * window that is cut anew because its period or time zone changed keeps its name, so that what replicas hold goes on
+   * counting.
+   */
   windowStart: bigint;
   granted: bigint;
   /** What is left for others, and for later. */
@@ -447,13 +467,16 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
 };
 
 function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
-  return { tenantId: "" };
+  return { tenantId: "", omitLimitedKeys: undefined };
 }
 
 export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
   encode(message: GetTenantSettingsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.tenantId !== "") {
       writer.uint32(10).string(message.tenantId);
+    }
+    if (message.omitLimitedKeys !== undefined) {
+      writer.uint32(16).bool(message.omitLimitedKeys);
     }
     return writer;
   },
@@ -479,6 +502,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             message.tenantId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.omitLimitedKeys = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -500,6 +531,8 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     retentionDays: 0,
     limited: [],
     limitedKeys: [],
+    someKeyLimited: undefined,
+    status: undefined,
   };
 }
 
@@ -526,6 +559,12 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     for (const v of message.limitedKeys) {
       LimitedKey.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.someKeyLimited !== undefined) {
+      writer.uint32(56).bool(message.someKeyLimited);
+    }
+    if (message.status !== undefined) {
+      writer.uint32(66).string(message.status);
     }
     return writer;
   },
@@ -600,6 +639,139 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
 
             message.limitedKeys.push(LimitedKey.decode(reader, reader.uint32()));
             continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.someKeyLimited = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.status = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetKeyLimitsRequest(): GetKeyLimitsRequest {
+  return { tenantId: "", apiKeyId: "" };
+}
+
+export const GetKeyLimitsRequest: MessageFns<GetKeyLimitsRequest> = {
+  encode(message: GetKeyLimitsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.apiKeyId !== "") {
+      writer.uint32(18).string(message.apiKeyId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyLimitsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetKeyLimitsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.apiKeyId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetKeyLimitsResponse(): GetKeyLimitsResponse {
+  return { limited: [] };
+}
+
+export const GetKeyLimitsResponse: MessageFns<GetKeyLimitsResponse> = {
+  encode(message: GetKeyLimitsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limited.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.limited) {
+        writer.int32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyLimitsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetKeyLimitsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.limited.push(reader.int32() as any);
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.limited.push(reader.int32() as any);
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1483,9 +1655,24 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): GetTenantSettingsResponse => GetTenantSettingsResponse.decode(value),
   },
   /**
+   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
+   * chat. A key that the tenant does not have has no limits.
+   */
+  getKeyLimits: {
+    path: "/gatehouse.tenant.v1.TenantService/GetKeyLimits" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetKeyLimitsRequest): Buffer => Buffer.from(GetKeyLimitsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetKeyLimitsRequest => GetKeyLimitsRequest.decode(value),
+    responseSerialize: (value: GetKeyLimitsResponse): Buffer =>
+      Buffer.from(GetKeyLimitsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetKeyLimitsResponse => GetKeyLimitsResponse.decode(value),
+  },
+  /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease: {
     path: "/gatehouse.tenant.v1.TenantService/Lease" as const,
@@ -1533,9 +1720,15 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
   /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
   /**
+   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
+   * chat. A key that the tenant does not have has no limits.
+   */
+  getKeyLimits: handleUnaryCall<GetKeyLimitsRequest, GetKeyLimitsResponse>;
+  /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease: handleUnaryCall<LeaseRequest, LeaseResponse>;
   /**
@@ -1587,9 +1780,29 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
   ): ClientUnaryCall;
   /**
+   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
+   * chat. A key that the tenant does not have has no limits.
+   */
+  getKeyLimits(
+    request: GetKeyLimitsRequest,
+    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
+  ): ClientUnaryCall;
+  getKeyLimits(
+    request: GetKeyLimitsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
+  ): ClientUnaryCall;
+  getKeyLimits(
+    request: GetKeyLimitsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
+  ): ClientUnaryCall;
+  /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease(
     request: LeaseRequest,
