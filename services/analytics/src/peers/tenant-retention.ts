@@ -13,8 +13,9 @@ export class TenantRetention {
   }
 
   /**
-   * Days, as they are set now; null while nobody can say. Asked once a day and never answered from a cache, not even in
-   * an outage: what a tenant has just decided to keep must not be deleted on an old answer.
+   * Days, as they are set now; null while the tenant service is away. Throws what it refuses with. Asked once a day and
+   * never answered from a cache, not even in an outage: what a tenant has just decided to keep must not be deleted on an
+   * old answer.
    */
   async daysOf(tenantId: string): Promise<number | null> {
     try {
