@@ -9,7 +9,6 @@ export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
   return {
     authenticate: unused,
     getTenantSettings: unused,
-    getKeyLimits: unused,
     lease: unused,
     settle: unused,
     recordAudit: unused,

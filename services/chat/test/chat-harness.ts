@@ -202,13 +202,13 @@ export class ChatHarness {
     const tenantService = tenantRpcs({
       getTenantSettings: {
         callers: ['chat'],
-        handle: ({ tenantId }) => Promise.resolve(tenantSettings(this.settings.get(tenantId))),
-      },
-      getKeyLimits: {
-        callers: ['chat'],
-        handle: ({ apiKeyId }) => {
+        handle: ({ tenantId, apiKeyId }) => {
+          const settings = tenantSettings(this.settings.get(tenantId));
+          if (apiKeyId === undefined) return Promise.resolve(settings);
           this.keyLimitCalls += 1;
-          return Promise.resolve({ limited: this.keyLimits.get(apiKeyId) ?? [] });
+          const limited = this.keyLimits.get(apiKeyId);
+          const own = limited === undefined ? [] : [{ id: apiKeyId, limited }];
+          return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
         },
       },
       // As much as is asked for, of limits that nobody reaches.

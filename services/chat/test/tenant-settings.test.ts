@@ -69,6 +69,13 @@ describe('limits of a key', () => {
     expect(harness.keyLimitCalls - before).toBe(2);
   });
 
+  it('are found in what a replica of the release before answers instead', async () => {
+    const [tenantId, keyId] = [newId(), newId()];
+    const ofOther = { id: newId(), limited: [Resource.REQUESTS] };
+    harness.settings.set(tenantId, { someKeyLimited: true, limitedKeys: [ofOther] });
+    expect(limit(await complete(tenantId, keyId))).toBeNull();
+  });
+
   it('are not asked for where no key of the tenant has any', async () => {
     const before = harness.keyLimitCalls;
     expect(limit(await complete(newId()))).toBeNull();

@@ -26,7 +26,6 @@ import { ownerTenantHandlers } from './http/owner-tenants.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { QuotaCleanup } from './quota-cleanup.ts';
 import { authenticate } from './rpc/authenticate.ts';
-import { getKeyLimits } from './rpc/get-key-limits.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
 import { lease } from './rpc/lease.ts';
 import { recordAudit } from './rpc/record-audit.ts';
@@ -114,7 +113,6 @@ export async function createTenantService(
   }).add(TenantServiceService, {
     authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
     getTenantSettings: getTenantSettings(tenants),
-    getKeyLimits: getKeyLimits(tenants),
     lease: lease(quotas),
     settle: settle(quotas),
     recordAudit: recordAudit(intake),

@@ -88,10 +88,11 @@ export class TenantSettingsClient {
     { tenantId, keyId }: { tenantId: string; keyId: string },
     { requestId, trace }: Caller,
   ): Promise<readonly Resource[]> {
-    const { limited } = await this.#peer
-      .call('getKeyLimits', { tenantId, apiKeyId: keyId }, { deadlineMs, requestId, trace })
+    const { limitedKeys } = await this.#peer
+      .call('getTenantSettings', { tenantId, apiKeyId: keyId }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
-    return limited;
+    // A replica of the release before sends other keys, too.
+    return limitedKeys.find((key) => key.id === keyId)?.limited ?? [];
   }
 }
 

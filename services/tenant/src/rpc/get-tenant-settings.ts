@@ -14,8 +14,10 @@ export function getTenantSettings(
 ): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
     callers: ['chat', 'analytics'],
-    handle: async ({ tenantId, omitLimitedKeys }) => {
-      const keys = omitLimitedKeys === true ? 0 : maxLimitedKeys;
+    handle: async ({ tenantId, omitLimitedKeys, apiKeyId }) => {
+      if (apiKeyId !== undefined && !isUuid(apiKeyId))
+        throw new AppError('invalid_value', 'An API key is named by its UUID.');
+      const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
       const found = isUuid(tenantId) ? await tenants.find(tenantId, keys) : null;
       if (found === null) throw new AppError('not_found', 'There is no such tenant.');
       const { allowedModels, previews, retentionDays, limits, budget, status } = found.tenant;

@@ -12,10 +12,10 @@ export class TenantStore {
     this.#pool = pool;
   }
 
-  /** The tenant, with at most `maxKeys` of its working keys that have limits of their own, newest first. */
+  /** The tenant, with its working keys that have limits of their own: of all or of one id, newest first. */
   async find(
     tenantId: string,
-    maxKeys: number,
+    keys: { id: string | null; max: number },
   ): Promise<{ tenant: Tenant; limitedKeys: LimitedKey[]; someKeyLimited: boolean } | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Tenant & { someKeyLimited: boolean }>(
@@ -28,32 +28,25 @@ export class TenantStore {
       const [found] = rows;
       if (found === undefined) return null;
       const { someKeyLimited, ...tenant } = found;
-      const limitedKeys = someKeyLimited && maxKeys > 0 ? await findLimitedKeys(db, tenantId, maxKeys) : [];
+      const limitedKeys = someKeyLimited && keys.max > 0 ? await findLimitedKeys(db, tenantId, keys) : [];
       return { tenant, limitedKeys, someKeyLimited };
-    });
-  }
-
-  /** Null when the tenant has no such key. */
-  async findLimitedKey(tenantId: string, id: string): Promise<LimitedKey | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<LimitedKey>(
-        'select id, limits, budget from tenant.api_keys where id = $1 and tenant_id = $2',
-        [id, tenantId],
-      );
-      return rows[0] ?? null;
     });
   }
 }
 
-export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
+type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
 
-async function findLimitedKeys(db: Queryable, tenantId: string, limit: number): Promise<LimitedKey[]> {
+async function findLimitedKeys(
+  db: Queryable,
+  tenantId: string,
+  { id, max }: { id: string | null; max: number },
+): Promise<LimitedKey[]> {
   const { rows } = await db.query<LimitedKey>(
     `select id, limits, budget from tenant.api_keys
-     where tenant_id = $1 and (limits is not null or budget is not null)
+     where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)
        and revoked_at is null and (expires_at is null or expires_at > now())
-     order by id desc limit $2`,
-    [tenantId, limit],
+     order by id desc limit $3`,
+    [tenantId, id, max],
   );
   return rows;
 }

@@ -88,8 +88,15 @@ export interface AuthenticatedKey {
 
 export interface GetTenantSettingsRequest {
   tenantId: string;
-  /** Set by callers that read `some_key_limited` and call GetKeyLimits: they get no `limited_keys`. */
-  omitLimitedKeys?: boolean | undefined;
+  /** Set by callers that read `some_key_limited`: they get no `limited_keys`. */
+  omitLimitedKeys?:
+    | boolean
+    | undefined;
+  /**
+   * The UUID of a key. `limited_keys` then has this key, if it has limits, and no other; a replica of the release before
+   * does not know the field and sends all.
+   */
+  apiKeyId?: string | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -104,7 +111,10 @@ export interface GetTenantSettingsResponse {
   retentionDays: number;
   /** What of the tenant is limited. */
   limited: Resource[];
-  /** For chat of the release before, which calls no GetKeyLimits: keys with limits of their own, the newest 10,000. */
+  /**
+   * Keys with limits of their own, which are set when a key is created and never change. For callers of the release
+   * before, which set neither field above: the newest 10,000.
+   */
   limitedKeys: LimitedKey[];
   /** Whether any key of the tenant has limits of its own. Absent: sent by the release before, and `limited_keys` is complete. */
   someKeyLimited?:
@@ -112,16 +122,6 @@ export interface GetTenantSettingsResponse {
     | undefined;
   /** "active", "suspended" or "archived". Absent: sent by the release before. */
   status?: string | undefined;
-}
-
-export interface GetKeyLimitsRequest {
-  tenantId: string;
-  /** The key's UUID. */
-  apiKeyId: string;
-}
-
-export interface GetKeyLimitsResponse {
-  limited: Resource[];
 }
 
 export interface LimitedKey {
@@ -467,7 +467,7 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
 };
 
 function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
-  return { tenantId: "", omitLimitedKeys: undefined };
+  return { tenantId: "", omitLimitedKeys: undefined, apiKeyId: undefined };
 }
 
 export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
@@ -477,6 +477,9 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
     }
     if (message.omitLimitedKeys !== undefined) {
       writer.uint32(16).bool(message.omitLimitedKeys);
+    }
+    if (message.apiKeyId !== undefined) {
+      writer.uint32(26).string(message.apiKeyId);
     }
     return writer;
   },
@@ -508,6 +511,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             }
 
             message.omitLimitedKeys = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.apiKeyId = reader.string();
             continue;
           }
         }
@@ -655,123 +666,6 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
 
             message.status = reader.string();
             continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseGetKeyLimitsRequest(): GetKeyLimitsRequest {
-  return { tenantId: "", apiKeyId: "" };
-}
-
-export const GetKeyLimitsRequest: MessageFns<GetKeyLimitsRequest> = {
-  encode(message: GetKeyLimitsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.tenantId !== "") {
-      writer.uint32(10).string(message.tenantId);
-    }
-    if (message.apiKeyId !== "") {
-      writer.uint32(18).string(message.apiKeyId);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyLimitsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetKeyLimitsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.tenantId = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.apiKeyId = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseGetKeyLimitsResponse(): GetKeyLimitsResponse {
-  return { limited: [] };
-}
-
-export const GetKeyLimitsResponse: MessageFns<GetKeyLimitsResponse> = {
-  encode(message: GetKeyLimitsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.limited.length !== 0) {
-      writer.uint32(10).fork();
-      for (const v of message.limited) {
-        writer.int32(v);
-      }
-      writer.join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyLimitsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetKeyLimitsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag === 8) {
-              message.limited.push(reader.int32() as any);
-
-              continue;
-            }
-
-            if (tag === 10) {
-              const end2 = reader.uint32() + reader.pos;
-              while (reader.pos < end2) {
-                message.limited.push(reader.int32() as any);
-              }
-
-              continue;
-            }
-
-            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1655,20 +1549,6 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): GetTenantSettingsResponse => GetTenantSettingsResponse.decode(value),
   },
   /**
-   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
-   * chat. A key that the tenant does not have has no limits.
-   */
-  getKeyLimits: {
-    path: "/gatehouse.tenant.v1.TenantService/GetKeyLimits" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: GetKeyLimitsRequest): Buffer => Buffer.from(GetKeyLimitsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetKeyLimitsRequest => GetKeyLimitsRequest.decode(value),
-    responseSerialize: (value: GetKeyLimitsResponse): Buffer =>
-      Buffer.from(GetKeyLimitsResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetKeyLimitsResponse => GetKeyLimitsResponse.decode(value),
-  },
-  /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
    * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
@@ -1719,11 +1599,6 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
   /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
-  /**
-   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
-   * chat. A key that the tenant does not have has no limits.
-   */
-  getKeyLimits: handleUnaryCall<GetKeyLimitsRequest, GetKeyLimitsResponse>;
   /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
@@ -1778,25 +1653,6 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
-  ): ClientUnaryCall;
-  /**
-   * Which resources of one key have limits of their own. They are set when the key is created and never change. Caller:
-   * chat. A key that the tenant does not have has no limits.
-   */
-  getKeyLimits(
-    request: GetKeyLimitsRequest,
-    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
-  ): ClientUnaryCall;
-  getKeyLimits(
-    request: GetKeyLimitsRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
-  ): ClientUnaryCall;
-  getKeyLimits(
-    request: GetKeyLimitsRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: GetKeyLimitsResponse) => void,
   ): ClientUnaryCall;
   /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
