@@ -41,6 +41,13 @@ it('a time zone is either refused with a 400 or works wherever it is used', asyn
     expect(refused).not.toContain(name);
 }, 60_000);
 
+it('a tenant with a stored time zone that the database has lost can be suspended', async () => {
+  const lost = await service.makeTenant();
+  await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  const answer = await service.call('PATCH', `${path}/${lost.id}`, { body: { status: 'suspended' } });
+  expect(answer.status).toBe(200);
+});
+
 it('a tenant is not created with a time zone that the database does not know', async () => {
   const answer = await service.call('POST', path, {
     body: { slug: 'new-pacific', name: 'A tenant', timezone: 'US/Pacific-New' },

@@ -71,7 +71,8 @@ export class TenantSystemStore {
       const current = await lockTenant(db, id);
       if (current === null) return null;
       const settings = change(current);
-      await assertTimezone(db, settings.timezone);
+      // Only a new one: whatever is stored, a tenant can be suspended.
+      if (settings.timezone !== current.timezone) await assertTimezone(db, settings.timezone);
       const after = await updateTenant(db, id, settings).catch((error: unknown) =>
         nameSlugConflict(error, settings.slug),
       );

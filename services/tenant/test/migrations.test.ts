@@ -56,3 +56,17 @@ it('what budgets had used counts as spent when their window began, under a plain
   );
   expect(rows).toEqual([{ subject_id: id, isStart: true, cost: 300, told_percent: 50 }]);
 });
+
+it('a tenant with the one known time zone that PostgreSQL lacks gets its other name', async () => {
+  const id = newId();
+  await client.query(
+    `insert into tenant.tenants (id, slug, name, limits, timezone, retention_days, previews_enabled, previews_max_chars)
+     values ($1::uuid, $1::text, 'A tenant', '{}', 'US/Pacific-New', 90, true, 500)`,
+    [id],
+  );
+  await client.query(`set role ${owner}`);
+  await apply('0007_us_pacific_new.sql');
+  await client.query('reset role');
+  const { rows } = await client.query('select timezone from tenant.tenants where id = $1', [id]);
+  expect(rows).toEqual([{ timezone: 'America/Los_Angeles' }]);
+});
