@@ -22,6 +22,8 @@ import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './
 /** How often a sign of life is written, of how many holders that is remembered. */
 const touchEveryMs = 1_000;
 const maxTouched = 1_000;
+/** Replicas that a round of the cleanup deletes. */
+const maxOldHolders = 10;
 
 export interface ResourceAsk extends Ask {
   subjectId: string;
@@ -110,9 +112,13 @@ export class QuotaSystemStore {
       await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
   }
 
-  /** Frees all that dead replicas held. */
+  /**
+   * Frees all that dead replicas held. Each in a statement of its own: it has a row for every limited key that used it, and
+   * what is done stays done when the call runs out of time.
+   */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
-    await this.#pool.query('delete from tenant.quota_holders where id = any($1::uuid[])', [holderIds]);
+    for (const id of holderIds)
+      await this.#pool.query('delete from tenant.quota_holders where id = $1', [id]);
   }
 
   /**
@@ -125,9 +131,13 @@ export class QuotaSystemStore {
          select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1)`,
       [batch],
     );
-    await this.#pool.query(`delete from tenant.quota_holders where seen_at < now() - interval '40 days'`);
+    const { rows: oldHolders } = await this.#pool.query<{ id: string }>(
+      `select id from tenant.quota_holders where seen_at < now() - interval '40 days' limit $1`,
+      [maxOldHolders],
+    );
+    await this.releaseHolders(oldHolders.map(({ id }) => id));
     const moreSpend = await deleteOldSpend(this.#pool, batch);
-    return rowCount === batch || moreSpend;
+    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
   }
 
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
