@@ -25,6 +25,8 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     retentionDays: 90,
     limited: [],
     limitedKeys: [],
+    someKeyLimited: false,
+    status: 'active',
     ...fields,
   };
 }

@@ -58,3 +58,8 @@ export function isRefusal(error: unknown): boolean {
 export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.code === '23505' && error.constraint === constraint;
 }
+
+/** Whether the server refused a parameter's value, such as the name of a time zone (SQLSTATE 22023). */
+export function isInvalidParameter(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '22023';
+}

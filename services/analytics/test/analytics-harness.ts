@@ -29,6 +29,8 @@ export class AnalyticsHarness {
   readonly identity: TestIdentity;
   /** Days by tenant id; a tenant that is not here is unknown. */
   readonly retentionDays = new Map<string, number>();
+  /** What the tenant service refuses to answer about a tenant with, by id. */
+  readonly refusals = new Map<string, AppError>();
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
   readonly #admin: Client;
@@ -160,6 +162,8 @@ export class AnalyticsHarness {
         handle: ({ tenantId }) => {
           if (this.tenantServiceIsAway)
             return Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'));
+          const refusal = this.refusals.get(tenantId);
+          if (refusal !== undefined) return Promise.reject(refusal);
           const retentionDays = this.retentionDays.get(tenantId);
           if (retentionDays === undefined)
             return Promise.reject(new AppError('not_found', 'There is no such tenant.'));

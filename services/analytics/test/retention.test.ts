@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { costSummary, trace } from '@gatehouse/contract/analytics';
 import { writeWatermark } from '@gatehouse/events/watermark';
+import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { valueOf } from '@gatehouse/test/exposition';
@@ -154,6 +155,21 @@ describe('a sweep', () => {
     analytics.tenantServiceIsAway = false;
     expect(await retention.sweep()).toBe(true);
     expect(await analytics.traceIds(tenantId)).toEqual([]);
+  });
+
+  it('skips a tenant whose retention can not be read, and goes on with the others', async () => {
+    const [skipped, next] = [tenantId, newId()];
+    analytics.refusals.set(skipped, new AppError('internal', 'The answer is too large.'));
+    analytics.retentionDays.set(skipped, 60);
+    analytics.retentionDays.set(next, 60);
+    const ids = await analytics.makeOldRuns(skipped, 61);
+    await analytics.makeOldRuns(next, 61);
+    expect(await retention.sweep()).toBe(false);
+    expect(await analytics.traceIds(skipped)).toEqual(ids);
+    expect(await analytics.traceIds(next)).toEqual([]);
+    analytics.refusals.clear();
+    expect(await retention.sweep()).toBe(true);
+    expect(await analytics.traceIds(skipped)).toEqual([]);
   });
 
   it('drops partitions that are older than any retention, whatever is in them', async () => {

@@ -11,6 +11,7 @@ import {
   TenantServiceService,
   type GetTenantSettingsResponse,
   type Grant,
+  type Resource,
   type Settlement,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
@@ -35,6 +36,12 @@ export class ChatHarness {
   readonly proxy: DatabaseProxy;
   /** Settings by tenant id; the default allows everything and keeps previews. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
+  /** What is limited of keys by their id, where the settings say that some are. */
+  readonly keyLimits = new Map<string, Resource[]>();
+  /** How often limits of a key were asked for. */
+  keyLimitCalls = 0;
+  /** What the tenant service refuses leases with. */
+  leaseRefusal: AppError | null = null;
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
   /** The agent service answers when this has resolved. */
@@ -210,12 +217,22 @@ export class ChatHarness {
     const tenantService = tenantRpcs({
       getTenantSettings: {
         callers: ['chat'],
-        handle: ({ tenantId }) => Promise.resolve(tenantSettings(this.settings.get(tenantId))),
+        handle: ({ tenantId, apiKeyId }) => {
+          const settings = tenantSettings(this.settings.get(tenantId));
+          if (apiKeyId === undefined) return Promise.resolve(settings);
+          this.keyLimitCalls += 1;
+          const limited = this.keyLimits.get(apiKeyId);
+          const own = limited === undefined ? [] : [{ id: apiKeyId, limited }];
+          return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
+        },
       },
       // As much as is asked for, of limits that nobody reaches.
       lease: {
         callers: ['chat'],
-        handle: ({ asks }) => Promise.resolve({ grants: asks.map(({ needs }) => amply(needs)) }),
+        handle: ({ asks }) =>
+          this.leaseRefusal === null
+            ? Promise.resolve({ grants: asks.map(({ needs }) => amply(needs)) })
+            : Promise.reject(this.leaseRefusal),
       },
       settle: {
         callers: ['chat'],

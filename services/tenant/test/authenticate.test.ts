@@ -208,6 +208,8 @@ describe('GetTenantSettings', () => {
       retentionDays: 90,
       limited: [],
       limitedKeys: [],
+      someKeyLimited: false,
+      status: 'active',
     });
     const other = await tenants.makeTenant({
       allowed_models: ['gpt-4o'],
@@ -221,6 +223,8 @@ describe('GetTenantSettings', () => {
       retentionDays: 7,
       limited: [],
       limitedKeys: [],
+      someKeyLimited: false,
+      status: 'active',
     });
   });
 

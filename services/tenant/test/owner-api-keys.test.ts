@@ -149,6 +149,25 @@ describe('revoking as the owner', () => {
     expect((await revoke(last.id)).status).toBe(200);
   });
 
+  it('spares the last active owner key that does not expire', async () => {
+    await endOwnerKeys();
+    const forever = (await create({ role: 'owner' })).body;
+    const expires = { role: 'owner', expires_at: '2099-01-01T00:00:00Z' };
+    const [first, second] = [(await create(expires)).body, (await create(expires)).body];
+    const refused = await revoke(forever.id);
+    expect(refused.status).toBe(409);
+    expect(refused.body.error.code).toBe('last_owner_key');
+    expect((await revoke(first.id)).status).toBe(200);
+    const another = (await create({ role: 'owner' })).body;
+    expect((await revoke(forever.id)).status).toBe(200);
+
+    // Where all of them expire already, all but the last may go.
+    await tenants.query(`update tenant.api_keys set revoked_at = now() where id = $1`, [another.id]);
+    const third = (await create(expires)).body;
+    expect((await revoke(second.id)).status).toBe(200);
+    expect((await revoke(third.id)).status).toBe(409);
+  });
+
   it('leaves one of two owner keys that are revoked at once', async () => {
     for (let round = 0; round < 5; round += 1) {
       await endOwnerKeys();

@@ -3,9 +3,10 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { Resource, type Ask, type Grant, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
-import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import { limitsOf, Replica, settlementOf } from './replica.ts';
+import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -13,61 +14,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** A replica of chat. */
-class Replica {
-  readonly id = newId();
-  #sequence = 0n;
-
-  async lease(tenantId: string, asks: Partial<Ask>[], sequence = (this.#sequence += 1n)): Promise<Grant[]> {
-    const peer = await service.peer('chat');
-    const request = {
-      holderId: this.id,
-      sequence,
-      tenantId,
-      asks: asks.map((ask) => ({
-        subjectId: tenantId,
-        resource: Resource.REQUESTS,
-        windowStart: 0n,
-        returned: 0n,
-        holding: 0n,
-        needs: [],
-        ...ask,
-      })),
-    };
-    return (await peer.call('lease', request, { deadlineMs: 5_000 })).grants;
-  }
-
-  async leaseOne(tenantId: string, ask: Partial<Ask>): Promise<Grant> {
-    const [grant] = await this.lease(tenantId, [ask]);
-    if (grant === undefined) throw new Error('no grant');
-    return grant;
-  }
-
-  async settle(settlements: Settlement[], releasedHolderIds: string[] = []): Promise<void> {
-    const peer = await service.peer('chat');
-    const request = { holderId: this.id, settlements, releasedHolderIds };
-    await peer.call('settle', request, { deadlineMs: 5_000 });
-  }
-}
-
 const ones = (count: number): bigint[] => Array<bigint>(count).fill(1n);
-
-function cost(tenant: TestTenant, holder: Replica, grant: Grant, costPico: bigint): Settlement {
-  const charges = [{ subjectId: tenant.id, windowStart: grant.windowStart }];
-  return { id: newId(), tenantId: tenant.id, holderId: holder.id, charges, costPico };
-}
-
-async function limitsOf(tenant: TestTenant): Promise<Record<string, unknown>[]> {
-  const { body } = await service.call('GET', '/v1/limits', { as: tenant.admin });
-  return (body as unknown as { limits: Record<string, unknown>[] }).limits;
-}
 
 describe('requests and tokens of a minute', () => {
   it('are never leased beyond the limit by any number of replicas at once', async () => {
     const tenant = await service.makeTenant({
       limits: { requests_per_minute: 60, tokens_per_minute: 100_000 },
     });
-    const replicas = Array.from({ length: 8 }, () => new Replica());
+    const replicas = Array.from({ length: 8 }, () => new Replica(service));
     const grants = await Promise.all(
       replicas.flatMap((replica) =>
         Array.from({ length: 5 }, () =>
@@ -91,7 +45,7 @@ describe('requests and tokens of a minute', () => {
 
   it('come back when they were not spent', async () => {
     const tenant = await service.makeTenant({ limits: { requests_per_minute: 2 } });
-    const replica = new Replica();
+    const replica = new Replica(service);
     const { windowStart } = await replica.leaseOne(tenant.id, { needs: ones(2) });
     const again = await replica.leaseOne(tenant.id, { windowStart, returned: 1n, needs: ones(2) });
     expect(again.windowStart === windowStart ? again.granted : 1n).toBe(1n);
@@ -99,7 +53,7 @@ describe('requests and tokens of a minute', () => {
 
   it('are unlimited where nothing is set, and follow a limit that is changed', async () => {
     const tenant = await service.makeTenant();
-    const replica = new Replica();
+    const replica = new Replica(service);
     expect((await replica.leaseOne(tenant.id, { needs: ones(3) })).limit).toBeUndefined();
     await service.call('PATCH', `/internal/v1/owner/tenants/${tenant.id}`, {
       body: { limits: { requests_per_minute: 1 } },
@@ -115,7 +69,7 @@ describe('requests and tokens of a minute', () => {
       limitedKeys: [{ id: key.id, limited: [Resource.REQUESTS] }],
     });
     const other = await service.makeTenant();
-    const replica = new Replica();
+    const replica = new Replica(service);
     expect(await replica.leaseOne(tenant.id, { subjectId: key.id, needs: ones(2) })).toMatchObject({
       granted: 1n,
     });
@@ -128,7 +82,7 @@ describe('concurrency', () => {
   it('frees the slots of a replica that has not been heard of for 20 s', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });
     const slots = { resource: Resource.CONCURRENCY };
-    const [dead, alive] = [new Replica(), new Replica()];
+    const [dead, alive] = [new Replica(service), new Replica(service)];
     expect(await dead.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 2n });
     expect(await alive.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 1n });
     await service.query(
@@ -141,33 +95,33 @@ describe('concurrency', () => {
     // Signs of life are written once a second.
     await sleep(1_100);
     await dead.settle([]);
-    expect(await limitsOf(tenant)).toEqual([
+    expect(await limitsOf(service, tenant)).toEqual([
       { resource: 'concurrency', window: null, limit: 3, used: 5, remaining: 0, resets_at: null },
     ]);
   });
 
   it('takes a late copy of a call that was given up for what it is', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });
-    const replica = new Replica();
+    const replica = new Replica(service);
     const slots = { resource: Resource.CONCURRENCY };
     await replica.lease(tenant.id, [{ ...slots, needs: ones(2) }], 7n);
     await expect(replica.lease(tenant.id, [{ ...slots, holding: 0n }], 6n)).rejects.toMatchObject({
       code: 'lease_superseded',
     });
-    expect(await limitsOf(tenant)).toMatchObject([{ used: 2 }]);
+    expect(await limitsOf(service, tenant)).toMatchObject([{ used: 2 }]);
   });
 });
 
 describe('a budget', () => {
   it('charges each run once, however often and by whomever it is settled', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'day' } });
-    const [holder, other] = [new Replica(), new Replica()];
+    const [holder, other] = [new Replica(service), new Replica(service)];
     const grant = await holder.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [400n] });
     const held = Number(grant.granted);
-    expect(await limitsOf(tenant)).toMatchObject([
+    expect(await limitsOf(service, tenant)).toMatchObject([
       { limit: '0.000000001000', used: `0.000000000${held}`, window: 'day' },
     ]);
-    const settlement = cost(tenant, holder, grant, 300n);
+    const settlement = settlementOf(tenant, holder, grant, 300n);
     await Promise.all([holder.settle([settlement]), other.settle([settlement]), other.settle([settlement])]);
     await holder.settle([settlement]);
     const rows = await service.query(
@@ -176,30 +130,32 @@ describe('a budget', () => {
     );
     expect(rows).toEqual([{ used: 300, told_percent: 0 }]);
     // What was held and not spent is held on: the replica has it still.
-    expect(await limitsOf(tenant)).toMatchObject([{ used: `0.000000000${held}` }]);
+    expect(await limitsOf(service, tenant)).toMatchObject([{ used: `0.000000000${held}` }]);
     await other.settle([], [holder.id]);
-    expect(await limitsOf(tenant)).toMatchObject([{ used: '0.000000000300', remaining: '0.000000000700' }]);
+    expect(await limitsOf(service, tenant)).toMatchObject([
+      { used: '0.000000000300', remaining: '0.000000000700' },
+    ]);
   });
 
   it('keeps what a dead replica holds until its runs are settled', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'month' } });
-    const [dead, alive] = [new Replica(), new Replica()];
+    const [dead, alive] = [new Replica(service), new Replica(service)];
     const money = { resource: Resource.BUDGET, needs: [900n] };
     const grant = await dead.leaseOne(tenant.id, money);
     await service.query(`update tenant.quota_holders set seen_at = now() - interval '1 hour' where id = $1`, [
       dead.id,
     ]);
     expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 0n });
-    await alive.settle([cost(tenant, dead, grant, 100n)], [dead.id]);
+    await alive.settle([settlementOf(tenant, dead, grant, 100n)], [dead.id]);
     expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 900n, remaining: 0n });
   });
 
   it('charges the window that a run was reserved in, which may be over', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '1', period: 'day' } });
-    const replica = new Replica();
+    const replica = new Replica(service);
     const grant = await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [1n] });
     const yesterday = { ...grant, windowStart: grant.windowStart - 86_400_000n };
-    await replica.settle([cost(tenant, replica, yesterday, 10n ** 12n)]);
+    await replica.settle([settlementOf(tenant, replica, yesterday, 10n ** 12n)]);
     expect(
       await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [10n ** 12n - 1n] }),
     ).toMatchObject({
@@ -209,10 +165,10 @@ describe('a budget', () => {
 
   it('tells once of each threshold that its use reaches, in the audit log', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'month' } });
-    const replica = new Replica();
+    const replica = new Replica(service);
     const grant = await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [1_000n] });
     for (const amount of [400n, 500n, 10n, 190n, 200n])
-      await replica.settle([cost(tenant, replica, grant, amount)]);
+      await replica.settle([settlementOf(tenant, replica, grant, amount)]);
     const { body } = await service.call(
       'GET',
       `/internal/v1/owner/audit-log?tenant_id=${tenant.id}&action=budget.threshold_reached`,
@@ -235,7 +191,7 @@ describe('a budget', () => {
     ['America/New_York', 'month'],
   ])('begins with the %s %s', async (timezone, period) => {
     const tenant = await service.makeTenant({ timezone, budget: { usd: '1', period } });
-    const [limit] = await limitsOf(tenant);
+    const [limit] = await limitsOf(service, tenant);
     const local = new Intl.DateTimeFormat('sv', {
       timeZone: timezone,
       dateStyle: 'short',

@@ -181,9 +181,13 @@ export class TenantServiceUnderTest {
     return edge.call('authenticate', request, { deadlineMs: 5_000 });
   }
 
-  async settings(tenantId: string, caller = 'chat'): Promise<GetTenantSettingsResponse> {
+  async settings(
+    tenantId: string,
+    caller = 'chat',
+    omitLimitedKeys?: boolean,
+  ): Promise<GetTenantSettingsResponse> {
     const peer = await this.peer(caller);
-    return peer.call('getTenantSettings', { tenantId }, { deadlineMs: 5_000 });
+    return peer.call('getTenantSettings', { tenantId, omitLimitedKeys }, { deadlineMs: 5_000 });
   }
 
   /** The service as `caller` sees it over gRPC. */

@@ -13,12 +13,14 @@ export class TenantRetention {
   }
 
   /**
-   * Days, as they are set now; null while nobody can say. Asked once a day and never answered from a cache, not even in
-   * an outage: what a tenant has just decided to keep must not be deleted on an old answer.
+   * Days, as they are set now; null while the tenant service is away. Throws what it refuses with. Asked once a day and
+   * never answered from a cache, not even in an outage: what a tenant has just decided to keep must not be deleted on an
+   * old answer.
    */
   async daysOf(tenantId: string): Promise<number | null> {
     try {
-      const settings = await this.#peer.call('getTenantSettings', { tenantId }, { deadlineMs: 2_000 });
+      const request = { tenantId, omitLimitedKeys: true };
+      const settings = await this.#peer.call('getTenantSettings', request, { deadlineMs: 2_000 });
       // A tenant service of an earlier release does not send it.
       return settings.retentionDays >= 1 ? settings.retentionDays : null;
     } catch (error) {

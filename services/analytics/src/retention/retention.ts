@@ -92,7 +92,10 @@ export class Retention {
     }
   }
 
-  /** Ends early while nobody can say how long traces are kept; the next sweep goes on from there. */
+  /**
+   * Ends early while the tenant service is away; the next sweep goes on from there. A tenant whose retention can't be read
+   * or applied for any other reason is skipped until the next sweep.
+   */
   async #sweepTenants(): Promise<boolean> {
     const { pool, tenants, log } = this.#options;
     let complete = true;
@@ -102,9 +105,9 @@ export class Retention {
         this.#lastTenant = beforeFirst;
         return complete;
       }
-      const days = await tenants.daysOf(tenantId);
-      if (days === null) return false;
       try {
+        const days = await tenants.daysOf(tenantId);
+        if (days === null) return false;
         await this.#sweepTenant(tenantId, days);
       } catch (error) {
         if (this.#loop.signal.aborted) throw error;

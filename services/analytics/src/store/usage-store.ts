@@ -1,6 +1,8 @@
 import type { Dimension } from '@gatehouse/contract/analytics';
+import { AppError } from '@gatehouse/kit/errors';
+import { isInvalidParameter } from '@gatehouse/pg/errors';
 import { pageBytes } from '@gatehouse/pg/page';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Period } from '../domain/period.ts';
 import type { Group, Summary, Totals } from '../domain/summary.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-columns.ts';
@@ -157,13 +159,15 @@ export class UsageStore {
     this.#pool = pool;
   }
 
-  /** Exact for any period and zone. One statement, hence one moment: sums, groups and `asOf` belong together. */
+  /**
+   * Exact for any period and zone. One statement, hence one moment: sums, groups and `asOf` belong together. Throws
+   * `invalid_value` for a time zone that the database does not know.
+   */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
     const { period, filter, timezone, groupBy } = request;
     const inner = innerBuckets(period);
     return withTenant(this.#pool, tenantId, async (db) => {
-      // The planner expects far more groups than there are, and would sort all rows on the disk.
-      await db.query(`set local work_mem = '64MB'`);
+      await prepare(db, timezone);
       const { rows } = await db.query<SumRow>(statement(groupBy, filter), [
         period.from,
         period.to,
@@ -190,6 +194,20 @@ export class UsageStore {
       };
     });
   }
+}
+
+/** Checks the zone, also where no group needs it: JavaScript has some that the database does not know. */
+async function prepare(db: Queryable, timezone: string): Promise<void> {
+  // The planner expects far more groups than there are, and would sort all rows on the disk.
+  const text = `select set_config('work_mem', '64MB', true), now() at time zone $1`;
+  await db.query(text, [timezone]).catch((error: unknown) => {
+    if (!isInvalidParameter(error)) throw error;
+    throw new AppError(
+      'invalid_value',
+      'Invalid value for timezone: the database does not know this time zone.',
+      { param: 'timezone', cause: error },
+    );
+  });
 }
 
 /** The row without labels is the total, the others are the groups. */

@@ -63,19 +63,21 @@ async function complete(
   call: CompletionCall,
 ): Promise<void> {
   const arrivedAt = monotonicMs();
-  const { tenantId, keyId } = tenantOf(call);
+  const principal = tenantOf(call);
+  const { tenantId, keyId: apiKeyId } = principal;
   const sessionId = sessionOf(incoming);
   checkBodyHeaders(incoming, call.route.bodyLimit);
-  const settings = await dependencies.settings.get(tenantId, call);
-  const caller = { tenantId, apiKeyId: keyId, settings };
-  const admission = await dependencies.quotas.arrive(caller);
+  const onArrival = await dependencies.settings.getForKey(principal, call);
+  const admission = await dependencies.quotas.arrive({ tenantId, apiKeyId, settings: onArrival });
   let exchange: Exchange;
   try {
     const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
     const body = await readBody(incoming, call.route.bodyLimit, { share });
     const request = call.read(body, parseJson(body));
+    // The body may have taken hours.
+    const settings = await dependencies.settings.getForKey(principal, call);
     const target = await findTarget(dependencies, call, request, settings);
-    await dependencies.quotas.admit(admission, caller, { request, target });
+    await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
     const accepted = { request, target, settings, admission, sessionId, arrivedAt };
     exchange = createExchange(dependencies, response, call, accepted);
   } catch (error) {

@@ -9,7 +9,7 @@ import type { CompletionRequest } from '../domain/completion-request.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { BudgetCharge } from '../domain/run.ts';
 import type { Target } from '../domain/target.ts';
-import type { TenantSettings } from '../peers/tenant-settings.ts';
+import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { Admission, Need } from './admission.ts';
 import { RequestAdmission } from './request-admission.ts';
 import { TenantQuota } from './tenant-quota.ts';
@@ -29,7 +29,7 @@ export interface QuotasOptions {
 export interface Caller {
   tenantId: string;
   apiKeyId: string;
-  settings: TenantSettings;
+  settings: KeySettings;
 }
 
 /** What the body of a request says about what it may use. */
@@ -157,10 +157,9 @@ function isSlot({ resource }: Limit): boolean {
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {
-  const ofKey = settings.limitedKeys.get(apiKeyId) ?? [];
   return [
     ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
-    ...ofKey.map((resource) => ({ subjectId: apiKeyId, resource })),
+    ...settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource })),
   ];
 }
 

@@ -1,7 +1,12 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type {
+  GetTenantSettingsResponse,
+  Resource,
+  TenantServiceClient,
+} from '@gatehouse/proto/tenant/v1/tenant';
 
 /** What chat needs to know of a tenant. */
 export interface TenantSettings {
@@ -9,47 +14,94 @@ export interface TenantSettings {
   allowedModels: ReadonlySet<string> | null;
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
-  /** What of the tenant is limited, and of its keys that have limits of their own. */
+  /** What of the tenant is limited. */
   limited: readonly Resource[];
-  limitedKeys: ReadonlyMap<string, readonly Resource[]>;
+}
+
+/** The same for a request with one of the tenant's keys. */
+export interface KeySettings extends TenantSettings {
+  /** What of the key is limited. */
+  keyLimited: readonly Resource[];
+}
+
+interface Known {
+  settings: TenantSettings;
+  status: string;
+  /** Limits by key: none, all of them (from a tenant service of the release before), or to be asked for. */
+  keyLimits: ReadonlyMap<string, readonly Resource[]> | 'ask';
 }
 
 type Caller = Pick<CallContext, 'requestId' | 'trace'>;
 
-/** Settings of tenants: a second old at most, and good for five minutes while the tenant service is away. */
+const deadlineMs = 2_000;
+/** How long settings and limits of keys are good while the tenant service is away. */
+const outageMs = 5 * 60_000;
+
+/**
+ * Settings of tenants: a second old at most, and good for five minutes while the tenant service is away. Each method
+ * throws 403 `tenant_suspended` for a tenant that is not active, whatever the edge still believes.
+ */
 export class TenantSettingsClient {
   readonly #peer: Peer<TenantServiceClient>;
-  readonly #cache: OutageCache<TenantSettings>;
+  readonly #tenants = new OutageCache<Known>({ max: 10_000, freshMs: 1_000, outageMs, isOutage });
+  /** Limits of a key don't change: five seconds bound what asking for them costs, not how old they may be. */
+  readonly #keys = new OutageCache<readonly Resource[]>({ max: 50_000, freshMs: 5_000, outageMs, isOutage });
 
   constructor(peer: Peer<TenantServiceClient>) {
     this.#peer = peer;
-    this.#cache = new OutageCache({
-      max: 10_000,
-      freshMs: 1_000,
-      outageMs: 5 * 60_000,
-      isOutage,
-    });
   }
 
   /** `caller`: the request that asks, for its trace. */
-  get(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
-    return this.#cache.get(tenantId, () => this.#load(tenantId, caller));
+  async getForKey(key: { tenantId: string; keyId: string }, caller: Caller = {}): Promise<KeySettings> {
+    const { tenantId, keyId } = key;
+    const known =
+      this.#tenants.peek(tenantId) ??
+      (await this.#tenants.get(tenantId, () => this.#loadTenant(tenantId, caller)));
+    const settings = activeSettings(known);
+    if (known.keyLimits !== 'ask') return { ...settings, keyLimited: known.keyLimits.get(keyId) ?? [] };
+    const keyLimited = await this.#keys.get(`${tenantId} ${keyId}`, () => this.#loadKey(key, caller));
+    return { ...settings, keyLimited };
   }
 
   /** As they are now, for requests where a second matters more than a call. */
-  getNow(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
-    return this.#cache.getNow(tenantId, () => this.#load(tenantId, caller));
+  async getNow(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
+    return activeSettings(await this.#tenants.getNow(tenantId, () => this.#loadTenant(tenantId, caller)));
   }
 
-  async #load(tenantId: string, { requestId, trace }: Caller): Promise<TenantSettings> {
-    const settings = await this.#peer
-      .call('getTenantSettings', { tenantId }, { deadlineMs: 2_000, requestId, trace })
+  async #loadTenant(tenantId: string, { requestId, trace }: Caller): Promise<Known> {
+    const response = await this.#peer
+      .call('getTenantSettings', { tenantId, omitLimitedKeys: true }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
     return {
-      allowedModels: settings.allowedModels === undefined ? null : new Set(settings.allowedModels.ids),
-      previewChars: settings.previewsEnabled ? settings.previewMaxChars : 0,
-      limited: settings.limited,
-      limitedKeys: new Map(settings.limitedKeys.map((key) => [key.id, key.limited])),
+      settings: {
+        allowedModels: response.allowedModels === undefined ? null : new Set(response.allowedModels.ids),
+        previewChars: response.previewsEnabled ? response.previewMaxChars : 0,
+        limited: response.limited,
+      },
+      // The release before does not send it: the edge alone enforces suspension then.
+      status: response.status ?? 'active',
+      keyLimits: keyLimitsOf(response),
     };
   }
+
+  async #loadKey(
+    { tenantId, keyId }: { tenantId: string; keyId: string },
+    { requestId, trace }: Caller,
+  ): Promise<readonly Resource[]> {
+    const { limitedKeys } = await this.#peer
+      .call('getTenantSettings', { tenantId, apiKeyId: keyId }, { deadlineMs, requestId, trace })
+      .catch(hangIsOutage);
+    // A replica of the release before sends other keys, too.
+    return limitedKeys.find((key) => key.id === keyId)?.limited ?? [];
+  }
+}
+
+function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse): Known['keyLimits'] {
+  return someKeyLimited === true ? 'ask' : new Map(limitedKeys.map((key) => [key.id, key.limited]));
+}
+
+/** Throws in the words of the edge. */
+function activeSettings({ settings, status }: Known): TenantSettings {
+  if (status === 'active') return settings;
+  throw new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { lease, spent, thresholdsReached, validForMs, type Ask, type Quota } from './quota.ts';
+import { lease, moveWindow, spent, thresholdsReached, validForMs, type Ask, type Quota } from './quota.ts';
 
 const minute = { start: 60_000, end: 120_000 };
 
 function quota(fields: Partial<Quota> = {}): Quota {
-  return { limit: 60n, window: minute, used: 0n, usedIn: minute.start, othersHold: 0n, ...fields };
+  return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, ...fields };
 }
 
 function ask(needs: readonly number[], fields: Partial<Ask> = {}): Ask {
@@ -34,22 +34,6 @@ describe('a lease of what is counted', () => {
     expect(lease('requests', quota({ used: 60n }), old, 1)).toMatchObject({ granted: 0n, used: 60n });
   });
 
-  it('begins anew with the minute', () => {
-    expect(lease('requests', quota({ used: 60n, usedIn: 0 }), ask([1]), 1)).toMatchObject({
-      granted: 1n,
-      used: 1n,
-      window: minute,
-    });
-  });
-
-  it('never goes back to a minute that is over, whatever clock it was read by', () => {
-    const later = quota({ used: 60n, usedIn: 120_000 });
-    expect(lease('requests', later, ask([1], { windowStart: 120_000 }), 1)).toMatchObject({
-      granted: 0n,
-      window: { start: 120_000, end: 180_000 },
-    });
-  });
-
   it('adds a slice of a large limit: an eighth of what is left, shared by the replicas', () => {
     expect(lease('requests', quota({ limit: 16_001n }), ask([1]), 2).granted).toBe(1_001n);
     expect(lease('requests', quota({ limit: 16_001n }), ask([]), 2).granted).toBe(0n);
@@ -71,17 +55,13 @@ describe('a lease of what is held', () => {
     });
   });
 
-  it('forgets at the end of a window what was held in it', () => {
+  it('does not count what the replica held in another window', () => {
     const asked = ask([100], { holding: 600n, windowStart: 0 });
-    expect(lease('budget', money({ used: 500n, usedIn: 0, othersHold: 500n }), asked, 1)).toMatchObject({
-      granted: 100n,
-      hold: 100n,
-      used: 0n,
-    });
+    expect(lease('budget', money(), asked, 1)).toMatchObject({ granted: 100n, hold: 100n, used: 0n });
   });
 
   it('keeps slots over the minutes', () => {
-    const slots = quota({ limit: 10n, window: { start: 0, end: null }, usedIn: 0, othersHold: 4n });
+    const slots = quota({ limit: 10n, window: { start: 0, end: null }, name: 0, othersHold: 4n });
     expect(lease('concurrency', slots, ask([1, 1, 1], { windowStart: 0, holding: 5n }), 1)).toMatchObject({
       granted: 1n,
       hold: 6n,
@@ -114,6 +94,81 @@ it('grants no more than is left, whoever asks for what', () => {
   );
 });
 
+describe('the window to count in', () => {
+  const day = 86_400_000;
+  const days = (from: number, to: number) => ({ start: from * day, end: to * day });
+  const counted = (name: number, bounds: { start: number; end: number } | null) => ({
+    name: name * day,
+    bounds,
+  });
+
+  it.each([
+    ['is kept while it lasts', days(5, 6), counted(5, days(5, 6)), [5, days(5, 6), 'kept']],
+    ['is new where nothing was counted', days(5, 6), counted(0, null), [5, days(5, 6), 'zero']],
+    ['is new when the one before is over', days(6, 7), counted(5, days(5, 6)), [6, days(6, 7), 'zero']],
+    ['is new after a pause, too', days(9, 10), counted(5, days(5, 6)), [9, days(9, 10), 'zero']],
+    [
+      'does not go back to one that is over, whatever clock it was read by',
+      days(4, 5),
+      counted(5, days(5, 6)),
+      [5, days(5, 6), 'kept'],
+    ],
+    ['is cut anew from a day to its month', days(1, 31), counted(5, days(5, 6)), [5, days(1, 31), 'recount']],
+    ['is cut anew from a month to its day', days(5, 6), counted(1, days(1, 31)), [1, days(5, 6), 'recount']],
+    [
+      'is cut anew to where it was, under the same name',
+      days(1, 31),
+      counted(1, days(5, 6)),
+      [1, days(1, 31), 'recount'],
+    ],
+    ['is cut anew to an earlier day', days(4.5, 5.5), counted(5, days(5, 6)), [5, days(4.5, 5.5), 'recount']],
+    ['is cut anew to a later day', days(5.5, 6.5), counted(5, days(5, 6)), [5, days(5.5, 6.5), 'recount']],
+    ['may end later with the same start', days(1, 31), counted(1, days(1, 2)), [1, days(1, 31), 'kept']],
+    ['is adopted from the release before', days(5, 6), counted(5, null), [5, days(5, 6), 'kept']],
+    [
+      'of the release before may be over or cut anew',
+      days(6, 7),
+      counted(5, null),
+      [6, days(6, 7), 'recount'],
+    ],
+  ] as const)('%s', (_what, now, before, [name, window, used]) => {
+    expect(moveWindow(now, before)).toEqual({ name: name * day, window, used });
+  });
+
+  it('of concurrency never ends', () => {
+    const none = { start: 0, end: null };
+    expect(moveWindow(none, counted(0, days(0, 1)))).toEqual({ name: 0, window: none, used: 'kept' });
+  });
+
+  it('has a name that no window before it had, however settings change', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            passed: fc.integer({ min: 0, max: 40 }),
+            length: fc.constantFrom(1, 30),
+            shift: fc.constantFrom(0, 0.25, 0.5, 0.75),
+          }),
+        ),
+        (steps) => {
+          let now = 100;
+          let before = counted(0, null);
+          const names: number[] = [];
+          for (const { passed, length, shift } of steps) {
+            now += passed / 4;
+            const start = Math.floor((now - shift) / length) * length + shift;
+            const move = moveWindow(days(start, start + length), before);
+            if (move.used === 'zero') names.push(move.name);
+            else expect(move.name).toBe(names.at(-1));
+            before = { name: move.name, bounds: days(start, start + length) };
+          }
+          expect(names).toEqual([...new Set(names)].sort((a, b) => a - b));
+        },
+      ),
+    );
+  });
+});
+
 describe('the time of a lease', () => {
   it.each([
     [minute, 60_000, 2_000],
@@ -126,9 +181,8 @@ describe('the time of a lease', () => {
 });
 
 describe('what is spent', () => {
-  it('includes what is held, and nothing of a window that is over', () => {
+  it('includes what is held', () => {
     expect(spent(quota({ used: 5n, othersHold: 7n }))).toBe(12n);
-    expect(spent(quota({ used: 5n, othersHold: 7n, usedIn: 0 }))).toBe(0n);
   });
 
   it.each([

@@ -43,15 +43,31 @@ export interface Window {
   end: number | null;
 }
 
+/** What the row of a limit says of the window that it counts in. */
+export interface CountedWindow {
+  /** What replicas call it: when it began, or 0 when nothing was ever counted. */
+  name: number;
+  /** Null when the row was written by a release that did not keep them. */
+  bounds: { start: number; end: number } | null;
+}
+
+/** The window of now, and what becomes of what was counted. */
+export interface WindowMove {
+  name: number;
+  window: Window;
+  /** `kept`: it is the same window. `zero`: a new one. `recount`: a new cut of time that has been spent in already. */
+  used: 'kept' | 'zero' | 'recount';
+}
+
 /** A limit as it stands. */
 export interface Quota {
   limit: bigint;
-  /** The window of now. */
+  /** The window of now, and what replicas call it. */
   window: Window;
-  /** What is spent, and of which window. */
+  name: number;
+  /** What is spent in it. */
   used: bigint;
-  usedIn: number;
-  /** What other living replicas hold in the window of `usedIn`. */
+  /** What other living replicas hold in it. */
   othersHold: bigint;
 }
 
@@ -69,6 +85,7 @@ export interface Ask {
 
 export interface Lease {
   window: Window;
+  name: number;
   granted: bigint;
   /** What is left. */
   remaining: bigint;
@@ -80,7 +97,6 @@ export interface Lease {
 
 /** A lease is good for this long at most, so that a lowered limit and a dead replica matter no longer. */
 export const leaseMs = 2_000;
-const minuteMs = 60_000;
 
 /** Limits up to this are leased one by one, as larger ones are when a slice would be of few requests. */
 const smallLimit = 600n;
@@ -90,19 +106,19 @@ const sliceOf = 8n;
 
 /** Grants what fits of the needs, and a slice on top for those to come. */
 export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: number): Lease {
-  const window = currentWindow(quota);
-  const sameWindow = window.start === quota.usedIn;
+  const { window, name } = quota;
   const held = isHeld(resource);
-  const mine = ask.windowStart === window.start;
+  const mine = ask.windowStart === name;
   const back = mine && !held ? ask.returned : 0n;
-  const used = sameWindow ? larger(0n, quota.used - back) : 0n;
+  const used = larger(0n, quota.used - back);
   const keep = mine && held ? ask.holding : 0n;
-  const room = larger(0n, quota.limit - used - keep - (sameWindow ? quota.othersHold : 0n));
+  const room = larger(0n, quota.limit - used - keep - quota.othersHold);
   const fitting = whatFits(room, ask.needs);
   const slice = sliceFor(quota.limit, room - fitting, ask.needs, replicas);
   const granted = fitting + slice;
   return {
     window,
+    name,
     granted,
     remaining: room - granted,
     used: held ? used : used + granted,
@@ -112,12 +128,25 @@ export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: numb
 
 /** What is spent and held of the window of now. */
 export function spent(quota: Quota): bigint {
-  return isCurrent(quota) ? quota.used + quota.othersHold : 0n;
+  return quota.used + quota.othersHold;
 }
 
-/** Whether what is spent was spent in the window of now. */
-export function isCurrent(quota: Quota): boolean {
-  return currentWindow(quota).start === quota.usedIn;
+/**
+ * The window to count in, where `now` is the one that the clock and the settings imply. Time alone leads to windows that
+ * begin when the counted one ends, or later. Windows never go back by time: a transaction that waited for its turn may
+ * have read the clock before the last one. A window that overlaps the counted one is a new cut, because the period or
+ * the time zone has changed: it keeps the name, so that what replicas hold and will settle counts in it (ADR 24).
+ */
+export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
+  const { name, bounds } = counted;
+  const next = { name: now.start, window: now };
+  if (now.end === null) return { ...next, used: 'kept' };
+  if (name === 0) return { ...next, used: 'zero' };
+  if (bounds === null)
+    return { ...next, name: Math.max(name, now.start), used: now.start === name ? 'kept' : 'recount' };
+  if (now.start >= bounds.end) return { ...next, used: 'zero' };
+  if (now.end <= bounds.start) return { name, window: bounds, used: 'kept' };
+  return { name, window: now, used: now.start === bounds.start ? 'kept' : 'recount' };
 }
 
 /** How long a lease of this window is good. */
@@ -132,12 +161,6 @@ export const thresholds = [50, 80, 100] as const;
 export function thresholdsReached(used: bigint, limit: bigint, told: number): number[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));
-}
-
-/** Windows never go back: a transaction that waited for its turn may have read the clock before the last one. */
-function currentWindow({ window, usedIn }: Quota): Window {
-  if (window.end === null || window.start >= usedIn) return window;
-  return { start: usedIn, end: Math.max(window.end, usedIn + minuteMs) };
 }
 
 function whatFits(room: bigint, needs: readonly bigint[]): bigint {

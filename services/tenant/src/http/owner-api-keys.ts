@@ -1,6 +1,6 @@
 import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -28,7 +28,7 @@ const what = 'API key';
 export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Record<string, Handler> {
   return {
     'owner.api-keys.list': async ({ query }: List) => {
-      const rows = await apiKeys.list({
+      const { rows, lookedTo } = await apiKeys.list({
         roles: query.role === undefined ? ['owner', 'admin'] : [query.role],
         tenantId: query.tenant_id ?? null,
         status: query.status ?? null,
@@ -36,7 +36,9 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
         limit: query.limit,
         before: decodeCursor(query.cursor),
       });
-      return { body: pageOf(rows, query.limit, showOwnerApiKey) };
+      const page = pageOf(rows, query.limit, showOwnerApiKey);
+      if (page.has_more || lookedTo === null) return { body: page };
+      return { body: { ...page, has_more: true, next_cursor: encodeCursor(lookedTo) } };
     },
 
     'owner.api-keys.create': async ({ body, principal, conclude }: Call<CreateBody>) => {

@@ -40,7 +40,7 @@ function showGrant(granted: Granted | null): Grant {
   const { lease: leased } = granted;
   return {
     limit: granted.limit,
-    windowStart: BigInt(leased.window.start),
+    windowStart: BigInt(leased.name),
     granted: leased.granted,
     remaining: leased.remaining,
     resetsInMs: BigInt(Math.ceil(granted.resetsInMs)),

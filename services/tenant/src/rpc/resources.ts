@@ -1,5 +1,6 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Resource } from '../domain/quota.ts';
+import { limitOf, resources, type Resource } from '../domain/quota.ts';
 
 const wire: Record<Resource, WireResource> = {
   requests: WireResource.REQUESTS,
@@ -8,7 +9,7 @@ const wire: Record<Resource, WireResource> = {
   budget: WireResource.BUDGET,
 };
 
-export function toWire(resource: Resource): WireResource {
+function toWire(resource: Resource): WireResource {
   return wire[resource];
 }
 
@@ -16,4 +17,9 @@ export function toWire(resource: Resource): WireResource {
 export function fromWire(resource: WireResource): Resource | null {
   const found = Object.entries(wire).find(([, value]) => value === resource);
   return found === undefined ? null : (found[0] as Resource);
+}
+
+/** What of a tenant or a key is limited. */
+export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
+  return resources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
 }

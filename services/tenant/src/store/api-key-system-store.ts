@@ -63,19 +63,23 @@ export class ApiKeySystemStore {
     );
   }
 
-  /** Newest first, one more than `limit` when there are more. */
-  async list(filter: ApiKeyFilter): Promise<ApiKey[]> {
+  /**
+   * Newest first, one more than `limit` when there are more. A filter by status or last use looks at `maxLooked` keys at
+   * most: then `lookedTo` is the last of them, below which the next page goes on, and otherwise null.
+   */
+  async list(filter: ApiKeyFilter): Promise<{ rows: ApiKey[]; lookedTo: string | null }> {
+    const looked = filter.status === null && filter.unusedSince === null ? filter.limit + 1 : maxLooked;
+    const lookedTo = looked === maxLooked ? await findLookedTo(this.#pool, filter) : null;
+    // By id: given the filters, the planner would expect to find enough among the newest keys of all roles.
     const { rows } = await this.#pool.query<ApiKey>(
       `select ${apiKeyColumns} from tenant.api_keys
-       where role = any($1)
-         and ($2::uuid is null or tenant_id = $2)
-         and ($3::text is null or tenant.api_key_status(api_keys) = $3)
-         and ($4::timestamptz is null or coalesce(last_used_at < $4, true))
-         and ($5::uuid is null or id < $5)
-       order by id desc limit $6`,
-      [filter.roles, filter.tenantId, filter.status, filter.unusedSince, filter.before, filter.limit + 1],
+       where id = any(array(${newestOfRoles} limit $4))
+         and ($5::text is null or tenant.api_key_status(api_keys) = $5)
+         and ($6::timestamptz is null or coalesce(last_used_at < $6, true))
+       order by id desc limit $7`,
+      [...newestOf(filter, looked), filter.status, filter.unusedSince, filter.limit + 1],
     );
-    return rows;
+    return { rows, lookedTo };
   }
 
   async insert<Result>(key: NewApiKey, conclude: Conclude<ApiKey, Result>): Promise<Result> {
@@ -98,30 +102,73 @@ export class ApiKeySystemStore {
     });
   }
 
-  /** Revokes any key but the last active owner key: without one nobody could make another. */
+  /**
+   * Revokes any key but the last active owner key that never expires, or the last one that is active at all: without one
+   * no other could be made. Throws `last_owner_key`.
+   */
   async revoke<Result>(id: string, conclude: Conclude<Changed<ApiKey>, Result>): Promise<Result | null> {
     return withTransaction(this.#pool, async (db) => {
-      const [owner, ...others] = await lockActiveOwnerKeys(db);
-      if (owner === id && others.length === 0) {
-        throw new AppError(
-          'last_owner_key',
-          'This is the last active owner key. Create another one before you revoke it.',
-        );
-      }
+      assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
       const changed = await revokeApiKey(db, id);
       return changed === null ? null : conclude(db, changed);
     });
   }
 }
 
-/** Ids of the active owner keys, which no other transaction can end meanwhile. */
-async function lockActiveOwnerKeys(db: Queryable): Promise<string[]> {
+/** Keys that a page looks at for a filter that no index serves: about 40 ms. */
+const maxLooked = 10_000;
+
+/** Parameters: one or two roles, tenant, exclusive upper id, rows. */
+function newestOfRole(role: string): string {
+  return `
+    (select id from tenant.api_keys
+     where role = ${role} and ($2::uuid is null or tenant_id = $2) and ($3::uuid is null or id < $3)
+     order by id desc limit $4)`;
+}
+
+/** The ids of the newest keys, merged from those of each role: each is read from an index in order. */
+const newestOfRoles = `${newestOfRole('($1::text[])[1]')} union all ${newestOfRole('($1::text[])[2]')} order by id desc`;
+
+function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
+  return [filter.roles, filter.tenantId, filter.before, count];
+}
+
+/** The last of the keys that a page looks at; null when there are not that many. */
+async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
-    `select id from tenant.api_keys
+    `${newestOfRoles} offset $4 - 1 limit 1`,
+    newestOf(filter, maxLooked),
+  );
+  return rows[0]?.id ?? null;
+}
+
+interface OwnerKey {
+  id: string;
+  expires: boolean;
+}
+
+/** Active owner keys, which no other transaction can end meanwhile. */
+async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
+  const { rows } = await db.query<OwnerKey>(
+    `select id, expires_at is not null as expires from tenant.api_keys
      where role = 'owner' and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id for update`,
   );
-  return rows.map((row) => row.id);
+  return rows;
+}
+
+function assertNotLastOwnerKey(id: string, active: readonly OwnerKey[]): void {
+  const key = active.find((owner) => owner.id === id);
+  if (key === undefined) return;
+  const others = active.filter((owner) => owner.id !== id);
+  // Where all expire already, one that goes leaves things no worse.
+  if (others.some(({ expires }) => !expires || key.expires)) return;
+  throw new AppError(
+    'last_owner_key',
+    key.expires || others.length === 0
+      ? 'This is the last active owner key. Create another one before you revoke it.'
+      : 'This is the last active owner key that does not expire. Create another one without expires_at before you revoke it.',
+  );
 }
 
 async function lockBootstrap(db: Queryable): Promise<void> {

@@ -1,11 +1,23 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { limitOf, resources, type Quota, type Resource, type Window } from '../domain/quota.ts';
+import {
+  limitOf,
+  moveWindow,
+  resources,
+  type CountedWindow,
+  type Quota,
+  type Resource,
+  type Window,
+  type WindowMove,
+} from '../domain/quota.ts';
+import { findSpend } from './budget-spend-statements.ts';
 
 /** What both stores read of limits in the same words: whose rows they reach is the connection's role and tenant. */
 
 /** A replica that has not been heard of for this long is dead, and its concurrency slots are free. */
 const deadAfter = `interval '20 seconds'`;
+const minuteMs = 60_000;
 
 /** A limit of a tenant or a key. */
 export interface Limited {
@@ -14,16 +26,23 @@ export interface Limited {
   /** Of a budget. */
   period: Budget['period'] | null;
   quota: Quota;
+  /** What becomes of what the row has counted. */
+  counted: WindowMove['used'];
+  /** Of a budget: the highest threshold in percent that the audit log has of this window. */
+  toldPercent: number;
 }
 
 /** As of one moment of the database's clock, in milliseconds since the epoch. */
 export interface LimitsNow {
   now: number;
+  /** Null when there is no such tenant. */
+  tenantStatus: TenantStatus | null;
   limits: Limited[];
 }
 
 interface SubjectRow {
   id: string;
+  status: TenantStatus;
   limits: Limits | null;
   budget: Budget | null;
   now: number;
@@ -36,9 +55,8 @@ interface SubjectRow {
 export interface QuotaRow {
   subjectId: string;
   resource: Resource;
-  windowStart: number;
+  window: CountedWindow;
   used: bigint;
-  /** Of a budget: the highest threshold that was told of in this window. */
   toldPercent: number;
 }
 
@@ -63,24 +81,43 @@ export async function readLimits(
   }: { keyIds: readonly string[]; quotas: readonly QuotaRow[]; held: readonly HeldRow[] },
 ): Promise<LimitsNow> {
   const subjects = await findSubjects(db, tenantId, keyIds);
-  const limits = subjects.flatMap((subject) =>
+  const found = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
       const limit = limitOf(subject, resource);
       if (limit === null) return [];
       const row = quotas.find((quota) => quota.subjectId === subject.id && quota.resource === resource);
-      const usedIn = row?.windowStart ?? 0;
-      const othersHold = held
-        .filter(
-          (hold) =>
-            hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === usedIn,
-        )
-        .reduce((sum, hold) => sum + hold.amount, 0n);
-      const quota = { limit, window: windowOf(subject, resource), used: row?.used ?? 0n, usedIn, othersHold };
-      const period = resource === 'budget' ? (subject.budget?.period ?? null) : null;
-      return [{ subjectId: subject.id, resource, period, quota }];
+      const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
+      return [{ subject, resource, limit, row, move }];
     }),
   );
-  return { now: subjects[0]?.now ?? 0, limits };
+  const recounted = await findSpend(
+    db,
+    found
+      .filter(({ move }) => move.used === 'recount')
+      .map(({ subject, move }) => ({ subjectId: subject.id, window: move.window })),
+  );
+  const limits = found.map(({ subject, resource, limit, row, move }) => {
+    const { name, window } = move;
+    const { used, toldPercent } = {
+      kept: row,
+      zero: undefined,
+      recount: recounted.get(subject.id),
+    }[move.used] ?? { used: 0n, toldPercent: 0 };
+    const othersHold = held
+      .filter(
+        (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
+      )
+      .reduce((sum, hold) => sum + hold.amount, 0n);
+    return {
+      subjectId: subject.id,
+      resource,
+      period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
+      quota: { limit, window, name, used, othersHold },
+      counted: move.used,
+      toldPercent,
+    };
+  });
+  return { now: subjects[0]?.now ?? 0, tenantStatus: subjects[0]?.status ?? null, limits };
 }
 
 /** `lock` makes others wait who would change the same rows; then the caller must name them in a fixed order. */
@@ -93,10 +130,13 @@ export async function findQuotas(
     subject_id: string;
     resource: Resource;
     window_start: number;
+    starts_at: number | null;
+    ends_at: number | null;
     used: string;
     told_percent: number;
   }>(
-    `select subject_id, resource, ${milliseconds('window_start')} as window_start, used::text, told_percent
+    `select subject_id, resource, ${milliseconds('window_start')} as window_start,
+            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text, told_percent
      from tenant.quotas where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
     [subjectIds, of],
@@ -104,10 +144,23 @@ export async function findQuotas(
   return rows.map((row) => ({
     subjectId: row.subject_id,
     resource: row.resource,
-    windowStart: row.window_start,
+    window: { name: row.window_start, bounds: boundsOf(row) },
     used: BigInt(row.used),
     toldPercent: row.told_percent,
   }));
+}
+
+/** Minutes follow from their start. */
+function boundsOf(row: {
+  resource: Resource;
+  window_start: number;
+  starts_at: number | null;
+  ends_at: number | null;
+}): CountedWindow['bounds'] {
+  const { window_start: start, starts_at: startsAt, ends_at: endsAt } = row;
+  if (row.resource !== 'budget') return { start, end: start + minuteMs };
+  // A window that a replica of the release before has moved on is later than the bounds that it left behind.
+  return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
 }
 
 /** What replicas other than `exceptHolder` hold, summed. Money of a dead one is still held: its runs will be settled. */
@@ -153,17 +206,17 @@ async function findSubjects(
   const { rows } = await db.query<SubjectRow>(
     `with clock as materialized (select clock_timestamp() as at),
      subjects as (
-       select id, limits, budget, timezone from tenant.tenants where id = $1
+       select id, status, limits, budget, timezone from tenant.tenants where id = $1
        union all
-       select k.id, k.limits, k.budget, t.timezone from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
+       select k.id, t.status, k.limits, k.budget, t.timezone from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
        where k.tenant_id = $1 and k.id = any($2::uuid[])
      ), periods as (
-       select id, limits, budget, timezone, at,
+       select id, status, limits, budget, timezone, at,
               date_trunc(coalesce(budget ->> 'period', 'day'), at at time zone timezone) as period,
               ('1 ' || coalesce(budget ->> 'period', 'day'))::interval as length
        from subjects, clock
      )
-     select id, limits, budget, ${milliseconds('at')} as now,
+     select id, status, limits, budget, ${milliseconds('at')} as now,
             ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
             ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
             ${milliseconds('period at time zone timezone')} as period_start,

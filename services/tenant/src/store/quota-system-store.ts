@@ -1,4 +1,5 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { RecordChange } from '@gatehouse/http/audit';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -6,7 +7,6 @@ import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
-  isCurrent,
   isHeld,
   lease,
   thresholdsReached,
@@ -16,11 +16,14 @@ import {
   type Quota,
   type Resource,
 } from '../domain/quota.ts';
+import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './quota-statements.ts';
 
 /** How often a sign of life is written, of how many holders that is remembered. */
 const touchEveryMs = 1_000;
 const maxTouched = 1_000;
+/** Replicas that a round of the cleanup deletes. */
+const maxOldHolders = 10;
 
 export interface ResourceAsk extends Ask {
   subjectId: string;
@@ -30,6 +33,7 @@ export interface ResourceAsk extends Ask {
 export interface Granted {
   limit: bigint;
   lease: Lease;
+  toldPercent: number;
   validForMs: number;
   resetsInMs: number;
 }
@@ -59,7 +63,7 @@ export class QuotaSystemStore {
 
   /**
    * Leases to `holder`; null where nothing is limited. Throws `lease_superseded` when a later call of the holder has
-   * been here already.
+   * been here already, and `tenant_suspended` when requests wait and the tenant is not active.
    */
   async lease(
     holder: { id: string; sequence: bigint },
@@ -74,16 +78,19 @@ export class QuotaSystemStore {
       const quotas = await findQuotas(db, subjectIds, { lock: 'for update' });
       const held = await findHeld(db, subjectIds, holder.id);
       const replicas = await countHolders(db);
-      const { now, limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held });
+      const { now, tenantStatus, limits } = await readLimits(db, tenantId, {
+        keyIds: subjectIds,
+        quotas,
+        held,
+      });
+      assertActive(tenantStatus, asks);
       const answers = asks.map((ask) => {
         const found = limits.find(
           (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
         );
         return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now }) };
       });
-      const leases = answers.flatMap(({ ask, granted }) =>
-        granted === null ? [] : [{ ask, lease: granted.lease }],
-      );
+      const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
       await updateQuotas(db, leases);
       await upsertHolds(db, { holder, tenantId, leases });
       await dropHolds(
@@ -105,14 +112,18 @@ export class QuotaSystemStore {
       await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
   }
 
-  /** Frees all that dead replicas held. */
+  /**
+   * Frees all that dead replicas held. Each in a statement of its own: it has a row for every limited key that used it, and
+   * what is done stays done when the call runs out of time.
+   */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
-    await this.#pool.query('delete from tenant.quota_holders where id = any($1::uuid[])', [holderIds]);
+    for (const id of holderIds)
+      await this.#pool.query('delete from tenant.quota_holders where id = $1', [id]);
   }
 
   /**
-   * Forgets settlements that nobody sends again, and replicas that nobody has released in all that time. Returns whether
-   * there may be more.
+   * Deletes settlements that are sent no more, buckets of spending that no window reaches back to, and replicas that were
+   * never released. Returns whether there may be more.
    */
   async deleteOld(batch = 1_000): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
@@ -120,8 +131,13 @@ export class QuotaSystemStore {
          select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1)`,
       [batch],
     );
-    await this.#pool.query(`delete from tenant.quota_holders where seen_at < now() - interval '40 days'`);
-    return rowCount === batch;
+    const { rows: oldHolders } = await this.#pool.query<{ id: string }>(
+      `select id from tenant.quota_holders where seen_at < now() - interval '40 days' limit $1`,
+      [maxOldHolders],
+    );
+    await this.releaseHolders(oldHolders.map(({ id }) => id));
+    const moreSpend = await deleteOldSpend(this.#pool, batch);
+    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
   }
 
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
@@ -132,18 +148,18 @@ export class QuotaSystemStore {
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
     await findQuotas(db, subjectIds, { of: ['budget'], lock: 'for update' });
-    await chargeQuotas(db, charges);
+    await chargeBudgets(db, tenantId, charges);
     await chargeHolds(db, charges);
     const quotas = await findQuotas(db, subjectIds, { of: ['budget'] });
     const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
-    for (const { subjectId, resource, quota } of limits) {
-      if (resource !== 'budget' || !isCurrent(quota)) continue;
-      const told = quotas.find((row) => row.subjectId === subjectId)?.toldPercent ?? 0;
-      const reached = thresholdsReached(quota.used, quota.limit, told);
+    for (const { subjectId, resource, quota, counted, toldPercent } of limits) {
+      if (resource !== 'budget' || counted !== 'kept') continue;
+      const reached = thresholdsReached(quota.used, quota.limit, toldPercent);
       for (const percent of reached)
         await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, quota }));
       const highest = reached.at(-1);
-      if (highest !== undefined) await updateTold(db, subjectId, highest);
+      if (highest !== undefined)
+        await updateTold(db, tenantId, { subjectId, window: quota.window, percent: highest });
     }
   }
 
@@ -183,8 +199,14 @@ function thresholdReached(
   };
 }
 
+/** Given back is what an inactive tenant has, too. The words are the edge's. */
+function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[]): void {
+  if (status === null || status === 'active' || asks.every(({ needs }) => needs.length === 0)) return;
+  throw new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
+}
+
 function grant(
-  { resource, quota }: Limited,
+  { resource, quota, toldPercent }: Limited,
   { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
 ): Granted {
   const leased = lease(resource, quota, ask, replicas);
@@ -192,6 +214,7 @@ function grant(
   return {
     limit: quota.limit,
     lease: leased,
+    toldPercent,
     validForMs: validForMs(window, now),
     resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
   };
@@ -213,20 +236,30 @@ async function insertMissing(db: Queryable, tenantId: string, asks: readonly Res
 interface AskedLease {
   ask: ResourceAsk;
   lease: Lease;
+  toldPercent: number;
 }
 
+/** When a budget's window moves on, the one before is remembered for runs that settle late. */
 async function updateQuotas(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
+  const budget = (asked: AskedLease, bound: number | null): number | null =>
+    asked.ask.resource === 'budget' ? bound : null;
   await db.query(
     `update tenant.quotas q set
-       used = l.used, window_start = to_timestamp(l.window_start / 1000),
-       told_percent = case when q.window_start = to_timestamp(l.window_start / 1000) then q.told_percent else 0 end
-     from unnest($1::uuid[], $2::text[], $3::numeric[], $4::float8[]) as l (subject_id, resource, used, window_start)
+       used = l.used, told_percent = l.told_percent, window_start = to_timestamp(l.name / 1000),
+       starts_at = to_timestamp(l.starts_at / 1000), ends_at = to_timestamp(l.ends_at / 1000),
+       previous_window = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_window else q.window_start end,
+       previous_ends_at = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_ends_at else q.ends_at end
+     from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
+       as l (subject_id, resource, used, told_percent, name, starts_at, ends_at)
      where q.subject_id = l.subject_id and q.resource = l.resource`,
     [
       leases.map(({ ask }) => ask.subjectId),
       leases.map(({ ask }) => ask.resource),
       leases.map(({ lease: { used } }) => used.toString()),
-      leases.map(({ lease: { window } }) => window.start),
+      leases.map(({ toldPercent }) => toldPercent),
+      leases.map(({ lease: { name } }) => name),
+      leases.map((asked) => budget(asked, asked.lease.window.start)),
+      leases.map((asked) => budget(asked, asked.lease.window.end)),
     ],
   );
 }
@@ -257,7 +290,7 @@ async function upsertHolds(
       holder.sequence.toString(),
       holds.map(({ ask }) => ask.subjectId),
       holds.map(({ ask }) => ask.resource),
-      holds.map(({ lease: { window } }) => window.start),
+      holds.map(({ lease: { name } }) => name),
       holds.map(({ lease: { hold } }) => hold.toString()),
     ],
   );
@@ -287,56 +320,4 @@ async function insertSettlements(
     [settlements.map(({ id }) => id)],
   );
   return new Set(rows.map((row) => row.id));
-}
-
-interface Charge {
-  holderId: string;
-  subjectId: string;
-  windowStart: number;
-  costPico: bigint;
-}
-
-/** To the window that the run was reserved in; what was reserved in one that has passed concerns nobody any more. */
-async function chargeQuotas(db: Queryable, charges: readonly Charge[]): Promise<void> {
-  await db.query(
-    `with charges as (
-       select subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
-       from unnest($1::uuid[], $2::float8[], $3::numeric[]) as c (subject_id, window_start, cost)
-       group by subject_id, window_start
-     )
-     update tenant.quotas q set used = q.used + c.cost from charges c
-     where q.subject_id = c.subject_id and q.resource = 'budget' and q.window_start = c.window_start`,
-    [
-      charges.map((charge) => charge.subjectId),
-      charges.map((charge) => charge.windowStart),
-      charges.map((charge) => charge.costPico.toString()),
-    ],
-  );
-}
-
-async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
-  await db.query(
-    `with charges as (
-       select holder_id, subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
-       from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::numeric[])
-         as c (holder_id, subject_id, window_start, cost)
-       group by holder_id, subject_id, window_start
-     )
-     update tenant.quota_holds h set amount = greatest(0, h.amount - c.cost) from charges c
-     where h.subject_id = c.subject_id and h.resource = 'budget' and h.holder_id = c.holder_id
-       and h.window_start = c.window_start`,
-    [
-      charges.map((charge) => charge.holderId),
-      charges.map((charge) => charge.subjectId),
-      charges.map((charge) => charge.windowStart),
-      charges.map((charge) => charge.costPico.toString()),
-    ],
-  );
-}
-
-async function updateTold(db: Queryable, subjectId: string, percent: number): Promise<void> {
-  await db.query(`update tenant.quotas set told_percent = $2 where subject_id = $1 and resource = 'budget'`, [
-    subjectId,
-    percent,
-  ]);
 }

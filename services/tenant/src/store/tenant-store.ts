@@ -12,26 +12,41 @@ export class TenantStore {
     this.#pool = pool;
   }
 
-  /** The tenant, with its keys that have limits of their own and still work. */
-  async find(tenantId: string): Promise<{ tenant: Tenant; limitedKeys: LimitedKey[] } | null> {
+  /** The tenant, with its working keys that have limits of their own: of all or of one id, newest first. */
+  async find(
+    tenantId: string,
+    keys: { id: string | null; max: number },
+  ): Promise<{ tenant: Tenant; limitedKeys: LimitedKey[]; someKeyLimited: boolean } | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Tenant>(`select ${tenantColumns} from tenant.tenants where id = $1`, [
-        tenantId,
-      ]);
-      const [tenant] = rows;
-      return tenant === undefined ? null : { tenant, limitedKeys: await findLimitedKeys(db, tenantId) };
+      const { rows } = await db.query<Tenant & { someKeyLimited: boolean }>(
+        `select ${tenantColumns}, exists (
+           select from tenant.api_keys
+           where tenant_id = $1 and (limits is not null or budget is not null)) as "someKeyLimited"
+         from tenant.tenants where id = $1`,
+        [tenantId],
+      );
+      const [found] = rows;
+      if (found === undefined) return null;
+      const { someKeyLimited, ...tenant } = found;
+      const limitedKeys = someKeyLimited && keys.max > 0 ? await findLimitedKeys(db, tenantId, keys) : [];
+      return { tenant, limitedKeys, someKeyLimited };
     });
   }
 }
 
-export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
+type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
 
-async function findLimitedKeys(db: Queryable, tenantId: string): Promise<LimitedKey[]> {
+async function findLimitedKeys(
+  db: Queryable,
+  tenantId: string,
+  { id, max }: { id: string | null; max: number },
+): Promise<LimitedKey[]> {
   const { rows } = await db.query<LimitedKey>(
     `select id, limits, budget from tenant.api_keys
-     where tenant_id = $1 and (limits is not null or budget is not null)
-       and revoked_at is null and (expires_at is null or expires_at > now())`,
-    [tenantId],
+     where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)
+       and revoked_at is null and (expires_at is null or expires_at > now())
+     order by id desc limit $3`,
+    [tenantId, id, max],
   );
   return rows;
 }

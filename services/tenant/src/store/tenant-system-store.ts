@@ -1,6 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { isInvalidParameter, isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
@@ -47,20 +47,24 @@ export class TenantSystemStore {
     return rows[0] ?? null;
   }
 
-  /** A tenant is never without the key that it is run with. Throws `tenant_slug_taken`. */
+  /**
+   * A tenant is never without the key that it is run with. Throws `tenant_slug_taken`, and `invalid_value` for a time zone
+   * that the database does not know.
+   */
   async insert<Result>(
     tenant: NewTenant,
     adminKey: Omit<NewApiKey, 'tenantId'>,
     conclude: Conclude<{ tenant: Tenant; adminKey: ApiKey }, Result>,
   ): Promise<Result> {
     return withTransaction(this.#pool, async (db) => {
+      await assertTimezone(db, tenant.timezone);
       const inserted = await insertTenant(db, tenant);
       const key = await insertApiKey(db, { ...adminKey, tenantId: tenant.id });
       return conclude(db, { tenant: inserted, adminKey: key });
     }).catch((error: unknown) => nameSlugConflict(error, tenant.slug));
   }
 
-  /** Applies `change` to the settings as they are now, one change after the other. Throws `tenant_slug_taken`. */
+  /** Applies `change` to the settings as they are now, one change after the other. Throws what `insert` does. */
   async change<Result>(
     id: string,
     change: (current: TenantSettings) => TenantSettings,
@@ -70,12 +74,29 @@ export class TenantSystemStore {
       const current = await lockTenant(db, id);
       if (current === null) return null;
       const settings = change(current);
+      // Only a new one: whatever is stored, a tenant can be suspended.
+      if (settings.timezone !== current.timezone) await assertTimezone(db, settings.timezone);
       const after = await updateTenant(db, id, settings).catch((error: unknown) =>
         nameSlugConflict(error, settings.slug),
       );
       return conclude(db, { before: current, after });
     });
   }
+}
+
+/** Windows of budgets are worked out by the database, whose zones are not all of those that JavaScript has. */
+async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
+  await db.query('select now() at time zone $1', [timezone]).catch((error: unknown) => {
+    if (!isInvalidParameter(error)) throw error;
+    throw new AppError(
+      'invalid_value',
+      'Invalid value for timezone: the database does not know this time zone.',
+      {
+        param: 'timezone',
+        cause: error,
+      },
+    );
+  });
 }
 
 function nameSlugConflict(error: unknown, slug: string): never {

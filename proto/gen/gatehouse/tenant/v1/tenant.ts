@@ -88,6 +88,15 @@ export interface AuthenticatedKey {
 
 export interface GetTenantSettingsRequest {
   tenantId: string;
+  /** Set by callers that read `some_key_limited`: they get no `limited_keys`. */
+  omitLimitedKeys?:
+    | boolean
+    | undefined;
+  /**
+   * The UUID of a key. `limited_keys` then has this key, if it has limits, and no other; a replica of the release before
+   * does not know the field and sends all.
+   */
+  apiKeyId?: string | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -100,12 +109,19 @@ export interface GetTenantSettingsResponse {
   previewMaxChars: number;
   /** How long its traces are kept. At least 1: a 0 was sent by a release that did not know of it. */
   retentionDays: number;
-  /**
-   * What of the tenant is limited, and its keys that have limits of their own. A list, so that who knows a tenant knows
-   * its keys without another call.
-   */
+  /** What of the tenant is limited. */
   limited: Resource[];
+  /**
+   * Keys with limits of their own, which are set when a key is created and never change. For callers of the release
+   * before, which set neither field above: the newest 10,000.
+   */
   limitedKeys: LimitedKey[];
+  /** Whether any key of the tenant has limits of its own. Absent: sent by the release before, and `limited_keys` is complete. */
+  someKeyLimited?:
+    | boolean
+    | undefined;
+  /** "active", "suspended" or "archived". Absent: sent by the release before. */
+  status?: string | undefined;
 }
 
 export interface LimitedKey {
@@ -146,7 +162,11 @@ export interface Grant {
   limit?:
     | bigint
     | undefined;
-  /** Milliseconds since the epoch; 0 for concurrency, which has no window. */
+  /**
+   * Names the window: when it began, in milliseconds since the epoch; 0 for concurrency, which has no window. A budget's
+   * window that is cut anew because its period or time zone changed keeps its name, so that what replicas hold goes on
+   * counting.
+   */
   windowStart: bigint;
   granted: bigint;
   /** What is left for others, and for later. */
@@ -447,13 +467,19 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
 };
 
 function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
-  return { tenantId: "" };
+  return { tenantId: "", omitLimitedKeys: undefined, apiKeyId: undefined };
 }
 
 export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
   encode(message: GetTenantSettingsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.tenantId !== "") {
       writer.uint32(10).string(message.tenantId);
+    }
+    if (message.omitLimitedKeys !== undefined) {
+      writer.uint32(16).bool(message.omitLimitedKeys);
+    }
+    if (message.apiKeyId !== undefined) {
+      writer.uint32(26).string(message.apiKeyId);
     }
     return writer;
   },
@@ -479,6 +505,22 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             message.tenantId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.omitLimitedKeys = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.apiKeyId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -500,6 +542,8 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     retentionDays: 0,
     limited: [],
     limitedKeys: [],
+    someKeyLimited: undefined,
+    status: undefined,
   };
 }
 
@@ -526,6 +570,12 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     for (const v of message.limitedKeys) {
       LimitedKey.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.someKeyLimited !== undefined) {
+      writer.uint32(56).bool(message.someKeyLimited);
+    }
+    if (message.status !== undefined) {
+      writer.uint32(66).string(message.status);
     }
     return writer;
   },
@@ -599,6 +649,22 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.limitedKeys.push(LimitedKey.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.someKeyLimited = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.status = reader.string();
             continue;
           }
         }
@@ -1485,7 +1551,8 @@ export const TenantServiceService = {
   /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease: {
     path: "/gatehouse.tenant.v1.TenantService/Lease" as const,
@@ -1535,7 +1602,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
   /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease: handleUnaryCall<LeaseRequest, LeaseResponse>;
   /**
@@ -1589,7 +1657,8 @@ export interface TenantServiceClient extends Client {
   /**
    * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
    * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after.
+   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
+   * and the tenant is not active; what is given back is taken from inactive tenants too.
    */
   lease(
     request: LeaseRequest,

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { picoOf, usdOf } from '@gatehouse/kit/money';
+import { createPool } from '@gatehouse/pg/pool';
+import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
+import { limitsOf, Replica, settlementOf } from './replica.ts';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+let service: TenantServiceUnderTest;
+beforeAll(async () => {
+  service = await TenantServiceUnderTest.start();
+});
+afterAll(() => service.stop());
+
+const usd = usdOf(1_000n);
+const money = (needs: bigint[]) => ({ resource: Resource.BUDGET, needs });
+
+/** A zone where it is that hour now. */
+function zoneAtHour(hour: number): string {
+  const ahead = hour - new Date().getUTCHours();
+  const offset = ahead < -12 ? ahead + 24 : ahead > 14 ? ahead - 24 : ahead;
+  return offset === 0 ? 'Etc/GMT' : `Etc/GMT${offset > 0 ? '-' : '+'}${Math.abs(offset)}`;
+}
+
+async function change(tenant: TestTenant, body: Record<string, unknown>): Promise<void> {
+  const { status } = await service.call('PATCH', `/internal/v1/owner/tenants/${tenant.id}`, { body });
+  expect(status).toBe(200);
+}
+
+/** What `GET /v1/limits` says is used of the budget, in pico-USD. */
+async function used(tenant: TestTenant): Promise<bigint> {
+  const [limit] = await limitsOf(service, tenant);
+  return picoOf(String(limit?.['used']));
+}
+
+/** Leases and settles, and moves what was settled back in time. */
+async function spend(tenant: TestTenant, costPico: bigint, ago = '0'): Promise<Grant> {
+  const replica = new Replica(service);
+  const grant = await replica.leaseOne(tenant.id, money([costPico]));
+  await replica.settle([settlementOf(tenant, replica, grant, costPico)], [replica.id]);
+  if (ago !== '0') {
+    await service.query(
+      `update tenant.budget_spend set bucket = bucket - $2::interval where subject_id = $1
+       and bucket > now() - interval '30 minutes'`,
+      [tenant.id, ago],
+    );
+  }
+  return grant;
+}
+
+/** Makes it the day after, for the row of the budget. */
+async function passMidnight(tenant: TestTenant): Promise<void> {
+  await service.query(
+    `update tenant.quotas set window_start = window_start - interval '1 day',
+       starts_at = starts_at - interval '1 day', ends_at = ends_at - interval '1 day' where subject_id = $1`,
+    [tenant.id],
+  );
+}
+
+describe('a budget whose window is cut anew', () => {
+  it.each([
+    ['read', () => Promise.resolve()],
+    [
+      'leased',
+      async (tenant: TestTenant) => {
+        await new Replica(service).lease(tenant.id, [money([])]);
+      },
+    ],
+  ])(
+    'counts what was spent in the new day of another time zone, both ways, when it is %s',
+    async (_, after) => {
+      const tenant = await service.makeTenant({ timezone: zoneAtHour(20), budget: { usd, period: 'day' } });
+      await spend(tenant, 300n, '5 hours');
+      await spend(tenant, 20n);
+      expect(await used(tenant)).toBe(320n);
+      for (const [hour, expected] of [
+        [2, 20n],
+        [20, 320n],
+        [2, 20n],
+        [7, 320n],
+      ] as const) {
+        await change(tenant, { timezone: zoneAtHour(hour) });
+        await after(tenant);
+        expect(await used(tenant)).toBe(expected);
+      }
+      expect(await new Replica(service).leaseOne(tenant.id, money([681n, 680n]))).toMatchObject({
+        granted: 680n,
+        remaining: 0n,
+      });
+    },
+  );
+
+  it('counts what was spent in the month, and of it what was spent in the day', async () => {
+    const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
+    await spend(tenant, 20n);
+    await service.query(
+      `insert into tenant.budget_spend as s (tenant_id, subject_id, bucket, cost)
+       values ($1, $1, date_trunc('month', now(), 'UTC'), 300)
+       on conflict (subject_id, bucket) do update set cost = s.cost + excluded.cost`,
+      [tenant.id],
+    );
+    const ofDay = new Date().getUTCDate() === 1 ? 320n : 20n;
+    await change(tenant, { budget: { usd, period: 'month' } });
+    expect(await used(tenant)).toBe(320n);
+    expect(await new Replica(service).leaseOne(tenant.id, money([681n]))).toMatchObject({ granted: 0n });
+    await change(tenant, { budget: { usd, period: 'day' } });
+    await new Replica(service).lease(tenant.id, [money([])]);
+    expect(await used(tenant)).toBe(ofDay);
+    await change(tenant, { budget: null });
+    expect(await limitsOf(service, tenant)).toEqual([]);
+    await change(tenant, { budget: { usd, period: 'month' } });
+    expect(await used(tenant)).toBe(320n);
+  });
+
+  it('counts what replicas hold, and charges the runs that they hold it for', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
+    const [first, second] = [new Replica(service), new Replica(service)];
+    const grant = await first.leaseOne(tenant.id, money([400n]));
+    const held = grant.granted;
+    for (const hour of [20, 2]) {
+      await change(tenant, { timezone: zoneAtHour(hour) });
+      expect(await second.leaseOne(tenant.id, money([1_001n - held]))).toMatchObject({ granted: 0n });
+      // The name of the window stays, so the replica reports what it holds as it did.
+      const again = await first.leaseOne(tenant.id, {
+        ...money([]),
+        windowStart: grant.windowStart,
+        holding: held,
+      });
+      expect(again).toMatchObject({ windowStart: grant.windowStart, remaining: 1_000n - held });
+    }
+    await change(tenant, { budget: { usd, period: 'month' } });
+    await first.settle([settlementOf(tenant, first, grant, 350n)], [first.id]);
+    expect(await used(tenant)).toBe(350n);
+    await second.lease(tenant.id, [money([])]);
+    expect(await used(tenant)).toBe(350n);
+  });
+
+  it('charges a run that was reserved before midnight to the day before, wherever that is cut later', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
+    const replica = new Replica(service);
+    const { windowStart: today } = await replica.leaseOne(tenant.id, money([100n]));
+    await passMidnight(tenant);
+    expect(await replica.leaseOne(tenant.id, money([1n]))).toMatchObject({ windowStart: today });
+    const yesterday = { windowStart: today - 86_400_000n } as Grant;
+    await replica.settle([settlementOf(tenant, replica, yesterday, 70n)], [replica.id]);
+    expect(await used(tenant)).toBe(0n);
+    await change(tenant, { timezone: zoneAtHour(20) });
+    expect(await used(tenant)).toBe(70n);
+    // It is a run of the day before, also when it settles while that day's window is cut into this one.
+    await new Replica(service).lease(tenant.id, [money([])]);
+    await replica.settle([settlementOf(tenant, replica, yesterday, 5n)]);
+    expect(await used(tenant)).toBe(75n);
+    await change(tenant, { timezone: zoneAtHour(2) });
+    expect(await used(tenant)).toBe(0n);
+  });
+
+  it('charges a run that settles after midnight, before anything is leased, to the day before', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
+    const replica = new Replica(service);
+    const { windowStart: today } = await replica.leaseOne(tenant.id, money([100n]));
+    await passMidnight(tenant);
+    const yesterday = { windowStart: today - 86_400_000n } as Grant;
+    await replica.settle([settlementOf(tenant, replica, yesterday, 70n)], [replica.id]);
+    expect(await used(tenant)).toBe(0n);
+    await new Replica(service).lease(tenant.id, [money([])]);
+    expect(await used(tenant)).toBe(0n);
+  });
+
+  it('tells of a threshold once in each window, also of one that is counted in again', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
+    const told = async () =>
+      (
+        await service.query<{ percent: number }>(
+          `select (after ->> 'percent')::integer as percent from tenant.audit_log
+           where action = 'budget.threshold_reached' and tenant_id = $1 order by at, percent`,
+          [tenant.id],
+        )
+      ).map(({ percent }) => percent);
+    await spend(tenant, 500n);
+    expect(await told()).toEqual([50]);
+    const [limit] = await limitsOf(service, tenant);
+    // The same window under another name of its zone, with another amount, and back from another window.
+    await change(tenant, { budget: { usd: usdOf(990n), period: 'day' } });
+    await spend(tenant, 1n);
+    expect(await told()).toEqual([50]);
+    await change(tenant, { timezone: zoneAtHour(20) });
+    await spend(tenant, 1n);
+    expect(await told()).toEqual([50, 50]);
+    await change(tenant, { timezone: zoneAtHour(2) });
+    await spend(tenant, 1n);
+    expect((await limitsOf(service, tenant))[0]).toMatchObject({ resets_at: limit?.['resets_at'] });
+    expect(await told()).toEqual([50, 50]);
+    await spend(tenant, 300n);
+    expect(await told()).toEqual([50, 50, 80]);
+  });
+
+  it('of a key follows the time zone of its tenant', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(20) });
+    const key = await service.makeKey(tenant.admin, { budget: { usd, period: 'day' } });
+    const asKey = { ...tenant, admin: { ...tenant.admin, keyId: key.id } };
+    const replica = new Replica(service);
+    const grant = await replica.leaseOne(tenant.id, { ...money([300n]), subjectId: key.id });
+    const charges = [{ subjectId: key.id, windowStart: grant.windowStart }];
+    const settlement = { ...settlementOf(tenant, replica, grant, 300n), charges };
+    await replica.settle([settlement], [replica.id]);
+    await service.query(
+      `update tenant.budget_spend set bucket = bucket - interval '5 hours' where subject_id = $1`,
+      [key.id],
+    );
+    await change(tenant, { timezone: zoneAtHour(2) });
+    await new Replica(service).lease(tenant.id, [{ ...money([]), subjectId: key.id }]);
+    expect(await used(asKey)).toBe(0n);
+    await change(tenant, { timezone: zoneAtHour(20) });
+    expect(await used(asKey)).toBe(300n);
+  });
+});
+
+it('a budget that only the release before has counted goes on where it was', async () => {
+  const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
+  await spend(tenant, 300n);
+  await service.query('update tenant.quotas set starts_at = null, ends_at = null where subject_id = $1', [
+    tenant.id,
+  ]);
+  expect(await used(tenant)).toBe(300n);
+  expect(await new Replica(service).leaseOne(tenant.id, money([700n]))).toMatchObject({ granted: 700n });
+});
+
+it('forgets what was spent 35 days ago, batch by batch', async () => {
+  const { id } = await service.makeTenant();
+  for (const days of [37, 36, 34])
+    await service.query(
+      `insert into tenant.budget_spend (tenant_id, subject_id, bucket, cost)
+       values ($1, $1, now() - $2 * interval '1 day', 1)`,
+      [id, days],
+    );
+  const log = createLogger('test', 'silent');
+  const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
+  const store = new QuotaSystemStore(pool, () => Promise.resolve());
+  const left = async () =>
+    (
+      await service.query<{ count: number }>(
+        'select count(*)::integer as count from tenant.budget_spend where subject_id = $1',
+        [id],
+      )
+    )[0]?.count;
+  expect(await store.deleteOld(1)).toBe(true);
+  expect(await left()).toBe(2);
+  await store.deleteOld(1);
+  expect(await store.deleteOld(1)).toBe(false);
+  expect(await left()).toBe(1);
+  await pool.end();
+});
+
+it('charges nothing to another tenant’s budget', async () => {
+  const [mine, theirs] = [
+    await service.makeTenant({ budget: { usd, period: 'day' } }),
+    await service.makeTenant({ budget: { usd, period: 'day' } }),
+  ];
+  const replica = new Replica(service);
+  const grant = await replica.leaseOne(theirs.id, money([1n]));
+  const charges = [{ subjectId: theirs.id, windowStart: grant.windowStart }];
+  const id = newId();
+  await replica.settle(
+    [{ id, tenantId: mine.id, holderId: replica.id, charges, costPico: 5n }],
+    [replica.id],
+  );
+  expect(await used(theirs)).toBe(0n);
+});

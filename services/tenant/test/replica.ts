@@ -1,0 +1,65 @@
+import { newId } from '@gatehouse/kit/ids';
+import { Resource, type Ask, type Grant, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
+import type { TenantServiceUnderTest, TestTenant } from './tenant-service.ts';
+
+/** A replica of chat, as the tenant service sees it. */
+export class Replica {
+  readonly id = newId();
+  readonly #service: TenantServiceUnderTest;
+  #sequence = 0n;
+
+  constructor(service: TenantServiceUnderTest) {
+    this.#service = service;
+  }
+
+  async lease(tenantId: string, asks: Partial<Ask>[], sequence = (this.#sequence += 1n)): Promise<Grant[]> {
+    const peer = await this.#service.peer('chat');
+    const request = {
+      holderId: this.id,
+      sequence,
+      tenantId,
+      asks: asks.map((ask) => ({
+        subjectId: tenantId,
+        resource: Resource.REQUESTS,
+        windowStart: 0n,
+        returned: 0n,
+        holding: 0n,
+        needs: [],
+        ...ask,
+      })),
+    };
+    return (await peer.call('lease', request, { deadlineMs: 5_000 })).grants;
+  }
+
+  async leaseOne(tenantId: string, ask: Partial<Ask>): Promise<Grant> {
+    const [grant] = await this.lease(tenantId, [ask]);
+    if (grant === undefined) throw new Error('no grant');
+    return grant;
+  }
+
+  async settle(settlements: Settlement[], releasedHolderIds: string[] = []): Promise<void> {
+    const peer = await this.#service.peer('chat');
+    const request = { holderId: this.id, settlements, releasedHolderIds };
+    await peer.call('settle', request, { deadlineMs: 5_000 });
+  }
+}
+
+/** What runs cost that `holder` reserved for in the window of `grant`. */
+export function settlementOf(
+  tenant: TestTenant,
+  holder: Replica,
+  grant: Grant,
+  costPico: bigint,
+): Settlement {
+  const charges = [{ subjectId: tenant.id, windowStart: grant.windowStart }];
+  return { id: newId(), tenantId: tenant.id, holderId: holder.id, charges, costPico };
+}
+
+/** What `GET /v1/limits` answers to the tenant's admin. */
+export async function limitsOf(
+  service: TenantServiceUnderTest,
+  tenant: TestTenant,
+): Promise<Record<string, unknown>[]> {
+  const { body } = await service.call('GET', '/v1/limits', { as: tenant.admin });
+  return (body as unknown as { limits: Record<string, unknown>[] }).limits;
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { timezoneNames } from '@gatehouse/test/timezones';
+import { limitsOf, Replica } from './replica.ts';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+let service: TenantServiceUnderTest;
+let tenant: TestTenant;
+beforeAll(async () => {
+  service = await TenantServiceUnderTest.start();
+  tenant = await service.makeTenant({
+    limits: { requests_per_minute: 60 },
+    budget: { usd: '1', period: 'month' },
+  });
+});
+afterAll(() => service.stop());
+
+const path = '/internal/v1/owner/tenants';
+const patch = (timezone: string) => service.call('PATCH', `${path}/${tenant.id}`, { body: { timezone } });
+
+it('a time zone is either refused with a 400 or works wherever it is used', async () => {
+  const refused: string[] = [];
+  const replica = new Replica(service);
+  for (const timezone of timezoneNames) {
+    const { status, body } = await patch(timezone);
+    if (status === 200) {
+      expect(await limitsOf(service, tenant)).toHaveLength(2);
+      expect((await replica.leaseOne(tenant.id, { needs: [] })).limit).toBe(60n);
+    } else {
+      expect([timezone, status, body.error]).toMatchObject([
+        timezone,
+        400,
+        { code: 'invalid_value', param: 'timezone' },
+      ]);
+      refused.push(timezone);
+    }
+  }
+  expect(refused).toEqual(
+    expect.arrayContaining(['US/Pacific-New', 'FOO+5', 'localtime', 'posix/Europe/Berlin']),
+  );
+  for (const name of ['Europe/Berlin', 'europe/berlin', 'Asia/Calcutta', 'Etc/GMT+5', 'UTC'])
+    expect(refused).not.toContain(name);
+}, 60_000);
+
+it('a tenant with a stored time zone that the database has lost can be suspended', async () => {
+  const lost = await service.makeTenant();
+  await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  const answer = await service.call('PATCH', `${path}/${lost.id}`, { body: { status: 'suspended' } });
+  expect(answer.status).toBe(200);
+});
+
+it('a tenant is not created with a time zone that the database does not know', async () => {
+  const answer = await service.call('POST', path, {
+    body: { slug: 'new-pacific', name: 'A tenant', timezone: 'US/Pacific-New' },
+  });
+  expect(answer.status).toBe(400);
+  expect(answer.body.error).toMatchObject({ code: 'invalid_value', param: 'timezone' });
+});
