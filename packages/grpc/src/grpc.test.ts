@@ -216,18 +216,6 @@ describe('an error', () => {
     const { cause } = error as AppError & { cause: ServiceError };
     expect(`${String(cause)} ${JSON.stringify(cause.metadata.getMap())}`).not.toContain('hunter2');
   });
-
-  it.each([
-    ['service_unavailable', true],
-    ['service_timeout', true],
-    ['database_unavailable', true],
-    ['internal', false],
-    ['not_found', false],
-    ['provider_unreachable', false],
-  ] as const)('%s is an outage: %s', (code, expected) => {
-    expect(isOutage(new AppError(code, 'm'))).toBe(expected);
-    expect(isOutage(new Error(code))).toBe(false);
-  });
 });
 
 describe('a message that is larger than a peer takes', () => {

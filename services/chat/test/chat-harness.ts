@@ -45,7 +45,7 @@ export class ChatHarness {
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
   /** The agent service answers when this has resolved. */
-  agentsAnswer: Promise<void> = Promise.resolve();
+  agentsAnswer: Promise<unknown> = Promise.resolve();
   readonly #admin: Client;
   #services: ChatService[] = [];
   #stops: (() => Promise<void>)[] = [];

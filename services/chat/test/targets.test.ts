@@ -69,7 +69,7 @@ describe('an agent', () => {
 
 it('an agent is looked up for the user who asks, whatever is in the names of user and agent', async () => {
   harness.agents.set('secret', makeAgent({ key: 'secret', systemPrompt: 'Private.' }));
-  const gate = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<undefined>();
   harness.agentsAnswer = gate.promise;
   const tenantId = newId();
   const ask = (actingUser: string, model: string): Promise<Response> =>
@@ -81,7 +81,7 @@ it('an agent is looked up for the user who asks, whatever is in the names of use
   const answers = Promise.all([ask('alice bob', 'agent:secret'), ask('alice', 'agent:bob secret')]);
   // Both look-ups are under way before one is answered.
   await sleep(200);
-  gate.resolve();
+  gate.resolve(undefined);
   expect((await answers).map(({ status }) => status)).toEqual([200, 404]);
 });
 
