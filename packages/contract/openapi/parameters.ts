@@ -5,11 +5,12 @@ import type { JsonObject, Schemas } from './schemas.ts';
 
 /** What a `{name}` in a path takes. */
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
-  agentID: { type: 'string', minLength: 1, description: 'Id or key of the agent' },
+  agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
   'id+': {
     type: 'string',
     minLength: 1,
+    maxLength: 256,
     description: 'Id of the model, or `agent:` and the key of an agent',
   },
 };
@@ -44,7 +45,8 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
     name: 'If-None-Match',
     in: 'header',
     description: 'An `ETag` of an earlier response: 304 if it is still the current one.',
-    schema: { type: 'string' },
+    // All headers together have 16 KiB.
+    schema: { type: 'string', maxLength: 16_384 },
   },
 };
 

@@ -139,6 +139,7 @@ export const summaryQuery = z.strictObject({
   group_by: groupBy.optional(),
   timezone: z
     .string()
+    .max(64)
     .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
     .default('UTC')
     .describe('IANA time zone of days and months'),

@@ -18,25 +18,28 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** The public view of a resource, without secrets. A member of much text is there by its size and SHA-256 only. */
-const view = z.record(z.string(), z.unknown()).nullable();
+/**
+ * The public view of a resource, without secrets. A member of more than 8 KiB is there by its size and SHA-256 only, as
+ * is what a tenant tells its models.
+ */
+const view = z.record(z.string().max(128), z.unknown()).meta({ maxProperties: 64 }).nullable();
 
 export const auditEntry = z.strictObject({
   id: uuid,
   at: utcTime,
-  action: z.string(),
+  action: z.string().max(64),
   actor: z.strictObject({
     /** Null for the platform itself. */
     key_id: uuid.nullable(),
     role: z.enum([...roles, 'system']),
     /** The user that the request acted for. */
-    user_id: z.string().nullable(),
+    user_id: z.string().max(255).nullable(),
   }),
   /** Null for what belongs to no tenant, such as an owner's key. */
   tenant_id: uuid.nullable(),
-  resource: z.strictObject({ type: z.string(), id: uuid }),
-  client_ip: z.string().nullable(),
-  request_id: z.string().nullable(),
+  resource: z.strictObject({ type: z.string().max(64), id: uuid }),
+  client_ip: z.string().max(45).nullable(),
+  request_id: z.string().max(128).nullable(),
   /** Null for what was created. */
   before: view,
   /** Null for what was deleted. */

@@ -79,7 +79,11 @@ const jsonValue = z
     (value) => isKeepableJson(value),
     `must be JSON of finite numbers and at most ${maxJsonDepth} levels`,
   );
-const jsonMembers = z.record(storableText(1, 128), jsonValue);
+const maxMembers = 1_000;
+const jsonMembers = z
+  .record(storableText(1, 128), jsonValue)
+  .refine((record) => Object.keys(record).length <= maxMembers, `must have at most ${maxMembers} members`)
+  .meta({ maxProperties: maxMembers });
 
 /** zod leaves a member called `__proto__` out of a record without a word; what is not kept must be refused. */
 export const jsonRecord = z.preprocess((value, context) => {

@@ -10,6 +10,7 @@ export type TenantStatus = z.output<typeof tenantStatus>;
 
 const timezone = z
   .string()
+  .max(64)
   .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
   .describe('IANA time zone: when a day or month of the tenant begins');
 

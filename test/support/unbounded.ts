@@ -1,0 +1,79 @@
+type Schema = Record<string, unknown>;
+
+/** Formats and patterns that bound a string by themselves. */
+const boundedFormats = new Set(['uuid', 'date-time', 'date']);
+
+/** Whether every text that matches is of a bounded length: anchored, and nothing in it repeats without an end. */
+function boundsLength(pattern: string): boolean {
+  const withoutClasses = pattern.replaceAll(/\\.|\[(?:\\.|[^\]])*\]/g, 'c');
+  return /^\^.*\$$/.test(pattern) && !/[*+]|\{\d*,\}/.test(withoutClasses);
+}
+
+/**
+ * The parts of a JSON Schema that may grow without a stated end: strings without a length, lists without a number of
+ * items, maps without a number of members, each by its path. `document` resolves `$ref`.
+ */
+export function unboundedParts(schema: Schema, document: Schema, path = ''): string[] {
+  const visited = new Set<string>();
+  const walk = (part: Schema, at: string): string[] => {
+    const { $ref } = part as { $ref?: string };
+    if ($ref !== undefined) {
+      if (visited.has(`${at} ${$ref}`)) return [];
+      visited.add(`${at} ${$ref}`);
+      return walk(resolve($ref, document), at);
+    }
+    const variants = ['anyOf', 'oneOf', 'allOf'].flatMap((name) => (part[name] ?? []) as Schema[]);
+    return [
+      ...variants.flatMap((variant) => walk(variant, at)),
+      ...unboundedText(part, at),
+      ...unboundedList(part, at),
+      ...unboundedMap(part, at),
+    ];
+  };
+  const unboundedList = (part: Schema, at: string): string[] => {
+    if (!isType(part, 'array')) return [];
+    const items = part['items'] === undefined ? [] : walk(part['items'] as Schema, `${at}[]`);
+    return [...(part['maxItems'] === undefined ? [`${at}: list`] : []), ...items];
+  };
+  const unboundedMap = (part: Schema, at: string): string[] => {
+    if (!isType(part, 'object')) return [];
+    const properties = Object.entries((part['properties'] ?? {}) as Record<string, Schema>);
+    const open = part['additionalProperties'] !== false && part['maxProperties'] === undefined;
+    return [
+      ...(open && part['additionalProperties'] !== undefined ? [`${at}: map`] : []),
+      ...properties.flatMap(([name, property]) => walk(property, `${at}.${name}`)),
+    ];
+  };
+  return walk(schema, path);
+}
+
+function unboundedText(part: Schema, at: string): string[] {
+  if (!isType(part, 'string')) return [];
+  const {
+    maxLength,
+    enum: values,
+    const: value,
+    format,
+    pattern,
+  } = part as Record<string, string | undefined>;
+  const bounded =
+    maxLength !== undefined ||
+    values !== undefined ||
+    value !== undefined ||
+    boundedFormats.has(format ?? '') ||
+    boundsLength(pattern ?? '');
+  return bounded ? [] : [`${at}: text`];
+}
+
+function isType(part: Schema, type: string): boolean {
+  return [part['type']].flat().includes(type);
+}
+
+function resolve(reference: string, document: Schema): Schema {
+  const found = reference
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((value, name) => (value as Schema | undefined)?.[name], document);
+  if (found === undefined) throw new Error(`${reference} leads nowhere`);
+  return found as Schema;
+}
