@@ -7,6 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { eventually } from '@gatehouse/test/eventually';
 import { BodyBudget } from './body-budget.ts';
 import { checkBodyHeaders, hasBody, isJson, parseJson, readBody } from './body.ts';
+import { maxJsonValues } from './json-size.ts';
 
 const limit = 1_000;
 let incoming: (request: IncomingMessage) => void = () => undefined;
@@ -196,4 +197,14 @@ describe('JSON', () => {
   ])('is what content type %s announces: %s', (type, expected) => {
     expect(isJson(type)).toBe(expected);
   });
+});
+
+it('a body of too many values is refused before it is parsed', () => {
+  const many = (values: number): Buffer => Buffer.from(`[${'[],'.repeat(values / 2)}[]]`);
+  expect(() => parseJson(many(maxJsonValues + 2))).toThrow(
+    expect.objectContaining({ code: 'payload_too_large' }),
+  );
+  expect(parseJson(many(maxJsonValues - 2))).toHaveLength(maxJsonValues / 2);
+  const text = Buffer.from(JSON.stringify({ content: '[],{"\\'.repeat(300_000) }));
+  expect(parseJson(text)).toHaveProperty('content');
 });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { BodyShare } from './body-budget.ts';
 import { ChunkList } from './chunk-list.ts';
+import { hasMoreValues, maxJsonValues } from './json-size.ts';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
@@ -66,8 +67,16 @@ export function tooLarge(limit: number): AppError {
   return new AppError('payload_too_large', `The request body is larger than ${limit} bytes.`);
 }
 
-/** Parses a JSON body. Throws `invalid_json` for malformed JSON and for bytes that are not UTF-8. */
+/** A smaller body has fewer values than the limit. */
+const surelyFewBytes = maxJsonValues;
+
+/**
+ * Parses a JSON body. Throws `invalid_json` for malformed JSON and for bytes that are not UTF-8, and `payload_too_large`
+ * for so many values that parsing them would hold up other requests.
+ */
 export function parseJson(body: Buffer): unknown {
+  if (body.length > surelyFewBytes && hasMoreValues(body, maxJsonValues))
+    throw new AppError('payload_too_large', `The request body has more than ${maxJsonValues} JSON values.`);
   let text: string;
   try {
     text = decoder.decode(body);

@@ -135,7 +135,7 @@ export function spent(quota: Quota): bigint {
  * The window to count in, where `now` is the one that the clock and the settings imply. Time alone leads to windows that
  * begin when the counted one ends, or later. Windows never go back by time: a transaction that waited for its turn may
  * have read the clock before the last one. A window that overlaps the counted one is a new cut, because the period or
- * the time zone has changed: it keeps the name, so that what replicas hold and will settle counts in it (ADR 24).
+ * the time zone has changed: it keeps the name, so that what replicas hold and will settle counts in it (ADR 23).
  */
 export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
   const { name, bounds } = counted;

@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Window } from '../domain/quota.ts';
 
-/** What was settled of budgets, in buckets of 15 minutes: days begin on one in every time zone (ADR 24). */
+/** What was settled of budgets, in buckets of 15 minutes: days begin on one in every time zone (ADR 23). */
 
 export interface Spend {
   used: bigint;

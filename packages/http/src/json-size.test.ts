@@ -1,0 +1,35 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { hasMoreValues } from './json-size.ts';
+
+/** Commas and opening brackets that are no part of a string. */
+function structure(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const members = Object.values(value);
+  const commas = Math.max(0, members.length - 1);
+  return 1 + commas + members.reduce((sum: number, member) => sum + structure(member), 0);
+}
+
+it('counts what is outside strings, whatever the strings hold', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\\', '"', '\\"', '","', '[{,', '\\\\"'),
+  );
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: 'small' }, text, fc.integer(), fc.constant(null), tie('list'), tie('map')),
+    list: fc.array(tie('value'), { maxLength: 5 }),
+    map: fc.dictionary(text, tie('value'), { maxKeys: 5 }),
+  })).value;
+  fc.assert(
+    fc.property(json, (value) => {
+      const bytes = Buffer.from(JSON.stringify(value));
+      const count = structure(value);
+      expect([hasMoreValues(bytes, count), hasMoreValues(bytes, count - 1)]).toEqual([false, true]);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it.each(['"', '"\\', '{"a', '[[[', ',,,', ''])('ends on %j, which is no JSON', (text) => {
+  expect(hasMoreValues(Buffer.from(text), 10)).toBe(false);
+});
