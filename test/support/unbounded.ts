@@ -10,7 +10,7 @@ function boundsLength(pattern: string): boolean {
 }
 
 /**
- * The parts of a JSON Schema that may grow without a stated end: strings without a length, lists without a number of
+ * The parts of a JSON Schema that may grow without a stated end: strings without a length, numbers without a maximum, lists without a number of
  * items, maps without a number of members, each by its path. `document` resolves `$ref`.
  */
 export function unboundedParts(schema: Schema, document: Schema, path = ''): string[] {
@@ -26,6 +26,7 @@ export function unboundedParts(schema: Schema, document: Schema, path = ''): str
     return [
       ...variants.flatMap((variant) => walk(variant, at)),
       ...unboundedText(part, at),
+      ...unboundedNumber(part, at),
       ...unboundedList(part, at),
       ...unboundedMap(part, at),
     ];
@@ -63,6 +64,13 @@ function unboundedText(part: Schema, at: string): string[] {
     boundedFormats.has(format ?? '') ||
     boundsLength(pattern ?? '');
   return bounded ? [] : [`${at}: text`];
+}
+
+/** Beyond 2^53 a number of JSON is inexact, and so is what is summed of it. */
+function unboundedNumber(part: Schema, at: string): string[] {
+  if (!isType(part, 'integer') && !isType(part, 'number')) return [];
+  const { maximum = Infinity, enum: values } = part as { maximum?: number; enum?: unknown };
+  return values !== undefined || maximum < Number.MAX_SAFE_INTEGER ? [] : [`${at}: number`];
 }
 
 function isType(part: Schema, type: string): boolean {

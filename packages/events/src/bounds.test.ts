@@ -19,10 +19,17 @@ it('a schema with an unbounded part would be found', () => {
   const shape = z.object({
     text: z.string(),
     open: z.string().regex(/^a+$/),
+    number: z.int(),
     list: z.array(z.uuid()),
     map: z.record(z.string().max(5), z.number()),
     fine: z.string().regex(/^[a+]{1,5}(b|c)?$/),
   });
   const schema = z.toJSONSchema(shape);
-  expect(unboundedParts(schema, schema)).toEqual(['.text: text', '.open: text', '.list: list', '.map: map']);
+  expect(unboundedParts(schema, schema)).toEqual([
+    '.text: text',
+    '.open: text',
+    '.number: number',
+    '.list: list',
+    '.map: map',
+  ]);
 });

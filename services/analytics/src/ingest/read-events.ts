@@ -8,6 +8,7 @@ import {
   type RunEnded,
   type RunStarted,
 } from '@gatehouse/events/run-event';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/watermark';
 
 export type RunEvent = { received: Received; run: RunStarted | RunEnded };
@@ -37,7 +38,7 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
         if (!runs.has(run.run_id)) runs.set(run.run_id, { received, run });
       } else if (event.type === watermarkType) {
         const data = parseShape(watermarkData, event.data, 'not a watermark');
-        watermarks.set(`${event.source} ${data.partition}`, { ...data, source: event.source });
+        watermarks.set(cacheKey(event.source, data.partition), { ...data, source: event.source });
       }
     } catch (error) {
       rejected.push({ received, reason: (error as Error).message });

@@ -1,6 +1,7 @@
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Watermark } from '@gatehouse/events/watermark';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
 import { unpricedModelsOf } from '../domain/unpriced-models.ts';
@@ -121,7 +122,7 @@ const counting = `
 export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
   const ofUsers = runs.filter((run) => run.user_id !== null);
   // One run of each user.
-  const users = [...new Map(ofUsers.map((run) => [`${run.tenant_id} ${run.user_id ?? ''}`, run])).values()];
+  const users = [...new Map(ofUsers.map((run) => [cacheKey(run.tenant_id, run.user_id), run])).values()];
   if (users.length === 0) return;
   await pool.query({
     name: 'number_users',

@@ -1,5 +1,6 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type {
@@ -43,7 +44,13 @@ const outageMs = 5 * 60_000;
  */
 export class TenantSettingsClient {
   readonly #peer: Peer<TenantServiceClient>;
-  readonly #tenants = new OutageCache<Known>({ max: 10_000, freshMs: 1_000, outageMs, isOutage });
+  readonly #tenants = new OutageCache<Known>({
+    max: 10_000,
+    size: { maxBytes: 64 * 1024 * 1024, of: sizeOf },
+    freshMs: 1_000,
+    outageMs,
+    isOutage,
+  });
   /** Limits of a key don't change: five seconds bound what asking for them costs, not how old they may be. */
   readonly #keys = new OutageCache<readonly Resource[]>({ max: 50_000, freshMs: 5_000, outageMs, isOutage });
 
@@ -59,7 +66,7 @@ export class TenantSettingsClient {
       (await this.#tenants.get(tenantId, () => this.#loadTenant(tenantId, caller)));
     const settings = activeSettings(known);
     if (known.keyLimits !== 'ask') return { ...settings, keyLimited: known.keyLimits.get(keyId) ?? [] };
-    const keyLimited = await this.#keys.get(`${tenantId} ${keyId}`, () => this.#loadKey(key, caller));
+    const keyLimited = await this.#keys.get(cacheKey(tenantId, keyId), () => this.#loadKey(key, caller));
     return { ...settings, keyLimited };
   }
 
@@ -104,4 +111,10 @@ function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse)
 function activeSettings({ settings, status }: Known): TenantSettings {
   if (status === 'active') return settings;
   throw new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
+}
+
+/** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters. */
+function sizeOf({ settings, keyLimits }: Known): number {
+  const models = [...(settings.allowedModels ?? [])].reduce((sum, id) => sum + 2 * id.length + 50, 0);
+  return models + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
 }

@@ -1,6 +1,7 @@
 import type { LimitState } from '@gatehouse/contract/limits';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { isTenantPrincipal } from '@gatehouse/identity/principal';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
 import { spent } from '../domain/quota.ts';
 import type { QuotaStore } from '../store/quota-store.ts';
@@ -21,7 +22,7 @@ export function limitHandlers(quotas: QuotaStore): Record<string, Handler> {
 
 /** Of a limit of the tenant and one of the key over the same window, the one that is reached first. */
 function tightest(limits: readonly Limited[]): Limited[] {
-  const byWindow = Map.groupBy(limits, ({ resource, period }) => `${resource} ${period ?? ''}`);
+  const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
   return [...byWindow.values()].flatMap((same) =>
     same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as Limited),
   );
