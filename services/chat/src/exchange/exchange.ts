@@ -17,7 +17,7 @@ import type { TextSample } from '../domain/token-estimate.ts';
 import { readUnaryAnswer } from '../domain/unary-answer.ts';
 import { noUsage } from '../domain/usage.ts';
 import type { ProviderCall } from '../providers/adapter.ts';
-import type { AnswerBudget, AnswerRoom } from '../providers/answer-budget.ts';
+import type { AnswerBudget, AnswerClient, AnswerRoom } from '../providers/answer-budget.ts';
 import type { Deployment, ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
@@ -46,7 +46,7 @@ type Outcome = { kind: 'delivered' } | { kind: 'failed'; failure: ProviderFailur
  * One client request on its way through the providers: tries the models of the chain, retries what may succeed when
  * made again, and delivers the first answer. Nothing is tried again once the client has got a byte.
  */
-export class Exchange {
+export class Exchange implements AnswerClient {
   readonly #options: ExchangeOptions;
   readonly #gone = new AbortController();
   #stream: ClientStream | null = null;
@@ -80,6 +80,13 @@ export class Exchange {
       this.#options.run.release();
       if (this.#options.response.closed) this.#room?.close();
     }
+  }
+
+  /** See {@link AnswerClient}: other answers wait for the memory that this one takes. */
+  cut(): void {
+    const { response, log, requestId } = this.#options;
+    log.warn({ request_id: requestId }, 'closed a slow connection: other large answers wait for its memory');
+    response.destroy();
   }
 
   /** Null when an answer was delivered, else the failure of the last call. */
@@ -142,6 +149,7 @@ export class Exchange {
     // What the call before it left; a delivered answer waits in the response until that closes.
     this.#room?.close();
     this.#room = this.#options.answers.open(this.#tenantId);
+    this.#room.client = this;
     const call: ProviderCall = {
       room: this.#room,
       operation: request.operation,
@@ -182,6 +190,7 @@ export class Exchange {
         'content-type': 'application/json',
         'content-length': bytes.length,
       });
+      this.#room?.waitForClient(true);
       response.end(bytes);
       return { kind: 'delivered' };
     } catch (error) {

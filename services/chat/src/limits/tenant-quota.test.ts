@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
@@ -49,9 +49,16 @@ class Limit {
   };
 }
 
+const quotas: TenantQuota[] = [];
+// Its timers would keep the test process alive.
+afterEach(async () => {
+  await Promise.all(quotas.splice(0).map((quota) => quota.stop()));
+});
+
 function setUp(resource: Resource, limit: bigint) {
   const source = new Limit(resource, limit);
   const quota = new TenantQuota(source.lease);
+  quotas.push(quota);
   const pool = quota.pool('tenant', resource);
   const admit = (amount = 1n): Promise<Admission> => quota.admit([{ pool, amount }]);
   return { source, quota, pool, admit };

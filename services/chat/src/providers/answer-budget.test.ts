@@ -8,14 +8,22 @@ const perTenant = 4 * MiB;
 const perProcess = 10 * MiB;
 
 function setUp() {
-  const budget = new AnswerBudget({ perTenant, perProcess });
+  const clock = { now: 1_000 };
+  const budget = new AnswerBudget({ perTenant, perProcess, now: () => clock.now });
+  const cut: string[] = [];
   const resumed: string[] = [];
   const open = (tenantId: string, name = tenantId): AnswerRoom => {
     const room = budget.open(tenantId);
     room.reader = { onRoom: () => resumed.push(name) };
+    room.client = {
+      cut: () => {
+        cut.push(name);
+        room.close();
+      },
+    };
     return room;
   };
-  return { open, resumed };
+  return { budget, clock, cut, open, resumed };
 }
 
 describe('the memory of large answers', () => {
@@ -45,6 +53,28 @@ describe('the memory of large answers', () => {
     rooms[1]?.close();
     await Promise.resolve();
     expect(resumed).toEqual(['c']);
+  });
+
+  it('is taken from clients that do not read for ten seconds, as long as other answers wait for it', async () => {
+    const { budget, clock, cut, open, resumed } = setUp();
+    const [slow, slower, quick] = [open('a', 'slow'), open('b', 'slower'), open('c', 'quick')];
+    for (const room of [slow, slower]) {
+      room.hold(4 * MiB);
+      room.waitForClient(true);
+    }
+    clock.now += 60_000;
+    budget.cutSlowClients();
+    expect(cut).toEqual([]);
+    slow.waitForClient(false);
+    slow.waitForClient(true);
+    expect(quick.hold(3 * MiB)).toBe(false);
+    budget.cutSlowClients();
+    await Promise.resolve();
+    // Enough for the one that waited; the other client goes on.
+    expect([cut, resumed]).toEqual([['slower'], ['quick']]);
+    clock.now += 60_000;
+    budget.cutSlowClients();
+    expect(cut).toEqual(['slower']);
   });
 
   it('lets one answer after another end, however many wait', async () => {

@@ -1,50 +1,118 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+
 /** Answers up to this size are not counted: most are, and what they take is little. */
 const exemptBytes = 64 * 1024;
+/** While other answers wait, a client may take this long to make room by reading its own. */
+const clientPatienceMs = 10_000;
+const checkEveryMs = 1_000;
 
 export interface AnswerBudgetOptions {
   /** Bytes of large answers that one tenant may have in memory at a time. */
   perTenant: number;
   /** Bytes of large answers that all tenants together may have in memory at a time. */
   perProcess: number;
+  /** Of time, in milliseconds; a test's own, or the monotonic clock. */
+  now?: () => number;
+}
+
+interface TenantRooms {
+  bytes: number;
+  rooms: Set<AnswerRoom>;
 }
 
 /**
  * Limits the memory that large answers take together. Past a limit, answers are read no further until others are
- * delivered; the one that began first is always read on, so that none waits for ever and none fails for this. One answer
- * has a bound of its own, so the memory is at most the limit and one answer.
+ * delivered; the one that began first is always read on. A client that reads too slowly while others wait is cut, so
+ * that none of them waits for long. One answer has a bound of its own, so the memory is at most the limit and one answer.
  */
 export class AnswerBudget {
   readonly #options: AnswerBudgetOptions;
-  /** Rooms that hold something, the one that began first in front. */
+  /** Rooms that hold something, the one that began first in front; and the same for each tenant. */
   readonly #rooms = new Set<AnswerRoom>();
+  readonly #tenants = new Map<string, TenantRooms>();
+  readonly #waiting = new Set<AnswerRoom>();
+  #bytes = 0;
+  #watches = false;
 
   constructor(options: AnswerBudgetOptions) {
     this.#options = options;
+  }
+
+  /** Bytes of all large answers in memory. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   open(tenantId: string): AnswerRoom {
     return new AnswerRoom(tenantId, this);
   }
 
-  /** Whether the answer in `room` may be read on. */
-  admits(room: AnswerRoom): boolean {
+  now(): number {
+    return (this.#options.now ?? monotonicMs)();
+  }
+
+  /** Called by rooms: `room` holds so many bytes more or fewer. Returns whether its answer may be read on. */
+  changed(room: AnswerRoom, difference: number): boolean {
+    const tenant = this.#tenants.get(room.tenantId) ?? { bytes: 0, rooms: new Set() };
+    this.#tenants.set(room.tenantId, tenant);
+    tenant.bytes += difference;
+    this.#bytes += difference;
+    if (room.held > 0) {
+      this.#rooms.add(room);
+      tenant.rooms.add(room);
+    } else {
+      this.#rooms.delete(room);
+      tenant.rooms.delete(room);
+      if (tenant.rooms.size === 0) this.#tenants.delete(room.tenantId);
+    }
+    this.#waiting.delete(room);
+    const admitted = room.held === 0 || this.#admits(room, tenant);
+    if (!admitted) {
+      this.#waiting.add(room);
+      this.#watch();
+    }
+    if (difference < 0) this.#resume();
+    return admitted;
+  }
+
+  /** Cuts clients that have not taken what waits for them for ten seconds, as long as answers wait for room. */
+  cutSlowClients(): void {
+    const now = this.now();
+    for (const room of this.#rooms) {
+      if (this.#waiting.size === 0) return;
+      if (now - (room.clientSince ?? now) >= clientPatienceMs) room.client?.cut();
+    }
+  }
+
+  #admits(room: AnswerRoom, tenant: TenantRooms): boolean {
     const [oldest] = this.#rooms;
     if (room === oldest) return true;
-    const rooms = [...this.#rooms];
-    const ofTenant = rooms.filter(({ tenantId }) => tenantId === room.tenantId);
-    const fitsTenant = sum(ofTenant) <= this.#options.perTenant || room === ofTenant[0];
-    return fitsTenant && sum(rooms) <= this.#options.perProcess;
+    const [oldestOfTenant] = tenant.rooms;
+    const fitsTenant = tenant.bytes <= this.#options.perTenant || room === oldestOfTenant;
+    return fitsTenant && this.#bytes <= this.#options.perProcess;
   }
 
-  /** Called by rooms: `room` holds something now. */
-  add(room: AnswerRoom): void {
-    this.#rooms.add(room);
+  #resume(): void {
+    for (const room of this.#waiting) {
+      const tenant = this.#tenants.get(room.tenantId);
+      if (tenant === undefined || !this.#admits(room, tenant)) continue;
+      this.#waiting.delete(room);
+      // Not at once: undici cannot resume one response while it parses another.
+      queueMicrotask(() => {
+        if (!this.#waiting.has(room)) room.reader?.onRoom();
+      });
+    }
   }
 
-  /** Called by rooms: `room` holds less, or nothing any more. */
-  shrunk(room: AnswerRoom): void {
-    if (room.held === 0) this.#rooms.delete(room);
-    for (const other of this.#rooms) other.retry();
+  /** Looks once a second, as long as answers wait, for the clients that keep them waiting. */
+  #watch(): void {
+    if (this.#watches) return;
+    this.#watches = true;
+    setTimeout(() => {
+      this.#watches = false;
+      this.cutSlowClients();
+      if (this.#waiting.size > 0) this.#watch();
+    }, checkEveryMs).unref();
   }
 }
 
@@ -54,14 +122,22 @@ export interface AnswerReader {
   onRoom(): void;
 }
 
+/** Who an answer is for. */
+export interface AnswerClient {
+  /** Closes the connection: the client reads too slowly for the memory that its answer takes. */
+  cut(): void;
+}
+
 /** What one answer holds in memory. */
 export class AnswerRoom {
   readonly tenantId: string;
   readonly #budget: AnswerBudget;
-  #held = 0;
-  #waits = false;
-  #closed = false;
   reader: AnswerReader | null = null;
+  client: AnswerClient | null = null;
+  /** Since when what is held waits for the client to read; null while it does not. */
+  clientSince: number | null = null;
+  #held = 0;
+  #closed = false;
 
   constructor(tenantId: string, budget: AnswerBudget) {
     this.tenantId = tenantId;
@@ -73,35 +149,27 @@ export class AnswerRoom {
     return this.#held;
   }
 
-  /** Says how many bytes are held now. False: read no further until the reader's `onRoom` is called. */
+  /** Sets the bytes held. Returns false if reading must pause until the reader's `onRoom` is called. */
   hold(bytes: number): boolean {
     if (this.#closed) return true;
-    const before = this.#held;
-    this.#held = bytes <= exemptBytes ? 0 : bytes;
-    if (this.#held === 0 && before === 0) return true;
-    if (before === 0) this.#budget.add(this);
-    else if (this.#held < before) this.#budget.shrunk(this);
-    this.#waits = this.#held > 0 && !this.#budget.admits(this);
-    return !this.#waits;
+    const counted = bytes <= exemptBytes ? 0 : bytes;
+    const difference = counted - this.#held;
+    if (counted === 0 && difference === 0) return true;
+    this.#held = counted;
+    return this.#budget.changed(this, difference);
   }
 
-  /** Nothing is held any more, whatever is said later. */
+  /** Says whether what is held waits for the client to read it. */
+  waitForClient(waits: boolean): void {
+    this.clientSince = waits ? (this.clientSince ?? this.#budget.now()) : null;
+  }
+
+  /** Releases everything; later calls have no effect. */
   close(): void {
     this.hold(0);
     this.#closed = true;
+    // What is in a set may outlive its removal (ADR 21), and these have the answer.
+    this.reader = null;
+    this.client = null;
   }
-
-  /** Others hold less now. */
-  retry(): void {
-    if (!this.#waits || !this.#budget.admits(this)) return;
-    this.#waits = false;
-    // Not at once: undici cannot resume one response while it parses another.
-    queueMicrotask(() => {
-      if (!this.#waits) this.reader?.onRoom();
-    });
-  }
-}
-
-function sum(rooms: readonly AnswerRoom[]): number {
-  return rooms.reduce((total, { held }) => total + held, 0);
 }

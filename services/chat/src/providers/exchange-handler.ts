@@ -110,6 +110,11 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
     this.#flow();
   }
 
+  /** Says whether the client has to read before it can take more. */
+  protected waitForClient(waits: boolean): void {
+    this.#room.waitForClient(waits);
+  }
+
   /** Reads on, or lets the provider wait. */
   #flow(): void {
     const flows = this.#hasRoom && this.wanted;

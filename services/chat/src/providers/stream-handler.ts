@@ -43,6 +43,7 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
   resume(): void {
     this.#delivers = true;
     this.#undelivered = 0;
+    this.waitForClient(false);
     this.hold(this.#splitter.size);
   }
 
@@ -98,6 +99,7 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
   #deliver(consumer: FrameConsumer, frames: readonly Buffer[]): void {
     this.#delivers = consumer.frames(frames);
     this.#undelivered = this.#delivers ? 0 : this.#undelivered + sizeOf(frames);
+    if (!this.#delivers) this.waitForClient(true);
   }
 }
 
