@@ -74,6 +74,15 @@ export class ChaosSystem {
     return query<Row>(url, sql, values);
   }
 
+  /** The highest resident memory that a process had since it started, in MiB. */
+  async peakMemory(name: string): Promise<number> {
+    const { pid } = await this.local.processOf(name);
+    const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8');
+    const mebibytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
+    this.mark(`peak memory of ${name} is ${mebibytes.toFixed(0)} MiB`);
+    return mebibytes;
+  }
+
   /** Notes when something happened, and what was found, for the report of a failure. */
   mark(what: string, details?: object): void {
     const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1);

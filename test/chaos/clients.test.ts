@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -25,21 +24,14 @@ beforeAll(async () => {
   bystander = new GatewayClient(chaos.credentials.url, other.userKey);
 }, 90_000);
 afterAll(async () => {
+  bystander.close();
   await chaos.stop();
   provider.stop();
 }, 60_000);
 
-/** The highest resident memory that a process had since it started, in MiB. */
-async function peakMemory(name: string): Promise<number> {
-  const { pid } = await chaos.local.processOf(name);
-  const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8');
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
-}
-
-async function expectBoundedMemory(): Promise<void> {
-  const peaks = { edge: await peakMemory('edge-1'), chat: await peakMemory('chat-1') };
-  chaos.mark('peak memory in MiB', peaks);
-  expect(Math.max(...Object.values(peaks))).toBeLessThan(mostMemoryMiB);
+async function expectBoundedMemory(...names: string[]): Promise<void> {
+  const peaks = await Promise.all(['edge-1', 'chat-1', ...names].map((name) => chaos.peakMemory(name)));
+  expect(Math.max(...peaks)).toBeLessThan(mostMemoryMiB);
 }
 
 function post(key: string, headers: Record<string, string | number>): ClientRequest {
@@ -145,6 +137,34 @@ describe.each<EndlessKind>(['endless-stream', 'endless-frame'])(
   },
 );
 
+describe('a tenant with 200 agents of the largest prompts', () => {
+  it(
+    'takes little memory with four lists of them at once, and gets each page within its bound',
+    () =>
+      chaos.explain(async () => {
+        const { id, adminKey } = await chaos.makeTenant();
+        await chaos.rows(
+          `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
+             parameters, tools, memory, visibility, status, metadata)
+           select gen_random_uuid(), $1, 'agent-' || n, 'Agent', '', 'gpt-4.1-mini', '{}', repeat('🙂', 175000), '{}',
+             '{"mcp_servers":[],"builtin":[],"max_iterations":1}', '{"enabled":false,"recall_limit":1,"write":false}',
+             'tenant', 'active', '{}' from generate_series(1, 200) as n`,
+          [id],
+        );
+        const lists = Array.from({ length: 4 }, async () => {
+          const response = await fetch(`${chaos.credentials.url}/v1/agents?limit=200`, {
+            headers: { authorization: `Bearer ${adminKey}` },
+          });
+          expect(response.status).toBe(200);
+          return (await response.arrayBuffer()).byteLength;
+        });
+        expect(Math.max(...(await Promise.all(lists)))).toBeLessThan(5 * 1024 * 1024);
+        await expectBoundedMemory('agent-1');
+      }),
+    60_000,
+  );
+});
+
 describe('a tenant that makes the provider fail for it', () => {
   it(
     'takes nothing from another tenant: all of its thousand requests succeed',
@@ -160,10 +180,12 @@ describe('a tenant that makes the provider fail for it', () => {
           for (let call = 0; call < 100; call += 1) statuses.push((await bystander.complete()).status);
           return statuses;
         });
-        const statuses = (await Promise.all(lanes)).flat();
-        state.over = true;
-        await Promise.all(attacking);
-        expect(statuses.filter((status) => status !== 200)).toEqual([]);
+        const statuses = await Promise.all(lanes).finally(async () => {
+          state.over = true;
+          await Promise.all(attacking);
+          attacker.close();
+        });
+        expect(statuses.flat().filter((status) => status !== 200)).toEqual([]);
         const failed = chaos.simulator.requests.filter(({ status }) => status === 500).length;
         chaos.mark('calls that the provider failed', { failed });
         expect(failed).toBeGreaterThan(20);

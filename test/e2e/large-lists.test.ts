@@ -49,3 +49,27 @@ it('pages of 4 MiB pass through the edge, and together hold each agent once', as
   }
   expect(seen).toEqual(ids.sort().reverse());
 });
+
+it('the largest agent that can be made answers a chat request', async () => {
+  const tenant = await gateway.makeTenant();
+  const members = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`m${n}`, 'x'.repeat(100)]));
+  const created = await gateway.call('/v1/agents', {
+    key: tenant.adminKey,
+    method: 'POST',
+    body: {
+      key: 'largest',
+      model: 'small',
+      name: 'n'.repeat(200),
+      description: '🙂'.repeat(2_500),
+      system_prompt: '🙂'.repeat(100_000),
+      parameters: { ...members, max_tokens: 10 },
+      metadata: members,
+    },
+  });
+  expect(created.status).toBe(201);
+  const answer = await gateway.call('/v1/chat/completions', {
+    key: tenant.userKey,
+    body: { model: 'agent:largest', messages: [{ role: 'user', content: 'hello' }] },
+  });
+  expect(answer.status).toBe(200);
+});

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { BodyShare } from './body-budget.ts';
-import { ChunkList } from './chunk-list.ts';
 import { hasMoreValues, maxJsonValues } from './json-size.ts';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 

@@ -36,8 +36,9 @@ export interface MostTokens extends CostBounds {
 
 /** For each model that the request may go to. */
 export function mostTokens(request: CompletionRequest, target: Target): MostTokens[] {
-  const input = mostInputTokens(request, target);
-  const classes = classesAsked(request, target);
+  const attached = attachmentsOf(request);
+  const input = mostInputTokens(request, target, attached);
+  const classes = classesAsked(request, target, attached);
   const tier = fieldOf(request, target, 'service_tier');
   const serviceTier = typeof tier === 'string' ? tier : null;
   return target.chain.map((model) => {
@@ -47,11 +48,11 @@ export function mostTokens(request: CompletionRequest, target: Target): MostToke
 }
 
 /** Classes of tokens that an answer to the request is certain to have. */
-function classesAsked(request: CompletionRequest, target: Target): TokenClass[] {
+function classesAsked(request: CompletionRequest, target: Target, attached: Attachments): TokenClass[] {
   const modalities = fieldOf(request, target, 'modalities');
   const isAsked = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
   return [
-    ...(attachmentsOf(request).audio ? (['inputAudio'] as const) : []),
+    ...(attached.audio ? (['inputAudio'] as const) : []),
     ...(isAsked('audio') ? (['outputAudio'] as const) : []),
     ...(isAsked('image') ? (['outputImage'] as const) : []),
   ];
@@ -66,9 +67,12 @@ function fieldOf({ fields }: CompletionRequest, { defaults }: Target, name: stri
  * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
  * messages has more bytes than the tokens that providers add for each.
  */
-export function mostInputTokens(request: CompletionRequest, target: Target): number {
+export function mostInputTokens(
+  request: CompletionRequest,
+  target: Target,
+  attached = attachmentsOf(request),
+): number {
   const added = Buffer.byteLength(`${target.systemPrompt ?? ''}${JSON.stringify(target.defaults)}`);
-  const attached = attachmentsOf(request);
   const bytes = request.body.length + added - attached.bytes;
   return Math.min(tokenCap, bytes + attached.count * attachmentTokens);
 }

@@ -1,34 +1,31 @@
+import { ChunkList } from '@gatehouse/kit/chunk-list';
+
 /**
  * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
  * including its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters that arrive in two pieces
  * stay whole. A parser library would hand out text, and the client is owed the provider's own bytes.
  */
 export class FrameSplitter {
-  /** The beginning of a frame, as it came: joined at its end only, so that a huge frame isn't copied piece by piece. */
-  #pieces: Buffer[] = [];
-  #size = 0;
+  /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
+  #begun = new ChunkList();
   /** The last bytes of the pieces, in which a blank line may have begun. */
   #tail = nothing;
 
   /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
   push(chunk: Buffer): Buffer[] {
-    if (this.#size > 0 && !this.#endsIn(chunk)) {
+    if (this.size > 0 && !this.#endsIn(chunk)) {
       this.#keep(chunk);
       return [];
     }
-    const bytes = this.#size === 0 ? chunk : Buffer.concat([...this.#pieces, chunk]);
+    const before = this.size;
+    const bytes = before === 0 ? chunk : this.#joinedWith(chunk);
     const frames: Buffer[] = [];
     let from = 0;
-    let end = frameEnd(bytes, Math.max(0, this.#size - tailBytes));
+    let end = frameEnd(bytes, Math.max(0, before - tailBytes));
     while (end >= 0) {
       frames.push(bytes.subarray(from, end));
       from = end;
       end = frameEnd(bytes, from);
-    }
-    if (this.#size > 0) {
-      this.#pieces = [];
-      this.#size = 0;
-      this.#tail = nothing;
     }
     if (from < bytes.length) this.#keep(bytes.subarray(from));
     return frames;
@@ -36,12 +33,12 @@ export class FrameSplitter {
 
   /** Bytes of the frame that has begun. */
   get size(): number {
-    return this.#size;
+    return this.#begun.size;
   }
 
   /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
-    return Buffer.concat(this.#pieces);
+    return this.#begun.concat();
   }
 
   /** Whether the frame that has begun ends in `chunk`, or between what came before and it. */
@@ -50,10 +47,18 @@ export class FrameSplitter {
     return frameEnd(seam, 0) >= 0 || frameEnd(chunk, 0) >= 0;
   }
 
+  /** The frame that has begun, which ends in `chunk`, and what comes behind it there. */
+  #joinedWith(chunk: Buffer): Buffer {
+    this.#begun.push(chunk);
+    const bytes = this.#begun.concat();
+    this.#begun = new ChunkList();
+    this.#tail = nothing;
+    return bytes;
+  }
+
   #keep(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#size += piece.length;
-    if (this.#size > maxFrameBytes) throw new Error('a frame of the stream is too large');
+    this.#begun.push(piece);
+    if (this.size > maxFrameBytes) throw new Error('a frame of the stream is too large');
     this.#tail = Buffer.concat([this.#tail, piece.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 }

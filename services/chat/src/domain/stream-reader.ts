@@ -98,21 +98,21 @@ export class StreamReader {
     if (typeof choice !== 'object' || choice === null) return;
     const { index, delta, finish_reason: finishReason } = choice as Record<string, unknown>;
     if (finishReason !== undefined && finishReason !== null)
-      this.#finished.add(typeof index === 'number' ? index : 0);
+      this.#finish(typeof index === 'number' ? index : 0);
     if (typeof delta === 'object' && delta !== null)
       this.#keep(messageText(delta as Record<string, unknown>));
   }
 
+  /** An answer that was not asked for completes nothing. */
+  #finish(index: number): void {
+    if (index >= 0 && index < this.#choices) this.#finished.add(index);
+  }
+
   #keep(text: string): void {
     const left = sampleChars - this.#textChars;
-    if (text !== '' && left > 0) this.#text.push(text.length > left ? copyOf(text.slice(0, left)) : text);
+    if (text !== '' && left > 0) this.#text.push(text.length > left ? cutText(text, left) : text);
     this.#textChars += text.length;
   }
-}
-
-/** A part of a text as a text of its own: V8 keeps the whole alive for a slice. */
-function copyOf(slice: string): string {
-  return Buffer.from(slice, 'utf16le').toString('utf16le');
 }
 
 /** The text that a message or a delta costs output tokens for. */

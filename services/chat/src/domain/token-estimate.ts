@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { cutText } from '@gatehouse/events/cut-text';
 
 /** The beginning of a text, and the length of the whole. */
 export interface TextSample {
@@ -11,7 +12,7 @@ export const sampleChars = 200_000;
 
 /** What is needed of a text for estimating its tokens and for a preview. */
 export function sampleOf(text: string): TextSample {
-  return { beginning: text.slice(0, sampleChars), chars: text.length };
+  return { beginning: cutText(text, sampleChars), chars: text.length };
 }
 
 /** Counted in one go; then others get their turn. Takes 30 ms at worst. */

@@ -95,7 +95,7 @@ export class Exchange implements AnswerClient {
     const { chain } = this.#options.target;
     for (const [index, model] of chain.entries()) {
       const deployment = this.#options.providers.get(model);
-      for (let retry = 0; this.#isWorthACall(deployment, chain.slice(index + 1)); retry += 1) {
+      for (let retry = 0; this.#isWorthACall(deployment, index); retry += 1) {
         const outcome = await this.#attempt(model, deployment);
         if (outcome.kind === 'delivered') return null;
         failure = outcome.failure;
@@ -109,13 +109,12 @@ export class Exchange implements AnswerClient {
     return failure;
   }
 
-  /** An open breaker sends a request on to the next model that has none, and refuses nothing where there is none such. */
-  #isWorthACall({ breaker }: Deployment, others: readonly Model[]): boolean {
-    const { providers } = this.#options;
-    const tenantId = this.#tenantId;
-    return (
-      breaker.admits(tenantId) || others.every((other) => providers.get(other).breaker.isOpenFor(tenantId))
-    );
+  /** Skips the model at `index` if its breaker is open and that of a later model of the chain is closed. */
+  #isWorthACall({ breaker }: Deployment, index: number): boolean {
+    const { providers, target } = this.#options;
+    if (breaker.admits(this.#tenantId)) return true;
+    const later = target.chain.slice(index + 1);
+    return later.every((model) => providers.get(model).breaker.isOpenFor(this.#tenantId));
   }
 
   get #tenantId(): string {
@@ -146,7 +145,7 @@ export class Exchange implements AnswerClient {
       await run.endAttempt({ status: 'not_sent', usage: noUsage });
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
     }
-    // What the call before it left; a delivered answer waits in the response until that closes.
+    // Releases what the call before held. A delivered answer keeps its room until the response closes.
     this.#room?.close();
     this.#room = this.#options.answers.open(this.#tenantId);
     this.#room.client = this;

@@ -53,6 +53,9 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   };
 }
 
+/** How old settings may be when a request is accepted. */
+const settingsGoodMs = 1_000;
+
 type CompletionCall = RawCall & { read: (body: Buffer, parsed: unknown) => CompletionRequest };
 
 /** Limits that need no body come before it is read, and all others after it. */
@@ -74,8 +77,9 @@ async function complete(
     const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
     const body = await readBody(incoming, call.route.bodyLimit, { share });
     const request = call.read(body, parseJson(body));
-    // The body may have taken hours.
-    const settings = await dependencies.settings.getForKey(principal, call);
+    // A body may take hours.
+    const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
+    const settings = isLate ? await dependencies.settings.getForKey(principal, call) : onArrival;
     const target = await findTarget(dependencies, call, request, settings);
     await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
     const accepted = { request, target, settings, admission, sessionId, arrivedAt };

@@ -1,4 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { ChunkList } from '@gatehouse/kit/chunk-list';
 import type { Dispatcher } from 'undici';
 import { ProviderFailure } from '../domain/provider-failure.ts';
 import { parseRetryAfter } from '../domain/retry-delay.ts';
@@ -21,7 +24,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   readonly #signal: AbortSignal;
   readonly #onHeaders: () => void;
   readonly #onAbort = (): void => this.#abort();
-  #refusal: { status: number; headers: IncomingHttpHeaders; chunks: Buffer[]; size: number } | null = null;
+  #refusal: Refusal | null = null;
   #over = false;
 
   constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
@@ -56,7 +59,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
     // Interim responses such as 103 precede the real one.
     if (status < 200) return;
     if (status !== 200) {
-      this.#refusal = { status, headers, chunks: [], size: 0 };
+      this.#refusal = { status, headers, chunks: new ChunkList() };
       return;
     }
     this.#guard(() => this.accept(headers));
@@ -66,9 +69,8 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#refusal === null) {
       if (!this.#over) this.#guard(() => this.data(chunk));
-    } else if (this.#refusal.size < maxErrorBytes) {
+    } else if (this.#refusal.chunks.size < maxErrorBytes) {
       this.#refusal.chunks.push(chunk);
-      this.#refusal.size += chunk.length;
     } else {
       this.stop(refusalOf(this.provider, this.#refusal));
     }
@@ -76,22 +78,18 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
 
   onResponseEnd(): void {
     if (this.#over) return;
-    if (this.#refusal !== null) {
-      this.#finish(() =>
-        this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })),
-      );
-    } else {
-      this.#finish(() => this.#guardEnd());
-    }
+    const refusal = this.#refusal;
+    this.#finish(
+      refusal === null ? () => this.#guardEnd() : () => this.fail(refusalOf(this.provider, refusal)),
+    );
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return;
-    if (this.#refusal !== null)
-      this.#finish(() =>
-        this.fail(refusalOf(this.provider, this.#refusal ?? { status: 500, headers: {}, chunks: [] })),
-      );
-    else this.#finish(() => this.fail(this.#failureOf(error)));
+    const refusal = this.#refusal;
+    this.#finish(() =>
+      this.fail(refusal === null ? this.#failureOf(error) : refusalOf(this.provider, refusal)),
+    );
   }
 
   onRoom(): void {
@@ -175,13 +173,17 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   }
 }
 
+/** A response of the provider with another status than 200. */
+interface Refusal {
+  status: number;
+  headers: IncomingHttpHeaders;
+  chunks: ChunkList;
+}
+
 /** The provider's own words, if its refusal has OpenAI's error shape or one near it. */
-function refusalOf(
-  provider: string,
-  refusal: { status: number; headers: IncomingHttpHeaders; chunks: Buffer[] },
-): ProviderFailure {
+function refusalOf(provider: string, refusal: Refusal): ProviderFailure {
   const { status, headers } = refusal;
-  const words = errorWords(Buffer.concat(refusal.chunks).toString('utf8'));
+  const words = errorWords(refusal.chunks.concat().toString('utf8'));
   const retryAfterMs = parseRetryAfter(
     single(headers['retry-after']),
     single(headers['retry-after-ms']),
@@ -194,8 +196,6 @@ function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-const maxWords = 2_000;
-
 function errorWords(text: string): {
   message?: string | undefined;
   code?: string | undefined;
@@ -207,9 +207,9 @@ function errorWords(text: string): {
     const message = [error?.['message'], body?.error, body?.detail].find((word) => typeof word === 'string');
     const { code, param } = error ?? {};
     return {
-      message: typeof message === 'string' ? message.slice(0, maxWords) : undefined,
-      code: typeof code === 'string' ? code.slice(0, 100) : undefined,
-      param: typeof param === 'string' ? param.slice(0, 200) : undefined,
+      message: typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined,
+      code: typeof code === 'string' ? cutText(code, 100) : undefined,
+      param: typeof param === 'string' ? cutText(param, 200) : undefined,
     };
   } catch {
     // A proxy's HTML page, say: nothing that would help the client.

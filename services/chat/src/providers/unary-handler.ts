@@ -1,3 +1,4 @@
+import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { ProviderFailure } from '../domain/provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
@@ -7,8 +8,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
 /** Collects a whole answer. */
 export class UnaryHandler extends ExchangeHandler {
   readonly answer: Promise<Buffer>;
-  readonly #chunks: Buffer[] = [];
-  #size = 0;
+  readonly #chunks = new ChunkList();
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -26,16 +26,12 @@ export class UnaryHandler extends ExchangeHandler {
 
   protected override data(chunk: Buffer): void {
     this.#chunks.push(chunk);
-    this.#size += chunk.length;
-    if (this.#size > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
-    this.hold(this.#size);
+    if (this.#chunks.size > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
+    this.hold(this.#chunks.size);
   }
 
   protected override end(): void {
-    const [only] = this.#chunks;
-    this.#resolve(
-      this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#size),
-    );
+    this.#resolve(this.#chunks.concat());
   }
 
   protected override fail(failure: ProviderFailure): void {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { hasBody, readBody, tooLarge } from '@gatehouse/http/body';
+import { announcedBytes, hasBody, readBody, tooLarge } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { PaceWatch, type PaceOptions } from '@gatehouse/http/pace-check';
@@ -13,7 +13,7 @@ export interface RequestBodiesOptions {
   pace?: PaceOptions | undefined;
 }
 
-interface Bearer {
+interface IncomingBody {
   request: IncomingMessage;
   response: ServerResponse;
   /** Null for owner keys. */
@@ -29,17 +29,20 @@ export class RequestBodies {
   }
 
   /** The whole body, or null when there is none. Throws as `readBody` and `BodyBudget.open`. */
-  async gather({ request, response, tenantId }: Bearer, limit: number): Promise<Buffer | null> {
+  async gather({ request, response, tenantId }: IncomingBody, limit: number): Promise<Buffer | null> {
     if (!hasBody(request)) return null;
     const { budget, pace } = this.#options;
     return readBody(request, limit, { ...pace, share: openShare(budget, tenantId, request, response) });
   }
 
   /** A small body as its bytes; another as a stream that throws `payload_too_large` or `request_timeout`. */
-  async gatherOrStream(bearer: Bearer, limit: number): Promise<Buffer | AsyncIterable<Buffer> | null> {
-    const length = Number(bearer.request.headers['content-length'] ?? Infinity);
-    if (!hasBody(bearer.request) || length <= gatherBytes) return this.gather(bearer, limit);
-    return stream(bearer.request, limit, this.#options.pace ?? {});
+  async gatherOrStream(
+    incoming: IncomingBody,
+    limit: number,
+  ): Promise<Buffer | AsyncIterable<Buffer> | null> {
+    const { request } = incoming;
+    const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
+    return isSmall ? this.gather(incoming, limit) : stream(request, limit, this.#options.pace ?? {});
   }
 }
 
