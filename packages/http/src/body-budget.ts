@@ -5,6 +5,8 @@ export interface BodyBudgetOptions {
   perTenant: number;
   /** Bytes of request bodies that all tenants together may have in memory at a time. */
   perProcess: number;
+  /** Called for each refusal, with the code of its error. */
+  onRefusal?: (code: ErrorCode) => void;
 }
 
 /** What one request body takes of the budget. */
@@ -63,9 +65,12 @@ export class BodyBudget {
     const { perTenant, perProcess } = this.#options;
     const tenant = this.#tenants.get(tenantId) ?? 0;
     if (tenant + bytes > perTenant && tenant > own)
-      throw full('rate_limit_exceeded', 'Too many bytes of request bodies are in flight for this tenant.');
+      throw this.#refusal(
+        'rate_limit_exceeded',
+        'Too many bytes of request bodies are in flight for this tenant.',
+      );
     if (this.#total + bytes > perProcess && this.#total > own)
-      throw full('service_unavailable', 'Too many bytes of request bodies are in flight.');
+      throw this.#refusal('service_unavailable', 'Too many bytes of request bodies are in flight.');
   }
 
   #charge(tenantId: string, bytes: number): void {
@@ -74,10 +79,11 @@ export class BodyBudget {
     else this.#tenants.set(tenantId, tenant);
     this.#total += bytes;
   }
-}
 
-function full(code: ErrorCode, message: string): AppError {
-  return new AppError(code, `${message} Try again shortly.`, {
-    headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
-  });
+  #refusal(code: ErrorCode, message: string): AppError {
+    this.#options.onRefusal?.(code);
+    return new AppError(code, `${message} Try again shortly.`, {
+      headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
+    });
+  }
 }

@@ -1,16 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { announcedBytes } from './body.ts';
 import { BodyBudget, type BodyShare } from './body-budget.ts';
 
-/** The budget that a service's settings give it. */
-export function bodyBudget(config: {
-  BODY_BYTES_PER_TENANT: number;
-  BODY_BYTES_PER_PROCESS: number;
-}): BodyBudget {
-  return new BodyBudget({
+/** The budget that a service's settings give it, with its metrics. */
+export function bodyBudget(
+  config: { BODY_BYTES_PER_TENANT: number; BODY_BYTES_PER_PROCESS: number },
+  registry: Registry,
+): BodyBudget {
+  const registers = [registry];
+  const refusals = new Counter({
+    name: 'gatehouse_body_refusals_total',
+    help: 'Requests refused because too many bytes of bodies were in memory, by the code of the error',
+    labelNames: ['code'],
+    registers,
+  });
+  const budget = new BodyBudget({
     perTenant: config.BODY_BYTES_PER_TENANT,
     perProcess: config.BODY_BYTES_PER_PROCESS,
+    onRefusal: (code) => refusals.inc({ code }),
   });
+  new Gauge({
+    name: 'gatehouse_body_bytes',
+    help: 'Bytes of request bodies in memory',
+    registers,
+    collect() {
+      this.set(budget.inUse.bytes);
+    },
+  });
+  return budget;
 }
 
 /** Stands for the tenant of owner keys, which have none: together they have the share of one. */

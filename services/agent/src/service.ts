@@ -97,7 +97,7 @@ export async function createAgentService(
     service,
     handlers: agentHandlers(agents, models),
     verifier,
-    bodyBudget: bodyBudget(config),
+    bodyBudget: bodyBudget(config, registry),
     log,
     duration,
     tracer,

@@ -82,7 +82,7 @@ export async function createAnalyticsService(
     service,
     handlers: { ...traceHandlers(new TraceStore(reading)), ...summaryHandlers(new UsageStore(reading)) },
     verifier,
-    bodyBudget: bodyBudget(config),
+    bodyBudget: bodyBudget(config, registry),
     log,
     duration: httpDuration(registry),
     tracer,

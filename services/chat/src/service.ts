@@ -41,13 +41,10 @@ import { Settler } from './metering/settler.ts';
 import { Vacuum } from './metering/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
-import { AnswerBudget } from './providers/answer-budget.ts';
+import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
 import { eventSource, runOutbox } from './store/outbox-system-store.ts';
-
-/** Of large answers in memory. A single one may have 64 MiB, and reading it takes about four times its size. */
-const answerBytes = { perTenant: 24 * 1024 * 1024, perProcess: 48 * 1024 * 1024 };
 
 const migrations = path.join(import.meta.dirname, '../migrations');
 
@@ -139,14 +136,14 @@ export async function createChatService(
     rawHandlers: completionHandlers({
       catalogue,
       providers,
-      answers: new AnswerBudget(answerBytes),
+      answers: answerBudget(registry),
       meter,
       pricing,
       telemetry,
       agents,
       settings,
       quotas,
-      bodyBudget: bodyBudget(config),
+      bodyBudget: bodyBudget(config, registry),
       log,
       ...overrides,
     }),

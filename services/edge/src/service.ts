@@ -55,7 +55,7 @@ export async function createEdgeService(
   const agent = new AddressList(config.AGENT_HTTP, log);
   const chat = new AddressList(config.CHAT_HTTP, log);
   const analytics = new AddressList(config.ANALYTICS_HTTP, log);
-  const bodies = new RequestBodies({ budget: bodyBudget(config), pace: overrides.pace });
+  const bodies = new RequestBodies({ budget: bodyBudget(config, registry), pace: overrides.pace });
   const general = new GeneralProxy(
     new Map<ServiceName, AddressList>([
       ['tenant', tenant],

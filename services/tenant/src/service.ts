@@ -97,7 +97,7 @@ export async function createTenantService(
       ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
     },
     verifier,
-    bodyBudget: bodyBudget(config),
+    bodyBudget: bodyBudget(config, registry),
     log,
     duration: httpDuration(registry),
     tracer,

@@ -43,6 +43,11 @@ export class AnswerBudget {
     return this.#bytes;
   }
 
+  /** Answers that wait for others to be delivered. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   open(tenantId: string): AnswerRoom {
     return new AnswerRoom(tenantId, this);
   }
