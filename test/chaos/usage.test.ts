@@ -155,18 +155,12 @@ describe('a provider that answers with the largest of everything', () => {
       const tenant = await makeTenant(system, longest);
       const quiet = await makeTenant(system, {});
       const messages = [{ role: 'user', content: unprintable }];
-      // Good answers in between, so that the breaker lets all of them through.
-      const calls = answers.flatMap((answer): CompletionCall[] =>
-        Array.from({ length: 10 }, (_, index) =>
-          index % 2 === 0 ? { ...answer, fields: { messages } } : {},
-        ),
+      const calls = answers.flatMap((answer) =>
+        Array<CompletionCall>(5).fill({ ...answer, fields: { messages } }),
       );
       const outcomes = await complete(tenant.client, calls);
       expect(outcomes.filter(({ ending }) => ending !== 'answer' && ending !== 'error')).toEqual([]);
-      // The breaker may need its time after the 500s.
-      await system.within(caughtUpMs, 'another tenant is answered', async () => {
-        return (await quiet.client.complete()).ending === 'answer';
-      });
+      expect((await quiet.client.complete()).ending).toBe('answer');
       const peak = await peakMiB(system);
       system.mark('memory', { peak });
       await expectNothingLost(system);

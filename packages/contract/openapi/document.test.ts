@@ -66,6 +66,15 @@ describe('the committed document', () => {
     expect(operations.sort()).toEqual(expected.sort());
   });
 
+  it('says that the input of embeddings is not empty', () => {
+    const { components } = JSON.parse(source) as { components: { schemas: Record<string, object> } };
+    expect(components.schemas['EmbeddingsRequest']).toMatchObject({
+      properties: {
+        input: { anyOf: [{ minLength: 1 }, { minItems: 1 }, { minItems: 1 }, { minItems: 1 }] },
+      },
+    });
+  });
+
   it('tells the errors of a route by what it takes', () => {
     expect(statusesOf('health')).toEqual([200, 400, 405, 408, 431, 500, 503]);
     expect(statusesOf('openapi')).toEqual([200, 304, 400, 405, 408, 431, 500]);

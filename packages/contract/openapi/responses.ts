@@ -132,7 +132,7 @@ const meanings: Readonly<Record<number, string>> = {
   431: 'The headers, with the path and query, are larger than 16 KiB',
   500: 'An error of the gateway; the request id leads to its log line',
   502: 'A service or the provider did not answer as it should',
-  503: 'A service or the provider is not available; try again',
+  503: "The gateway can't serve the request now; try again",
   504: 'A service or the provider took too long',
 };
 

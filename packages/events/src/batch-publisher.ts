@@ -19,7 +19,7 @@ export interface BatchPublisherOptions {
   /** Called after each publication with the rows that are published now. */
   remove: (ids: string[]) => Promise<void>;
   /** Called for an event that the sink refuses even alone because of its size. */
-  bury: (id: string, reason: string) => Promise<void>;
+  deadLetter: (id: string, reason: string) => Promise<void>;
 }
 
 /**
@@ -85,7 +85,7 @@ export class BatchPublisher {
         await this.#publishTogether([{ partition, events: part }], failed);
       }
     } else if (error.reason === 'size' && typeof only?.id === 'string') {
-      await this.#options.bury(only.id, `refused as too large: ${Buffer.byteLength(only.json)} bytes`);
+      await this.#options.deadLetter(only.id, `refused as too large: ${Buffer.byteLength(only.json)} bytes`);
     } else {
       failed.set(partition, error);
     }

@@ -96,7 +96,7 @@ export class KafkaConsumer {
     const { groupId, brokers, log } = this.#options;
     const consumer = kafkaClient(groupId, brokers, log).consumer({
       groupId,
-      // The least that brokers allow: what a replica that died had in its hands waits that long.
+      // The least that brokers allow. A dead replica's partitions stay unread this long.
       sessionTimeout: 6_000,
       rebalanceTimeout: 10_000,
       heartbeatInterval: heartbeatMs,
@@ -105,7 +105,7 @@ export class KafkaConsumer {
       maxBytes,
       allowAutoTopicCreation: false,
     });
-    // What others read now is theirs to tell.
+    // Other members report the lag of their partitions.
     consumer.on(consumer.events.GROUP_JOIN, () => this.#lag.reset());
     // After errors that kafkajs takes for final it has disconnected, and would read nothing more.
     consumer.on(consumer.events.CRASH, ({ payload }) => {

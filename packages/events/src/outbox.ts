@@ -35,7 +35,7 @@ export interface Outbox {
   /** Deletes entries that have been published. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
   /** Moves an entry that can't be published to the dead letters, in one transaction. */
-  bury(client: Queryable, id: string, reason: string): Promise<void>;
+  deadLetter(client: Queryable, id: string, reason: string): Promise<void>;
   /** Deletes dead letters that are older than 30 days, and the oldest beyond 1,000. */
-  forget(client: Queryable): Promise<void>;
+  deleteOldDeadLetters(client: Queryable): Promise<void>;
 }

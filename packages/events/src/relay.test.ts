@@ -170,7 +170,7 @@ describe('the relay of an outbox', () => {
     await eventually(() => expect(changes(sink, steady)).toEqual(ids));
     const letters = await deadLetters();
     expect(letters.map(({ reason }) => reason)).toEqual([
-      'the row can not be read as an event',
+      "the row can't be read as an event",
       expect.stringMatching(/^larger than 1000000 bytes: 9/),
     ]);
     expect(letters[1]?.entry).toHaveLength(2_000_000);

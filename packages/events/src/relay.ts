@@ -1,4 +1,4 @@
-import { sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool, PoolClient } from '@gatehouse/pg/pool';
@@ -30,7 +30,7 @@ const retryMs = 1_000;
 const lockEveryMs = 2_000;
 const watermarkEveryMs = 1_000;
 const countEveryMs = 5_000;
-const forgetEveryMs = 3_600_000;
+const deleteDeadLettersEveryMs = 3_600_000;
 /** Beyond, what matters is the age. */
 const mostCounted = 100_000;
 
@@ -111,7 +111,7 @@ class RelaySession {
   #lockAt = 0;
   #watermarkAt = 0;
   #countAt = 0;
-  #forgetAt = 0;
+  #deleteDeadLettersAt = 0;
   #settledAt: Date | null = null;
 
   constructor(options: RelayOptions, metrics: ReturnType<typeof relayMetrics>, client: PoolClient) {
@@ -121,7 +121,7 @@ class RelaySession {
     this.#publisher = new BatchPublisher({
       sink: options.sink,
       remove: (ids) => this.#remove(ids),
-      bury: (id, reason) => this.#bury(id, reason),
+      deadLetter: (id, reason) => this.#deadLetter(id, reason),
     });
   }
 
@@ -129,7 +129,7 @@ class RelaySession {
   async turn(): Promise<boolean> {
     await this.#takeFreePartitions();
     await this.#count();
-    await this.#forget();
+    await this.#deleteOldDeadLetters();
     const ready = this.#owned.filter((partition) => !this.#isDeferred(partition));
     if (ready.length === 0) return false;
     const { outbox, watermarks } = this.#options;
@@ -142,7 +142,7 @@ class RelaySession {
     // With more in the outbox than was read, some of it may be older than what is settled.
     if (clock !== null && !full && this.#settledAt !== null)
       this.#addWatermarks(queues, { ready, settledAt: this.#settledAt, now: clock.at.getTime() });
-    for (const entry of entries) if (entry.json === null) await this.#bury(entry.id, entry.problem);
+    for (const entry of entries) if (entry.json === null) await this.#deadLetter(entry.id, entry.problem);
     this.#defer(await this.#publisher.publish(queues), entries);
     return full;
   }
@@ -152,17 +152,17 @@ class RelaySession {
     this.#metrics.published.inc(ids.length);
   }
 
-  async #bury(id: string, reason: string): Promise<void> {
+  async #deadLetter(id: string, reason: string): Promise<void> {
     const { outbox, log } = this.#options;
-    await outbox.bury(this.#client, id, reason);
+    await outbox.deadLetter(this.#client, id, reason);
     this.#metrics.deadLetters.inc();
-    log.error({ outbox_id: id, reason }, 'an event can not be published and was moved to the dead letters');
+    log.error({ outbox_id: id, reason }, "an event can't be published and was moved to the dead letters");
   }
 
   #isDeferred(partition: number): boolean {
     const deferral = this.#deferred.get(partition);
     if (deferral === undefined) return false;
-    if (performance.now() < deferral.until) return true;
+    if (monotonicMs() < deferral.until) return true;
     this.#deferred.delete(partition);
     return false;
   }
@@ -172,7 +172,7 @@ class RelaySession {
       this.#metrics.failures.inc();
       this.#options.log.warn({ err: error, partition }, 'publishing events of a partition failed; retrying');
       const oldest = entries.find((entry) => entry.partition === partition)?.occurredAt ?? null;
-      this.#deferred.set(partition, { until: performance.now() + retryMs, oldest });
+      this.#deferred.set(partition, { until: monotonicMs() + retryMs, oldest });
     }
   }
 
@@ -188,8 +188,8 @@ class RelaySession {
   }
 
   async #takeFreePartitions(): Promise<void> {
-    if (performance.now() < this.#lockAt || this.#owned.length === partitionCount) return;
-    this.#lockAt = performance.now() + lockEveryMs;
+    if (monotonicMs() < this.#lockAt || this.#owned.length === partitionCount) return;
+    this.#lockAt = monotonicMs() + lockEveryMs;
     const free = allPartitions.filter((partition) => !this.#owned.includes(partition));
     const taken = await lockPartitions(this.#client, this.#options.source, free);
     this.#owned = [...this.#owned, ...taken];
@@ -197,19 +197,19 @@ class RelaySession {
 
   /** Zero where another replica publishes: what this one knew is no longer true. */
   async #count(): Promise<void> {
-    if (performance.now() < this.#countAt) return;
-    this.#countAt = performance.now() + countEveryMs;
+    if (monotonicMs() < this.#countAt) return;
+    this.#countAt = monotonicMs() + countEveryMs;
     const { age, entries } = this.#metrics;
     if (this.#owned.length === 0) age.set(0);
     entries.set(await this.#options.outbox.count(this.#client, this.#owned, mostCounted));
   }
 
   /** Once an hour. */
-  async #forget(): Promise<void> {
-    if (performance.now() < this.#forgetAt) return;
-    this.#forgetAt = performance.now() + forgetEveryMs;
+  async #deleteOldDeadLetters(): Promise<void> {
+    if (monotonicMs() < this.#deleteDeadLettersAt) return;
+    this.#deleteDeadLettersAt = monotonicMs() + deleteDeadLettersEveryMs;
     const { outbox, log } = this.#options;
-    await outbox.forget(this.#client).catch((error: unknown) => {
+    await outbox.deleteOldDeadLetters(this.#client).catch((error: unknown) => {
       log.warn({ err: error }, 'failed to delete old dead letters; retrying in an hour');
     });
   }
@@ -268,7 +268,7 @@ function relayMetrics(registry: Registry) {
     }),
     deadLetters: new Counter({
       name: 'gatehouse_events_unpublishable_total',
-      help: 'Events that can not be published and were moved to the dead letters of the outbox',
+      help: "Events that can't be published and were moved to the dead letters of the outbox",
       registers,
     }),
     failures: new Counter({

@@ -219,7 +219,7 @@ describe('an error', () => {
 });
 
 describe('a message that is larger than a peer takes', () => {
-  it('can be told from every other failure', async () => {
+  it('is reported as too large, unlike other failures', async () => {
     const chat = await peer();
     const tooLarge = chat.call(
       'getTenantSettings',

@@ -23,7 +23,7 @@ export function readBody(
   { share, ...pace }: ReadOptions = {},
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Gone before anybody listened: none of the events below would come.
+    // The client left before the listeners were added; none of these events would fire.
     if (request.destroyed) {
       share?.release();
       reject(clientLeft());
@@ -110,8 +110,8 @@ export function announcedBytes(request: IncomingMessage): number | null {
 }
 
 /**
- * The 413 and the 415s that the headers of a request with a body tell: too long, not JSON, or encoded. A body of
- * unknown length is counted as it arrives.
+ * Throws 413 or 415 if the headers show a body that is too large, not JSON, or encoded. A body of unknown length is
+ * counted as it arrives.
  */
 export function checkBodyHeaders(request: IncomingMessage, limit: number): void {
   if (!hasBody(request)) return;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { PaceCheck } from './pace-check.ts';
+import { defaultMinBytesPerSecond, defaultWindowMs, PaceCheck } from './pace-check.ts';
 
 /** At which tick a body is found too slow that carries `bytesAt(tick)` before each tick; null when it never is. */
 function foundSlowAt(bytesAt: (tick: number) => number, ticks = 100): number | null {
@@ -12,6 +12,10 @@ function foundSlowAt(bytesAt: (tick: number) => number, ticks = 100): number | n
 }
 
 describe('the pace of a body', () => {
+  it('is at least 256 bytes a second over a minute, unless a caller says otherwise', () => {
+    expect([defaultMinBytesPerSecond, defaultWindowMs]).toEqual([256, 60_000]);
+  });
+
   it.each<[string, (tick: number) => number, number | null]>([
     ['no bytes at all: after one window', () => 0, 12],
     ['one byte short of the minimum: after one window', (tick) => (tick === 1 ? 99 : 100), 12],

@@ -1,16 +1,19 @@
 import { AppError } from '@gatehouse/kit/errors';
 
+/** What a request body must carry on average over a window. */
+export const defaultMinBytesPerSecond = 256;
+/** Length of the window. */
+export const defaultWindowMs = 60_000;
+
 export interface PaceOptions {
-  /** What a request body must carry on average over a window. Default: 256. */
   minBytesPerSecond?: number | undefined;
-  /** Length of the window. Default: 60,000. */
   windowMs?: number | undefined;
 }
 
 /** A window is checked this often in its length, so that a body which stops is noticed soon after one window. */
 const ticksPerWindow = 12;
 
-/** Whether a body arrives fast enough, on average over a sliding window. Knows no clock: time passes with `tick`. */
+/** Whether a body arrives fast enough, on average over a sliding window. The caller calls `tick` 12 times a window. */
 export class PaceCheck {
   readonly #leastBytes: number;
   #total = 0;
@@ -43,7 +46,7 @@ export class PaceWatch {
 
   /** `onSlow` is called once, with `request_timeout`. */
   constructor(options: PaceOptions, onSlow: (error: AppError) => void) {
-    const { minBytesPerSecond = 256, windowMs = 60_000 } = options;
+    const { minBytesPerSecond = defaultMinBytesPerSecond, windowMs = defaultWindowMs } = options;
     this.#check = new PaceCheck((minBytesPerSecond * windowMs) / 1_000);
     this.#timer = setInterval(() => {
       if (!this.waiting || !this.#check.tick()) return;

@@ -3,7 +3,6 @@ import { Agent, get, type IncomingMessage, type RequestListener, type ServerResp
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { eventually } from '@gatehouse/test/eventually';
 import { readBody } from './body.ts';
 import { sendJson } from './reply.ts';
 import { HttpServer } from './server.ts';
@@ -318,23 +317,6 @@ describe('a response that its client does not read', () => {
     expect(performance.now() - began).toBeGreaterThan(1_500);
     expect(cuts).toEqual([]);
     socket.destroy();
-  });
-
-  it('is not one that has nothing to read: a quiet stream and a kept connection stay', async () => {
-    const held = heldAnswer('last', 'first ');
-    const { port, cuts } = await serveUnread((_request, response) => held.begin(response), 80);
-    const quiet = ask(port);
-    await held.arrived;
-    await sleep(800);
-    held.release();
-    let text = '';
-    quiet.setEncoding('utf8').on('data', (part: string) => (text += part));
-    await eventually(() => expect(text).toContain('last'));
-    await sleep(400);
-    quiet.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-    await eventually(() => expect(text.match(/last/g)).toHaveLength(2));
-    expect(cuts).toEqual([]);
-    quiet.destroy();
   });
 });
 

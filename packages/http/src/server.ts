@@ -20,7 +20,7 @@ export interface HttpServerOptions {
   drainTimeoutMs: number;
   /** Told when that time is over: ends what is in flight in words of its own, and has a second for it. */
   cut?: () => void;
-  /** Without it, a client that doesn't read its response keeps it for ever. */
+  /** If unset, connections of clients that don't read are never closed. */
   unread?: UnreadResponses;
 }
 
@@ -60,8 +60,8 @@ const invalidHttpStatus: Record<string, string> = {
 };
 
 /**
- * Lists the entry of a stream until that closes. In a linked list, not in a `Set`: the tables that a busy set outgrows hold on to what
- * was in them, and through each other, until the whole heap is collected (ADR 21).
+ * Lists the entry of a stream until that closes. In a linked list, not in a `Set`: the tables that a busy set outgrows
+ * hold on to what was in them, and through each other, until the whole heap is collected (ADR 21).
  */
 function listWhileOpen<Entry>(list: Yallist<Entry>, stream: EventEmitter, entry: Entry): void {
   list.push(entry);

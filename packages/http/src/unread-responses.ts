@@ -44,8 +44,8 @@ export function unreadByEdge(timeoutMs: number, log: Logger, registry: Registry)
 export const sweepsPerTimeout = 8;
 
 /**
- * Watches one connection for a response that its client does not read. Node's own socket timeout would need up to twice
- * its time for this: it learns only when it ends whether a large write went on meanwhile, and then begins anew.
+ * Watches one connection for a response that its client does not read. Node's socket timeout detects a stalled write
+ * only after up to two timeouts.
  */
 export class UnreadCheck {
   readonly #socket: Socket;

@@ -140,6 +140,11 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   };
 }
 
+/** The 403 for every request with a key of a tenant that is not active. */
+export function tenantNotActive(status: string): AppError {
+  return new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
+}
+
 /** Converts what a `catch` caught, once, at the edge of the process. */
 export function toAppError(caught: unknown): AppError {
   if (caught instanceof AppError) return caught;

@@ -59,7 +59,15 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.code === '23505' && error.constraint === constraint;
 }
 
-/** Whether the server refused a parameter's value, such as the name of a time zone (SQLSTATE 22023). */
-export function isInvalidParameter(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === '22023';
+/**
+ * Turns the refusal of a time zone's name (SQLSTATE 22023) into `invalid_value` for `timezone` and passes anything else
+ * on. Not all time zones that JavaScript knows are known to the database.
+ */
+export function refuseUnknownTimezone(error: unknown): never {
+  if (!(error instanceof DatabaseError) || error.code !== '22023') throw error;
+  throw new AppError(
+    'invalid_value',
+    'Invalid value for timezone: the database does not know this time zone.',
+    { param: 'timezone', cause: error },
+  );
 }

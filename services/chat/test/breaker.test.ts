@@ -82,7 +82,7 @@ describe('a provider that refuses connections', () => {
 });
 
 describe('a probe that takes long', () => {
-  it('holds nobody up: the circuit closes at its first good byte', async () => {
+  it('delays no request: the circuit closes at its first good byte', async () => {
     const tenantId = newId();
     const fields = { model: 'vendor/large' };
     const failing = { ...fields, x_simulator: { models: { 'large-upstream': { status: 400 } } } };

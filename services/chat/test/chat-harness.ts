@@ -46,6 +46,8 @@ export class ChatHarness {
   readonly agents = new Map<string, Agent>();
   /** The agent service answers when this has resolved. */
   agentsAnswer: Promise<unknown> = Promise.resolve();
+  /** How often an agent was asked for. */
+  agentLookUps = 0;
   readonly #admin: Client;
   #services: ChatService[] = [];
   #stops: (() => Promise<void>)[] = [];
@@ -247,6 +249,7 @@ export class ChatHarness {
       resolveAgent: {
         callers: ['chat'],
         handle: async ({ idOrKey }) => {
+          this.agentLookUps += 1;
           await this.agentsAnswer;
           const found = this.agents.get(idOrKey);
           if (found === undefined) throw new AppError('not_found', 'There is no such agent.');

@@ -3,8 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
-import { createPool, withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { sumCosts } from '../src/domain/price.ts';
 import { Pricing } from '../src/domain/pricing.ts';
@@ -17,19 +16,17 @@ import { Meter } from '../src/metering/meter.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
+import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 
 const log = createLogger('chat', 'silent');
 
-let database: TestDatabase;
+let database: SystemDatabase;
 let pool: Pool;
 beforeAll(async () => {
-  database = await createTestDatabase('chat');
-  pool = createPool({ url: database.url, role: 'chat_system', max: 5, log });
+  database = await createSystemDatabase();
+  pool = database.pool;
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(async () => database.drop());
 
 function start(run: StartedRun = someRun(), number = 1): StartRow {
   const attempt: AttemptStart = {
@@ -102,12 +99,9 @@ function failed(run: StartedRun): EndRow {
 
 /** What is told of its end, which is told once; null when there is nothing. */
 async function endOf(run: StartedRun): Promise<EndedRun | null> {
-  const { rows } = await pool.query<{ data: EndedRun }>(
-    'select data::json as data from chat.outbox where run_id = $1 and ended_at is not null',
-    [run.run_id],
-  );
-  expect(rows.length).toBeLessThan(2);
-  return rows[0]?.data ?? null;
+  const ends = await endsOf(pool, run);
+  expect(ends.length).toBeLessThan(2);
+  return ends[0] ?? null;
 }
 
 /** What is to be charged of the runs of an instance. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
 import { modelList } from '@gatehouse/contract/chat';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -78,9 +78,10 @@ it('an agent is looked up for the user who asks, whatever is in the names of use
       { ...chat('hi'), model },
       { principal: { tenantId, actingUser, boundUser: actingUser } },
     );
+  const before = harness.agentLookUps;
   const answers = Promise.all([ask('alice bob', 'agent:secret'), ask('alice', 'agent:bob secret')]);
   // Both look-ups are under way before one is answered.
-  await sleep(200);
+  await eventually(() => expect(harness.agentLookUps).toBe(before + 2));
   gate.resolve(undefined);
   expect((await answers).map(({ status }) => status)).toEqual([200, 404]);
 });

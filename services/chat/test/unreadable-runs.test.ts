@@ -2,31 +2,28 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
-import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import type { Pool } from '@gatehouse/pg/pool';
 import { Catalogue } from '../src/domain/catalogue.ts';
 import { Pricing } from '../src/domain/pricing.ts';
-import { startedRun, type EndedRun, type StartedRun } from '../src/domain/run-record.ts';
+import { startedRun, type StartedRun } from '../src/domain/run-record.ts';
 import { Reaper } from '../src/metering/reaper.ts';
 import { insertInstance } from '../src/store/instance-system-store.ts';
 import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
 import { largestRun } from './largest-run.ts';
+import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 
 const log = createLogger('chat', 'silent');
 const provider = { name: 'openai', kind: 'openai', base_url: 'https://provider.example' };
 const models = [{ id: 'small', provider: 'openai' }];
 const pricing = new Pricing(Catalogue.parse({ providers: [provider], models }), null);
 
-let database: TestDatabase;
+let database: SystemDatabase;
 let pool: Pool;
 beforeAll(async () => {
-  database = await createTestDatabase('chat');
-  pool = createPool({ url: database.url, role: 'chat_system', max: 5, log });
+  database = await createSystemDatabase();
+  pool = database.pool;
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(async () => database.drop());
 
 function start(): StartRow {
   const run = startedRun(largestRun('x').identity);
@@ -34,15 +31,7 @@ function start(): StartRow {
   return { run, charges: null, attempt: { ...attempt, model: 'small', upstreamModel: 'small' }, ended: [] };
 }
 
-async function endOf(run: StartedRun): Promise<EndedRun | undefined> {
-  const { rows } = await pool.query<{ data: EndedRun }>(
-    'select data::json as data from chat.outbox where run_id = $1 and ended_at is not null',
-    [run.run_id],
-  );
-  return rows[0]?.data;
-}
-
-describe('a run under way whose row can not be read', () => {
+describe("a run under way whose row can't be read", () => {
   it('stops no other: without its calls it is ended as one unknown call, and without itself a dead letter', async () => {
     const id = newId();
     await insertInstance(pool, id);
@@ -61,7 +50,7 @@ describe('a run under way whose row can not be read', () => {
     await reaper.sweep();
     for (const run of [callless, sound]) {
       if (run === undefined) throw new Error('there are four runs');
-      const told = await endOf(run);
+      const [told] = await endsOf(pool, run);
       expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
       expect(told?.spans).toMatchObject([
         { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },

@@ -2,21 +2,24 @@ import { addresses, commonSettings, parseConfig } from '@gatehouse/kit/config';
 import proxyaddr from 'proxy-addr';
 import { z } from 'zod';
 
-const proxies = z
+const commaList = z
   .string()
   .default('')
-  .transform((text, context) => {
-    const list = text
+  .transform((text) =>
+    text
       .split(',')
       .map((part) => part.trim())
-      .filter((part) => part !== '');
-    try {
-      return proxyaddr.compile(list);
-    } catch {
-      context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, in a comma list' });
-      return z.NEVER;
-    }
-  });
+      .filter((part) => part !== ''),
+  );
+
+const proxies = commaList.transform((list, context) => {
+  try {
+    return proxyaddr.compile(list);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, in a comma list' });
+    return z.NEVER;
+  }
+});
 
 /** An origin as browsers send it: scheme, host and port, lower-case, without the scheme's own port. */
 function isOrigin(text: string): boolean {
@@ -24,20 +27,13 @@ function isOrigin(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*');
 }
 
-const origins = z
-  .string()
-  .default('')
-  .transform((text, context) => {
-    const list = text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '');
-    const wrong = list.filter((part) => !isOrigin(part));
-    if (wrong.length === 0) return list;
-    const message = `must be exact origins such as https://app.example.com, in a comma list, without path or *: ${wrong.join(', ')}`;
-    context.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  });
+const origins = commaList.transform((list, context) => {
+  const wrong = list.filter((part) => !isOrigin(part));
+  if (wrong.length === 0) return list;
+  const message = `must be exact origins such as https://app.example.com, in a comma list, without path or *: ${wrong.join(', ')}`;
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
 
 const settings = z.object({
   ...commonSettings,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
 import { EdgeUnderTest } from './edge-under-test.ts';
 
 const named = 'https://app.example.com';
@@ -99,7 +100,7 @@ describe('with CORS_ORIGINS', () => {
     }
   });
 
-  it.each(answers)('%s says to others only that it depends on the origin', async (_name, asked, status) => {
+  it.each(answers)('%s sends other origins only Vary: Origin', async (_name, asked, status) => {
     for (const origin of [undefined, stranger, 'null', named.toUpperCase(), `${named}:8443`, `${named}/`]) {
       const response = await ask(edge, { ...asked, origin });
       expect([response.status, corsHeaders(response)]).toEqual([status, { vary: 'Origin' }]);
@@ -146,6 +147,13 @@ describe('with CORS_ORIGINS', () => {
     expect(response.status).toBe(204);
   });
 
+  it('measures a preflight under the route that it asks for', async () => {
+    await ask(edge, preflight('/v1/traces/a', 'GET'));
+    await eventually(async () =>
+      expect(await edge.metrics()).toMatch(/_count\{.*route="traces.get",status="204".*\} 1\n/),
+    );
+  });
+
   it.each<[string, Asked, number]>([
     ['of another origin', preflight('/v1/models', 'GET', stranger), 405],
     ['for a method that the path lacks', preflight('/v1/models', 'DELETE'), 405],
@@ -163,7 +171,7 @@ describe('with CORS_ORIGINS', () => {
 });
 
 it.each([...answers.slice(0, 3), ['a preflight', preflight('/v1/models', 'GET'), 405] as const])(
-  'says nothing of CORS without CORS_ORIGINS: %s',
+  'sends no CORS headers without CORS_ORIGINS: %s',
   async (_name, asked, status) => {
     const response = await ask(without, { ...asked, origin: named });
     expect([response.status, corsHeaders(response)]).toEqual([status, {}]);

@@ -98,6 +98,11 @@ export class EdgeUnderTest {
     return `http://${host}:${this.port}`;
   }
 
+  /** Its metrics, as Prometheus reads them. */
+  async metrics(): Promise<string> {
+    return (await fetch(`http://${host}:${this.#edge.adminPort}/metrics`)).text();
+  }
+
   async stop(): Promise<void> {
     await this.#edge.stop();
     await this.#tenant.stop();

@@ -1,4 +1,4 @@
--- What was settled of budgets, so that a window that is cut anew counts what was spent in it (ADR 23).
+-- What was settled of budgets, so that a window that is recalculated counts what was spent in it (ADR 23).
 
 create table tenant.budget_spend (
   tenant_id uuid not null constraint budget_spend_tenant_id_fkey references tenant.tenants (id),

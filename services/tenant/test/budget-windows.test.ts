@@ -59,7 +59,7 @@ async function passMidnight(tenant: TestTenant): Promise<void> {
   );
 }
 
-describe('a budget whose window is cut anew', () => {
+describe('a budget whose window is recalculated', () => {
   it.each([
     ['read', () => Promise.resolve()],
     [

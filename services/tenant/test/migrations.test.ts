@@ -1,36 +1,17 @@
-import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { Client } from 'pg';
+import { SchemaBefore } from '@gatehouse/test/schema-before';
+import type { Client } from 'pg';
 
-const folder = path.join(import.meta.dirname, '../migrations');
-const owner = `owner_${newId().slice(-12)}`;
 const expansion = '0005_budget_spend.sql';
 
-let database: TestDatabase;
+let schema: SchemaBefore;
 let client: Client;
 beforeAll(async () => {
-  database = await createTestDatabase('tenant');
-  client = new Client({ connectionString: database.adminUrl });
-  await client.connect();
-  // The schema as it was before, of an owner without superuser rights.
-  await client.query(`drop schema tenant cascade; create role ${owner} nologin createrole;
-    create schema tenant authorization ${owner}; set role ${owner}; create table tenant.migrations (name text)`);
-  for (const name of (await readdir(folder)).sort()) if (name < expansion) await apply(name);
-  await client.query('reset role');
+  schema = await SchemaBefore.create('tenant', expansion);
+  client = schema.client;
 });
-afterAll(async () => {
-  await client.query(`reset role; drop owned by ${owner} cascade; drop role ${owner}`);
-  await client.end();
-  await database.drop();
-});
-
-/** Like the migration step, in a transaction. */
-async function apply(name: string): Promise<void> {
-  await client.query(`begin; ${await readFile(path.join(folder, name), 'utf8')}; commit`);
-}
+afterAll(async () => schema.drop());
 
 it('what budgets had used counts as spent when their window began, under a plain owner too', async () => {
   const [id, idle] = [newId(), newId()];
@@ -47,9 +28,7 @@ it('what budgets had used counts as spent when their window began, under a plain
        ($2, $2, 'budget', '2020-01-01Z', 300, 0)`,
     [id, idle],
   );
-  await client.query(`set role ${owner}`);
-  await apply(expansion);
-  await client.query('reset role');
+  await schema.apply(expansion);
   const { rows } = await client.query(
     `select subject_id, bucket = date_trunc('day', now(), 'UTC') as "isStart", cost::integer, told_percent
      from tenant.budget_spend`,
@@ -64,9 +43,7 @@ it('a tenant with the one known time zone that PostgreSQL lacks gets its other n
      values ($1::uuid, $1::text, 'A tenant', '{}', 'US/Pacific-New', 90, true, 500)`,
     [id],
   );
-  await client.query(`set role ${owner}`);
-  await apply('0007_us_pacific_new.sql');
-  await client.query('reset role');
+  await schema.apply('0007_us_pacific_new.sql');
   const { rows } = await client.query('select timezone from tenant.tenants where id = $1', [id]);
   expect(rows).toEqual([{ timezone: 'America/Los_Angeles' }]);
 });

@@ -34,7 +34,7 @@ export class OutboxTable<Content> implements Outbox {
   readonly #toEvent: OutboxTableOptions<Content>['toEvent'];
   readonly #table: string;
   readonly #read: string;
-  readonly #bury: string;
+  readonly #source: DeadLetterSource;
 
   constructor({ table, columns, selected = {}, content, toEvent }: OutboxTableOptions<Content>) {
     this.#toEvent = toEvent;
@@ -52,12 +52,12 @@ export class OutboxTable<Content> implements Outbox {
         ) as oldest
       ) as counted
       where bytes_before < $3 order by counted.id`;
-    this.#bury = `
-      with gone as (
-        delete from ${table} where id = $1 returning id, ${all.join(', ')}, ${content}
-      )
-      insert into ${table}_dead_letters (tenant_id, reason, entry)
-      select tenant_id, $2, left(row_to_json(gone)::text, ${maxDeadLetterChars}) from gone`;
+    this.#source = {
+      table,
+      deadLetters: `${table}_dead_letters`,
+      idType: 'bigint',
+      columns: ['id', ...all, content],
+    };
   }
 
   async read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage> {
@@ -92,12 +92,12 @@ export class OutboxTable<Content> implements Outbox {
     });
   }
 
-  async bury(client: Queryable, id: string, reason: string): Promise<void> {
-    await client.query(this.#bury, [id, reason]);
+  async deadLetter(client: Queryable, id: string, reason: string): Promise<void> {
+    await moveToDeadLetters(client, this.#source, { ids: [id], reason });
   }
 
-  async forget(client: Queryable): Promise<void> {
-    const deadLetters = `${this.#table}_dead_letters`;
+  async deleteOldDeadLetters(client: Queryable): Promise<void> {
+    const { deadLetters } = this.#source;
     await client.query(
       `delete from ${deadLetters}
        where dead_at < now() - $1 * interval '1 day'
@@ -116,9 +116,35 @@ export class OutboxTable<Content> implements Outbox {
       if (bytes > maxEventBytes) return { ...common, json: null, problem: tooLarge(bytes) };
       return { ...common, key, json };
     } catch {
-      return { ...common, json: null, problem: 'the row can not be read as an event' };
+      return { ...common, json: null, problem: "the row can't be read as an event" };
     }
   }
+}
+
+export interface DeadLetterSource {
+  /** Both with their schema. */
+  table: string;
+  deadLetters: string;
+  idType: 'bigint' | 'uuid';
+  /** The columns that a dead letter keeps; `tenant_id` is one of them. */
+  columns: readonly string[];
+}
+
+/** Moves rows to a table of dead letters in one statement. Returns how many this call has moved. */
+export async function moveToDeadLetters(
+  client: Queryable,
+  { table, deadLetters, idType, columns }: DeadLetterSource,
+  { ids, reason }: { ids: readonly string[]; reason: string },
+): Promise<number> {
+  const { rowCount } = await client.query(
+    `with gone as (
+       delete from ${table} where id = any($1::${idType}[]) returning ${columns.join(', ')}
+     )
+     insert into ${deadLetters} (tenant_id, reason, entry)
+     select tenant_id, $2, left(row_to_json(gone)::text, ${maxDeadLetterChars}) from gone`,
+    [ids, reason],
+  );
+  return rowCount ?? 0;
 }
 
 function tooLarge(bytes: number): string {

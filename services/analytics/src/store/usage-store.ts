@@ -1,6 +1,5 @@
 import type { Dimension } from '@gatehouse/contract/analytics';
-import { AppError } from '@gatehouse/kit/errors';
-import { isInvalidParameter } from '@gatehouse/pg/errors';
+import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { pageBytes } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Period } from '../domain/period.ts';
@@ -200,14 +199,7 @@ export class UsageStore {
 async function prepare(db: Queryable, timezone: string): Promise<void> {
   // The planner expects far more groups than there are, and would sort all rows on the disk.
   const text = `select set_config('work_mem', '64MB', true), now() at time zone $1`;
-  await db.query(text, [timezone]).catch((error: unknown) => {
-    if (!isInvalidParameter(error)) throw error;
-    throw new AppError(
-      'invalid_value',
-      'Invalid value for timezone: the database does not know this time zone.',
-      { param: 'timezone', cause: error },
-    );
-  });
+  await db.query(text, [timezone]).catch(refuseUnknownTimezone);
 }
 
 /** The row without labels is the total, the others are the groups. */

@@ -4,7 +4,7 @@ import type { CostBounds } from './price.ts';
 import type { Target } from './target.ts';
 import type { TokenClass } from './usage.ts';
 
-/** What a request can come to at most, which is what is reserved for it (architecture decision 6). */
+/** What a request can come to at most, which is what is reserved for it (ADR 13). */
 
 /** Tokens that a picture, a sound or a file counts for: their bytes say nothing, and only the provider can tell. */
 const attachmentTokens = 4_096;

@@ -1,11 +1,11 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Circuit } from './circuit.ts';
 
-/** Whose requests a failure says something about: what no request can cause concerns every tenant's. */
+/** Which circuit a failure counts for: `everybody` if no request can cause it, else `tenant`. */
 export type Blame = 'everybody' | 'tenant';
 
 const windowMs = 30_000;
-/** So many tenants with the same trouble in one window, and it is the deployment's. */
+/** The breaker opens for all tenants when this many have an open circuit within one window. */
 const tenantsToOpen = 3;
 const maxTenants = 1_000;
 
@@ -15,6 +15,7 @@ const maxTenants = 1_000;
  *
  * A tenant's requests can make a provider answer 500, time out or break off, so those failures count for that tenant
  * alone, until three tenants in one window see them. Refused connections, DNS and TLS errors count for all.
+ * A tenant's circuit counts calls from the tenant's first failure on.
  */
 export class Breaker {
   readonly #now: () => number;

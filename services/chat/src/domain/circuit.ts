@@ -4,7 +4,7 @@ const slotMs = windowMs / slots;
 /** Fewer calls than this say nothing about a rate. */
 const leastCalls = 10;
 const failureRate = 0.5;
-/** While open, one call in so many goes through as a probe, and one every five seconds where calls are few. */
+/** While open, 1 call in 20 is a probe, and at least one every 5 s. */
 const probeShare = 20;
 const probeEveryMs = 5_000;
 

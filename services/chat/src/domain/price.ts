@@ -88,7 +88,7 @@ export function completeRates(stated: StatedRates, { freeCacheWrites = false } =
   };
 }
 
-/** A list with a step at each start: `ratesAt` tells the prices of a call that reads so many tokens. */
+/** A list with a step at each start: `ratesAt` returns the prices of a call that reads so many tokens. */
 export function priceList(starts: Iterable<number>, ratesAt: (inputTokens: number) => Rates): PriceList {
   const ascending = [...new Set(starts)].sort((a, b) => a - b);
   return {

@@ -5,7 +5,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../domain/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
-import { buryUnreadable, findOrphans } from '../store/orphan-system-store.ts';
+import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance.ts';
 import { interruptedEnd } from './interrupted.ts';
@@ -48,7 +48,7 @@ export class Reaper {
     });
     this.#unreadable = new Counter({
       name: 'gatehouse_runs_unreadable_total',
-      help: 'Runs of processes that died whose rows can not be read, moved to the dead letters of the outbox',
+      help: "Runs of processes that died whose rows can't be read, moved to the dead letters of the outbox",
       registers: [options.registry],
     });
   }
@@ -74,12 +74,12 @@ export class Reaper {
     for (;;) {
       const { openRuns } = this.#meter;
       const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
-      const buried = await this.#bury(unreadable);
+      const moved = await this.#deadLetter(unreadable);
       const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
       this.#interrupted.inc(ended);
       if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
       // None ended of a full batch: others were faster, or these can't be; the next round looks again.
-      if (orphans.length + unreadable.length < batch || ended + buried === 0) return;
+      if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
     }
   }
 
@@ -88,12 +88,12 @@ export class Reaper {
     return sweepMs;
   }
 
-  async #bury(ids: readonly string[]): Promise<number> {
+  async #deadLetter(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    const buried = await buryUnreadable(this.#pool, ids);
-    this.#unreadable.inc(buried);
-    this.#log.error({ runs: ids }, 'interrupted runs can not be read and were moved to the dead letters');
-    return buried;
+    const moved = await deadLetterUnreadable(this.#pool, ids);
+    this.#unreadable.inc(moved);
+    this.#log.error({ runs: ids }, "interrupted runs can't be read and were moved to the dead letters");
+    return moved;
   }
 
   /** How many of them this call has ended. One that the database refuses keeps none of the others. */

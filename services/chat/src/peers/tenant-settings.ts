@@ -1,7 +1,7 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { AppError } from '@gatehouse/kit/errors';
+import { tenantNotActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type {
   GetTenantSettingsResponse,
@@ -40,7 +40,7 @@ const outageMs = 5 * 60_000;
 
 /**
  * Settings of tenants: a second old at most, and good for five minutes while the tenant service is away. Each method
- * throws 403 `tenant_suspended` for a tenant that is not active, whatever the edge still believes.
+ * throws 403 `tenant_suspended` for a tenant that is not active, even if the edge's cache has it as active.
  */
 export class TenantSettingsClient {
   readonly #peer: Peer<TenantServiceClient>;
@@ -107,10 +107,10 @@ function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse)
   return someKeyLimited === true ? 'ask' : new Map(limitedKeys.map((key) => [key.id, key.limited]));
 }
 
-/** Throws in the words of the edge. */
+/** Throws 403 for a tenant that is not active. */
 function activeSettings({ settings, status }: Known): TenantSettings {
   if (status === 'active') return settings;
-  throw new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
+  throw tenantNotActive(status);
 }
 
 /** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters. */

@@ -97,7 +97,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
     this.#flow();
   }
 
-  /** Whether whoever takes the answer can take more; overridden by streams. */
+  /** Whether the consumer accepts more data; overridden by streams. */
   protected get wanted(): boolean {
     return true;
   }

@@ -51,7 +51,7 @@ function observe(metrics: Registry, deployments: ReadonlyMap<Model, Deployment>)
   const labels = ({ provider, upstreamModel }: Model) => ({ provider: provider.name, model: upstreamModel });
   new Gauge({
     name: 'gatehouse_provider_breaker_open',
-    help: 'Whether this replica prefers other models to this one for every tenant, after failures: 1 for yes, 0 for no',
+    help: '1 while the breaker is open for all tenants, else 0',
     labelNames,
     registers,
     collect() {
@@ -60,7 +60,7 @@ function observe(metrics: Registry, deployments: ReadonlyMap<Model, Deployment>)
   });
   new Gauge({
     name: 'gatehouse_provider_breaker_open_tenants',
-    help: 'Tenants for which this replica prefers other models to this one, after failures of their own requests',
+    help: 'Tenants whose own circuit is open',
     labelNames,
     registers,
     collect() {

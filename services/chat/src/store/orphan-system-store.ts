@@ -1,3 +1,5 @@
+import { maxInteger } from '@gatehouse/events/run-event';
+import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
 import { readKeptAttempts, readStartedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart } from '../domain/run.ts';
@@ -28,12 +30,9 @@ interface OrphanRow {
   attempts: string;
 }
 
-/** A run may have lain for a month when nothing was there to find it, and its duration is an integer. */
-const maxInteger = 2_147_483_647;
-
 /**
  * Runs under way whose instance is dead or gone, or that `instanceId` itself lost track of: started over a minute ago
- * and not in `known`.
+ * and not in `known`. A run may be older than an integer holds milliseconds, if no replica ran for weeks.
  */
 export async function findOrphans(
   pool: Pool,
@@ -74,16 +73,12 @@ function toOrphan(row: OrphanRow): Orphan | null {
 }
 
 /** Moves runs under way whose rows hold no run to the dead letters. Returns how many this call has moved. */
-export async function buryUnreadable(pool: Pool, ids: readonly string[]): Promise<number> {
-  const { rowCount } = await pool.query(
-    `with gone as (
-       delete from chat.open_runs where id = any($1::uuid[])
-       returning id, tenant_id, instance_id, started_at, charges, run, attempts
-     )
-     insert into chat.outbox_dead_letters (tenant_id, reason, entry)
-     select tenant_id, 'the row of a run under way can not be read', left(row_to_json(gone)::text, 2000000)
-     from gone`,
-    [ids],
-  );
-  return rowCount ?? 0;
+export async function deadLetterUnreadable(pool: Pool, ids: readonly string[]): Promise<number> {
+  const source = {
+    table: 'chat.open_runs',
+    deadLetters: 'chat.outbox_dead_letters',
+    idType: 'uuid',
+    columns: ['id', 'tenant_id', 'instance_id', 'started_at', 'charges', 'run', 'attempts'],
+  } as const;
+  return moveToDeadLetters(pool, source, { ids, reason: "the row of a run under way can't be read" });
 }

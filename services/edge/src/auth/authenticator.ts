@@ -4,7 +4,7 @@ import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Principal } from '@gatehouse/identity/principal';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
@@ -53,9 +53,7 @@ export class Authenticator {
     const checked =
       this.#cache.peek(fingerprint) ?? (await this.#cache.get(fingerprint, () => this.#check(key, context)));
     if (checked === null || checked.expiresAtMs <= Date.now()) throw invalidKey();
-    if (checked.tenantStatus !== 'active') {
-      throw new AppError('tenant_suspended', `The tenant of this API key is ${checked.tenantStatus}.`);
-    }
+    if (checked.tenantStatus !== 'active') throw tenantNotActive(checked.tenantStatus);
     return checked.principal;
   }
 

@@ -39,7 +39,7 @@ export interface GatewayOptions {
   general: GeneralProxy;
   passThrough: ReadonlyMap<ServiceName, PassThrough>;
   isTrustedProxy: IsTrustedProxy;
-  /** Null where no origin is named: no response says anything of CORS then. */
+  /** If null, no response has CORS headers. */
   cors: Cors | null;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
@@ -81,7 +81,12 @@ export class Gateway {
     const entry: AccessEntry = { route: null, relayed: false, principal: null };
     response.on('close', () => this.#logAccess(request, response, { ...context, ...entry, arrivedAt }));
     try {
-      if (request.method === 'OPTIONS' && this.#answerPreflight(request, response, context.requestId)) return;
+      const preflight = request.method === 'OPTIONS' ? this.#findPreflight(request) : null;
+      if (preflight !== null) {
+        entry.route = preflight.route;
+        this.#answerPreflight(response, preflight.headers, context.requestId);
+        return;
+      }
       await this.#serve(request, response, context, entry);
     } catch (error) {
       const known = toAppError(error);
@@ -133,26 +138,31 @@ export class Gateway {
   }
 
   /**
-   * Answers a CORS preflight when it asks for a method that browsers of its origin may use on this path; returns
-   * whether it did. Anything else is served as any OPTIONS request.
+   * The route that a CORS preflight asks for, and its CORS headers; null unless browsers of its origin may use the
+   * method on this path. Anything else is served as any OPTIONS request.
    */
-  #answerPreflight(request: IncomingMessage, response: ServerResponse, requestId: string): boolean {
+  #findPreflight({ url = '', headers }: IncomingMessage): Preflight | null {
     const { cors } = this.#options;
-    const { origin, 'access-control-request-method': method, ...headers } = request.headers;
-    if (cors?.names(origin) !== true || method === undefined) return false;
-    const [path = ''] = (request.url ?? '').split('?', 1);
+    const { origin, 'access-control-request-method': asked } = headers;
+    if (cors?.names(origin) !== true || asked === undefined) return null;
+    const [path = ''] = url.split('?', 1);
     const known = this.#matcher.match('OPTIONS', path);
-    if (known.kind !== 'method') return false;
-    const methods = known.allow.filter((each) => {
-      const match = this.#matcher.match(each, path);
-      return match.kind === 'route' && isOpenToBrowsers(match.route);
+    if (known.kind !== 'method') return null;
+    const open = known.allow.flatMap((method) => {
+      const match = this.#matcher.match(method, path);
+      return match.kind === 'route' && isOpenToBrowsers(match.route) ? [{ method, route: match.route }] : [];
     });
-    if (!methods.includes(method)) return false;
+    const route = open.find(({ method }) => method === asked)?.route;
+    if (route === undefined) return null;
+    const methods = open.map(({ method }) => method);
     const answer = cors.preflightHeaders(origin, methods, headers['access-control-request-headers']);
+    return { route, headers: answer };
+  }
+
+  #answerPreflight(response: ServerResponse, headers: Preflight['headers'], requestId: string): void {
     closeWhenEarly(response);
-    response.writeHead(204, { ...doorHeaders(requestId), ...answer });
+    response.writeHead(204, { ...doorHeaders(requestId), ...headers });
     endAnswer(response);
-    return true;
   }
 
   #answerHealth(response: ServerResponse): void {
@@ -246,6 +256,11 @@ interface Inquiry {
   headers: IncomingHttpHeaders;
   /** All the values `X-Service-User-Id` was sent with. */
   actingUsers: () => readonly string[] | undefined;
+}
+
+interface Preflight {
+  route: Route;
+  headers: Record<string, string>;
 }
 
 interface AccessEntry {

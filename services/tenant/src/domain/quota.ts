@@ -2,7 +2,7 @@ import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { picoOf } from '@gatehouse/kit/money';
 
 /**
- * Limits and budgets (architecture decision 6). What is spent and held of them lies in the tenant's database; replicas
+ * Limits and budgets (ADR 13). What is spent and held of them lies in the tenant's database; replicas
  * of chat lease slices and spend them without asking, so that no number of replicas passes a limit.
  */
 

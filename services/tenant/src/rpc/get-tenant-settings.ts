@@ -16,7 +16,7 @@ export function getTenantSettings(
     callers: ['chat', 'analytics'],
     handle: async ({ tenantId, omitLimitedKeys, apiKeyId }) => {
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
-        throw new AppError('invalid_value', 'An API key is named by its UUID.');
+        throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
       const found = isUuid(tenantId) ? await tenants.find(tenantId, keys) : null;
       if (found === null) throw new AppError('not_found', 'There is no such tenant.');

@@ -2,7 +2,7 @@ import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { RecordChange } from '@gatehouse/http/audit';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -199,10 +199,10 @@ function thresholdReached(
   };
 }
 
-/** Given back is what an inactive tenant has, too. The words are the edge's. */
+/** An inactive tenant may return what it holds. */
 function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[]): void {
   if (status === null || status === 'active' || asks.every(({ needs }) => needs.length === 0)) return;
-  throw new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
+  throw tenantNotActive(status);
 }
 
 function grant(

@@ -1,6 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { isInvalidParameter, isUniqueViolation } from '@gatehouse/pg/errors';
+import { isUniqueViolation, refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
@@ -86,17 +86,7 @@ export class TenantSystemStore {
 
 /** Windows of budgets are worked out by the database, whose zones are not all of those that JavaScript has. */
 async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
-  await db.query('select now() at time zone $1', [timezone]).catch((error: unknown) => {
-    if (!isInvalidParameter(error)) throw error;
-    throw new AppError(
-      'invalid_value',
-      'Invalid value for timezone: the database does not know this time zone.',
-      {
-        param: 'timezone',
-        cause: error,
-      },
-    );
-  });
+  await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
 }
 
 function nameSlugConflict(error: unknown, slug: string): never {

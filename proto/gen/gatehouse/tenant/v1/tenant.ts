@@ -164,7 +164,7 @@ export interface Grant {
     | undefined;
   /**
    * Names the window: when it began, in milliseconds since the epoch; 0 for concurrency, which has no window. A budget's
-   * window that is cut anew because its period or time zone changed keeps its name, so that what replicas hold goes on
+   * window that is recalculated because its period or time zone changed keeps its name, so that what replicas hold goes on
    * counting.
    */
   windowStart: bigint;
