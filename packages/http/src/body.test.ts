@@ -6,8 +6,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { eventually } from '@gatehouse/test/eventually';
 import { BodyBudget } from './body-budget.ts';
-import { checkBodyHeaders, hasBody, isJson, parseJson, readBody } from './body.ts';
-import { maxJsonValues } from './json-size.ts';
+import { checkBodyHeaders, hasBody, isJson, maxJsonValues, parseJson, readBody } from './body.ts';
 
 const limit = 1_000;
 let incoming: (request: IncomingMessage) => void = () => undefined;

@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
 import {
   inputPreview,
-  promptText,
+  promptSample,
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
@@ -142,12 +142,27 @@ describe('a chat request', () => {
     fc.assert(
       fc.property(fc.oneof(requests, fc.jsonValue()), (value) => {
         if (told(chat, value) !== 'accepted') return;
-        expect(typeof promptText(chat(value))).toBe('string');
+        expect(promptSample(chat(value), '').chars).toBeGreaterThanOrEqual(0);
         expect(inputPreview(chat(value), 10).length).toBeLessThanOrEqual(10);
       }),
       { numRuns: 1_000 },
     );
   });
+});
+
+it.each(['Model', 'MAX_TOKENS', 'N', 'meſſages', 'strEam', 'max_toKens'])(
+  'a chat request with %s, which some servers take for another field, is refused',
+  (name) => {
+    expect(told(chat, { ...least, [name]: 1 })).toMatch(/^unknown_parameter /);
+  },
+);
+
+it('fields with capitals that resemble none of OpenAI’s pass', () => {
+  expect(told(chat, { ...least, enableThinking: true, X: 1 })).toBe('accepted');
+});
+
+it('a number of answers beyond what a number can be is a number', () => {
+  expect(chat({ ...least, n: JSON.parse('1e999') as number }).choices).toBe(1e9);
 });
 
 describe('an embeddings request', () => {
@@ -197,7 +212,10 @@ describe('the texts of a request', () => {
   it('are the newest user message for a preview, and everything for an estimate', () => {
     expect(inputPreview(chat(conversation), 500)).toBe('second\npart');
     expect(inputPreview(chat(conversation), 3)).toBe('sec');
-    expect(promptText(chat(conversation))).toBe('rules\nfirst\nsecond\npart\n');
+    expect(promptSample(chat(conversation), 'system ')).toEqual({
+      beginning: 'system rulesfirstsecond\npart',
+      chars: 28,
+    });
     expect(inputPreview(chat({ ...least, messages: [{ role: 'developer', content: 'alone' }] }), 500)).toBe(
       'alone',
     );
@@ -206,6 +224,6 @@ describe('the texts of a request', () => {
 
   it('of embeddings are their inputs; token arrays have none', () => {
     expect(inputPreview(embed({ model: 'm', input: ['a', 'b'] }), 500)).toBe('a\nb');
-    expect(promptText(embed({ model: 'm', input: [[1, 2]] }))).toBe('');
+    expect(promptSample(embed({ model: 'm', input: [[1, 2]] }), '').chars).toBe(0);
   });
 });

@@ -1,21 +1,26 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
+import { SampleBuilder, type TextSample } from './token-estimate.ts';
 
 export type Operation = 'chat' | 'embeddings';
 
-/** A client's request, read once: its source text for the provider, and what the gateway needs to know of it. */
-export interface CompletionRequest {
+/** What the gateway needs to know of a client's request for as long as it is under way. */
+export interface RequestHead {
   operation: Operation;
-  /** The source text. */
-  body: Buffer;
-  /** The same, parsed. */
-  fields: Record<string, unknown>;
   model: string;
   stream: boolean;
   /** Whether the client asked for the usage chunk. */
   wantsUsage: boolean;
   /** How many answers it asked for (`n`). */
   choices: number;
+}
+
+/** A client's request as it is read, until it is accepted. */
+export interface CompletionRequest extends RequestHead {
+  /** The source text. */
+  body: Buffer;
+  /** The same, parsed. */
+  fields: Record<string, unknown>;
 }
 
 type Kind = 'string' | 'number' | 'boolean' | 'array' | 'object';
@@ -61,6 +66,9 @@ const embeddingFields: Record<string, readonly Kind[]> = {
   user: ['string'],
 };
 
+/** More than any provider gives. */
+const maxChoices = 1e9;
+
 /** Reads a chat completion request. Throws 400s that name the field. */
 export function readChatRequest(body: Buffer, parsed: unknown): CompletionRequest {
   const fields = objectOf(parsed);
@@ -75,7 +83,8 @@ export function readChatRequest(body: Buffer, parsed: unknown): CompletionReques
     model,
     stream: fields['stream'] === true,
     wantsUsage: options?.include_usage === true,
-    choices: typeof fields['n'] === 'number' ? Math.max(1, fields['n']) : 1,
+    // JSON's 1e999 is Infinity.
+    choices: typeof fields['n'] === 'number' ? Math.min(maxChoices, Math.max(1, fields['n'])) : 1,
   };
 }
 
@@ -109,12 +118,27 @@ function checkTypes(fields: Record<string, unknown>, known: Record<string, reado
   for (const name of Object.keys(fields)) {
     const value = fields[name];
     const kinds = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (kinds === undefined) refuseVariant(name, known);
     // OpenAI takes null for any optional field.
     if (kinds === undefined || value === null) continue;
     const kind = kindOf(value);
     if (kind === null || !kinds.includes(kind)) throw wrongType(name, kinds);
   }
 }
+
+/**
+ * Servers that read field names in any case (Go's encoding/json does) would take `Model` for the model, and the gateway
+ * has checked and priced another one.
+ */
+function refuseVariant(name: string, known: Record<string, unknown>): void {
+  const plain = name.toUpperCase().toLowerCase();
+  if (plain === name || !(Object.hasOwn(known, plain) || decisive.has(plain))) return;
+  const param = name.slice(0, 200);
+  throw new AppError('unknown_parameter', `Unknown field: ${param}. Did you mean ${plain}?`, { param });
+}
+
+/** Fields that are checked by themselves. */
+const decisive = new Set(['model', 'messages', 'input']);
 
 function checkMessages(messages: unknown): void {
   if (messages === undefined) throw missing('messages');
@@ -158,11 +182,14 @@ export function inputPreview(request: CompletionRequest, maxChars: number): stri
   return cutText(textOf(source), maxChars);
 }
 
-/** All text of the prompt, for estimating its tokens. */
-export function promptText(request: CompletionRequest): string {
-  if (request.operation === 'embeddings') return textOf(request.fields['input']);
-  const messages = request.fields['messages'] as { content?: unknown }[];
-  return messages.map((message) => textOf(message.content)).join('\n');
+/** What is needed of the prompt for estimating its tokens, so that the request itself need not be kept for that. */
+export function promptSample({ operation, fields }: CompletionRequest, systemPrompt: string): TextSample {
+  const sample = new SampleBuilder();
+  sample.add(systemPrompt);
+  const messages = operation === 'chat' ? (fields['messages'] as { content?: unknown }[]) : [];
+  for (const { content } of messages) sample.add(textOf(content));
+  if (operation === 'embeddings') sample.add(textOf(fields['input']));
+  return sample.built;
 }
 
 function lastUserMessage(messages: unknown): unknown {

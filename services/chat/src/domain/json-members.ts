@@ -21,10 +21,10 @@ const colon = 0x3a;
 const comma = 0x2c;
 
 /**
- * Lists the members of the object that begins at or after `from`. The bytes must be valid JSON (they went through
- * `JSON.parse`), which is why this can be so short.
+ * Lists the members of the object that begins at or after `from`, and ends at the first beyond `max`. The bytes must be
+ * valid JSON (they went through `JSON.parse`), which is why this can be so short.
  */
-export function objectMembers(json: Buffer, from = 0): Member[] {
+export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): Member[] {
   const members: Member[] = [];
   let at = json.indexOf(openBrace, from) + 1;
   for (;;) {
@@ -33,7 +33,7 @@ export function objectMembers(json: Buffer, from = 0): Member[] {
       at += 1;
       continue;
     }
-    if (json[at] !== quote) return members;
+    if (json[at] !== quote || members.length > max) return members;
     const start = at;
     const nameEnd = stringEnd(json, at);
     const valueStart = skipSpace(json, json.indexOf(colon, nameEnd) + 1);

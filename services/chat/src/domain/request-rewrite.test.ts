@@ -110,7 +110,9 @@ describe('the members of an object', () => {
   it('of an inner object are found from where it begins', () => {
     const text = Buffer.from('{"a":{"b":1},"c": {"d" : 2 }}');
     const [, second] = objectMembers(text);
-    expect(objectMembers(text, second?.valueStart).map((member) => member.name)).toEqual(['d']);
+    expect(objectMembers(text, { from: second?.valueStart ?? 0 }).map((member) => member.name)).toEqual([
+      'd',
+    ]);
   });
 
   it('are found in time that grows with the text', () => {

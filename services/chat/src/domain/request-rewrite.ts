@@ -18,9 +18,12 @@ interface Edit {
   text: string;
 }
 
-/** Applies the rewrite to the source text of a request that is a valid JSON object. */
-export function rewriteRequest(body: Buffer, rewrite: Rewrite): Buffer {
-  const members = objectMembers(body);
+/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite,
+  members: readonly Member[] = objectMembers(body),
+): Buffer {
   const edits: Edit[] = [];
   const added: string[] = [];
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
@@ -56,13 +59,13 @@ function replaces(given: ReadonlySet<string>, name: string): boolean {
   return name === 'max_completion_tokens' && given.has('max_tokens');
 }
 
-function askForUsage(body: Buffer, members: Member[], edits: Edit[], added: string[]): void {
+function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: string[]): void {
   const options = members.findLast((entry) => entry.name === 'stream_options');
   if (options === undefined) {
     added.push('"stream_options":{"include_usage":true}');
     return;
   }
-  const inner = body[options.valueStart] === 0x7b ? objectMembers(body, options.valueStart) : null;
+  const inner = body[options.valueStart] === 0x7b ? objectMembers(body, { from: options.valueStart }) : null;
   const asked = inner?.findLast((entry) => entry.name === 'include_usage');
   const last = inner?.at(-1);
   if (asked !== undefined) edits.push({ at: asked.valueStart, until: asked.valueEnd, text: 'true' });

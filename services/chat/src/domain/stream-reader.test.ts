@@ -120,9 +120,9 @@ describe('a stream that is read along', () => {
 
   it('keeps so much text and no more', () => {
     const reader = new StreamReader(1);
-    const piece = '\ud800x'.repeat(75_000);
+    const piece = '\ud800x'.repeat(15_000);
     for (let round = 0; round < 8; round += 1) reader.read(chunk([delta({ content: piece })]));
-    expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 200_000), chars: 1_200_000 });
+    expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 50_000), chars: 240_000 });
   });
 });
 

@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
-import { sampleChars, type TextSample } from './token-estimate.ts';
+import { SampleBuilder, type TextSample } from './token-estimate.ts';
 import { readServiceTier, readUsage } from './usage-reader.ts';
 import type { Usage } from './usage.ts';
 
@@ -27,8 +27,7 @@ export class StreamReader {
   readonly #choices: number;
   readonly #finished = new Set<number>();
   #head: { id: unknown; created: unknown; model: unknown } | null = null;
-  #text: string[] = [];
-  #textChars = 0;
+  readonly #text = new SampleBuilder();
 
   /** `choices`: how many answers were asked for. */
   constructor(choices: number) {
@@ -74,7 +73,7 @@ export class StreamReader {
 
   /** The text of the answer so far, tool calls' arguments included. */
   get answer(): TextSample {
-    return { beginning: this.#text.join(''), chars: this.#textChars };
+    return this.#text.built;
   }
 
   /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
@@ -100,18 +99,12 @@ export class StreamReader {
     if (finishReason !== undefined && finishReason !== null)
       this.#finish(typeof index === 'number' ? index : 0);
     if (typeof delta === 'object' && delta !== null)
-      this.#keep(messageText(delta as Record<string, unknown>));
+      this.#text.add(messageText(delta as Record<string, unknown>));
   }
 
   /** An answer that was not asked for completes nothing. */
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
-  }
-
-  #keep(text: string): void {
-    const left = sampleChars - this.#textChars;
-    if (text !== '' && left > 0) this.#text.push(text.length > left ? cutText(text, left) : text);
-    this.#textChars += text.length;
   }
 }
 

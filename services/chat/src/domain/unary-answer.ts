@@ -1,10 +1,14 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
+import { hasMoreContainers } from '@gatehouse/kit/json-size';
 import { ProviderFailure } from './provider-failure.ts';
 import { messageText } from './stream-reader.ts';
 import { sampleOf, type TextSample } from './token-estimate.ts';
 import { readServiceTier, readUsage } from './usage-reader.ts';
 import type { Usage } from './usage.ts';
+
+/** A million objects and arrays take 100 MiB and 300 ms to parse, in which no other request is served. */
+const maxContainers = 1_000_000;
 
 /** What the gateway reads from a whole answer; the client gets the bytes themselves. */
 export interface UnaryAnswer {
@@ -18,6 +22,7 @@ export interface UnaryAnswer {
 
 /** Throws an `invalid` failure when the bytes are no answer, so that a broken provider never looks like success. */
 export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
+  if (hasMoreContainers(bytes, maxContainers)) throw new ProviderFailure('invalid', provider);
   let parsed: unknown;
   try {
     parsed = JSON.parse(bytes.toString('utf8'));

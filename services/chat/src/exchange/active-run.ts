@@ -4,14 +4,13 @@ import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../domain/catalogue.ts';
-import { promptText, type CompletionRequest } from '../domain/completion-request.ts';
 import { sumCosts } from '../domain/price.ts';
 import type { Pricing } from '../domain/pricing.ts';
 import type { ProviderFailure } from '../domain/provider-failure.ts';
 import { startedRun, type StartedRun } from '../domain/run-record.ts';
 import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
 import type { StreamReader } from '../domain/stream-reader.ts';
-import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../domain/token-estimate.ts';
+import { estimateTokens, guessTokens, type TextSample } from '../domain/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
@@ -51,8 +50,7 @@ export class ActiveRun {
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
-  readonly #request: CompletionRequest;
-  readonly #systemPrompt: string;
+  readonly #prompt: TextSample;
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: RequestAdmission;
@@ -68,9 +66,8 @@ export class ActiveRun {
     telemetry: RunTelemetry;
     /** The run's span. */
     trace: TraceContext;
-    request: CompletionRequest;
-    /** What an agent put before the client's messages. */
-    systemPrompt: string;
+    /** What an agent put before the client's messages, and these. */
+    prompt: TextSample;
     previewChars: number;
     arrivedAt: number;
     /** What is reserved for it of the tenant's limits. */
@@ -82,8 +79,7 @@ export class ActiveRun {
     this.#pricing = options.pricing;
     this.#telemetry = options.telemetry;
     this.#trace = options.trace;
-    this.#request = options.request;
-    this.#systemPrompt = options.systemPrompt;
+    this.#prompt = options.prompt;
     this.#previewChars = options.previewChars;
     this.#arrivedAt = options.arrivedAt;
     this.#admission = options.admission;
@@ -243,7 +239,7 @@ export class ActiveRun {
   async #estimate(answer: TextSample | undefined): Promise<Usage> {
     return {
       ...noUsage,
-      inputTokens: await estimateTokens(sampleOf(`${this.#systemPrompt}${promptText(this.#request)}`)),
+      inputTokens: await estimateTokens(this.#prompt),
       outputTokens: answer === undefined ? 0 : await estimateTokens(answer),
       estimated: true,
     };

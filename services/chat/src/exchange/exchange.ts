@@ -6,9 +6,8 @@ import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Breaker } from '../domain/breaker.ts';
 import type { Model } from '../domain/catalogue.ts';
-import type { CompletionRequest } from '../domain/completion-request.ts';
+import type { RequestHead } from '../domain/completion-request.ts';
 import { ProviderFailure } from '../domain/provider-failure.ts';
-import { rewriteRequest } from '../domain/request-rewrite.ts';
 import { retryDelay } from '../domain/retry-delay.ts';
 import type { RunEnd } from '../domain/run.ts';
 import { StreamReader } from '../domain/stream-reader.ts';
@@ -22,9 +21,11 @@ import type { Deployment, ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from './active-run.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
 import { relayStream } from './relay-stream.ts';
+import type { RequestSource } from './request-source.ts';
 
 export interface ExchangeOptions {
-  request: CompletionRequest;
+  request: RequestHead;
+  source: RequestSource;
   target: Target;
   run: ActiveRun;
   response: ServerResponse;
@@ -122,12 +123,12 @@ export class Exchange implements AnswerClient {
   }
 
   async #attempt(model: Model, deployment: Deployment): Promise<Outcome> {
-    const { request, target, run } = this.#options;
+    const { request, source, target, run } = this.#options;
     // Left already: no call, and so no run.
     if (this.#clientLeft())
       return { kind: 'failed', failure: new ProviderFailure('aborted', model.provider.name) };
     const asksUsage = request.stream && model.provider.stream_usage;
-    const body = rewriteRequest(request.body, {
+    const body = source.rewritten({
       model: model.upstreamModel,
       includeUsage: asksUsage && !request.wantsUsage,
       systemPrompt: target.systemPrompt,
@@ -168,10 +169,11 @@ export class Exchange implements AnswerClient {
   }
 
   async #attemptUnary(model: Model, { adapter, breaker }: Deployment, call: ProviderCall): Promise<Outcome> {
-    const { run, response } = this.#options;
+    const { run, response, source } = this.#options;
     try {
       const bytes = await adapter.complete(call);
       const answer = readUnaryAnswer(model.provider.name, bytes);
+      source.release();
       breaker.answered(this.#tenantId);
       breaker.succeeded(this.#tenantId);
       run.noteFirstToken();
@@ -198,7 +200,7 @@ export class Exchange implements AnswerClient {
   }
 
   async #attemptStream(model: Model, { adapter, breaker }: Deployment, call: ProviderCall): Promise<Outcome> {
-    const { run, request } = this.#options;
+    const { run, request, source: text } = this.#options;
     const reader = new StreamReader(request.choices);
     try {
       const source = await adapter.stream(call);
@@ -212,6 +214,7 @@ export class Exchange implements AnswerClient {
         onAnswer: () => {
           run.noteFirstToken();
           breaker.answered(this.#tenantId);
+          text.release();
         },
       });
       breaker.succeeded(this.#tenantId);

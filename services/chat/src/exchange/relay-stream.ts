@@ -1,8 +1,12 @@
+import { hasMoreContainers } from '@gatehouse/kit/json-size';
 import { ProviderFailure } from '../domain/provider-failure.ts';
 import { frameData } from '../domain/sse-frames.ts';
 import type { StreamReader } from '../domain/stream-reader.ts';
 import type { ProviderStream } from '../providers/adapter.ts';
 import type { ClientStream } from './client-stream.ts';
+
+/** Objects and arrays of one frame: more would take long to parse, in which no other request is served. */
+const maxContainers = 200_000;
 
 export interface RelayOptions {
   provider: string;
@@ -38,6 +42,7 @@ export function relayStream(options: RelayOptions): Promise<RelayEnd> {
       try {
         for (const frame of frames) {
           if (done) break;
+          if (hasMoreContainers(frame, maxContainers)) throw new Error('a frame has too many JSON values');
           switch (reader.read(frameData(frame))) {
             case 'usage':
               usageFrame = frame;

@@ -11,6 +11,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Catalogue } from '../domain/catalogue.ts';
 import {
   inputPreview,
+  promptSample,
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
@@ -19,12 +20,13 @@ import type { Pricing } from '../domain/pricing.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../domain/target.ts';
 import { ActiveRun } from '../exchange/active-run.ts';
 import { Exchange } from '../exchange/exchange.ts';
+import { RequestSource } from '../exchange/request-source.ts';
 import type { RunTelemetry } from '../exchange/run-telemetry.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
 import type { Meter } from '../metering/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
-import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
+import type { KeySettings, TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 
@@ -70,43 +72,52 @@ async function complete(
   const { tenantId, keyId: apiKeyId } = principal;
   const sessionId = sessionOf(incoming);
   checkBodyHeaders(incoming, call.route.bodyLimit);
-  const onArrival = await dependencies.settings.getForKey(principal, call);
-  const admission = await dependencies.quotas.arrive({ tenantId, apiKeyId, settings: onArrival });
-  let exchange: Exchange;
-  try {
-    const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
-    const body = await readBody(incoming, call.route.bodyLimit, { share });
-    const request = call.read(body, parseJson(body));
-    // A body may take hours.
-    const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
-    const settings = isLate ? await dependencies.settings.getForKey(principal, call) : onArrival;
-    const target = await findTarget(dependencies, call, request, settings);
-    await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
-    const accepted = { request, target, settings, admission, sessionId, arrivedAt };
-    exchange = createExchange(dependencies, response, call, accepted);
-  } catch (error) {
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const admission = await dependencies.quotas.arrive({ tenantId, apiKeyId, settings });
+  const arrival = { incoming, response, call, admission, settings, sessionId, arrivedAt };
+  const exchange = await accept(dependencies, arrival).catch((error: unknown) => {
     admission.release({ tokens: 0, costPico: 0n });
     throw error;
-  }
+  });
   await exchange.execute();
 }
 
-/** A request that has passed every check and limit. */
-interface AcceptedRequest {
-  request: CompletionRequest;
-  target: Target;
-  settings: TenantSettings;
+interface Arrival {
+  incoming: IncomingMessage;
+  response: ServerResponse;
+  call: CompletionCall;
   admission: RequestAdmission;
+  settings: KeySettings;
   sessionId: string | null;
   arrivedAt: number;
 }
 
-function createExchange(
-  dependencies: CompletionDependencies,
-  response: ServerResponse,
-  call: RawCall,
-  { request, target, settings, admission, sessionId, arrivedAt }: AcceptedRequest,
-): Exchange {
+/** Reads and checks the body. Apart from `complete`, which would keep the parsed body as long as the run lasts. */
+async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Exchange> {
+  const { incoming, response, call, admission, arrivedAt } = arrival;
+  const principal = tenantOf(call);
+  const { tenantId, keyId: apiKeyId } = principal;
+  const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
+  const body = await readBody(incoming, call.route.bodyLimit, { share });
+  const request = call.read(body, parseJson(body));
+  const source = new RequestSource(body, share);
+  // A body may take hours.
+  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
+  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
+  const target = await findTarget(dependencies, call, request, settings);
+  await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
+  return createExchange(dependencies, { ...arrival, settings, request, source, target });
+}
+
+/** A request that has passed every check and limit. */
+interface Accepted extends Arrival {
+  request: CompletionRequest;
+  source: RequestSource;
+  target: Target;
+}
+
+function createExchange(dependencies: CompletionDependencies, accepted: Accepted): Exchange {
+  const { response, call, request, source, target, settings, admission, sessionId, arrivedAt } = accepted;
   const principal = tenantOf(call);
   const { requestId } = call;
   const { previewChars } = settings;
@@ -129,21 +140,24 @@ function createExchange(
     charges: admission.charges,
   };
   const { meter, pricing, telemetry } = dependencies;
-  const systemPrompt = target.systemPrompt ?? '';
   const run = new ActiveRun({
     identity,
     meter,
     pricing,
     telemetry,
     trace,
-    request,
-    systemPrompt,
+    prompt: promptSample(request, target.systemPrompt ?? ''),
     previewChars,
     arrivedAt,
     admission,
   });
   const { headers } = admission;
-  return new Exchange({ ...dependencies, request, target, run, response, requestId, trace, headers });
+  const { operation, model, stream, wantsUsage, choices } = request;
+  const head = { operation, model, stream, wantsUsage, choices };
+  return new Exchange({
+    ...dependencies,
+    ...{ request: head, source, target, run, response, requestId, trace, headers },
+  });
 }
 
 /** The models behind the request's `model`: a catalogue entry's, or an agent's. */

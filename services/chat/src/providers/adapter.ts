@@ -6,8 +6,8 @@ import type { AnswerRoom } from './answer-budget.ts';
 /** One call of a provider, in OpenAI's wire format. */
 export interface ProviderCall {
   operation: Operation;
-  /** The request as the provider shall get it, already rewritten for it. */
-  body: Buffer;
+  /** The request as the provider gets it. The adapter takes it and leaves null, so that it is freed once sent. */
+  body: Buffer | null;
   trace: TraceContext;
   /** Aborted when the client leaves: the connection to the provider is closed at once. */
   signal: AbortSignal;

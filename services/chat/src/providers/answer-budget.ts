@@ -32,6 +32,8 @@ export class AnswerBudget {
   readonly #tenants = new Map<string, TenantRooms>();
   readonly #waiting = new Set<AnswerRoom>();
   #bytes = 0;
+  /** Of them, no tenant's beyond its own limit: what it holds above that takes nothing from others. */
+  #counted = 0;
   #watches = false;
 
   constructor(options: AnswerBudgetOptions) {
@@ -60,8 +62,11 @@ export class AnswerBudget {
   changed(room: AnswerRoom, difference: number): boolean {
     const tenant = this.#tenants.get(room.tenantId) ?? { bytes: 0, rooms: new Set() };
     this.#tenants.set(room.tenantId, tenant);
+    const { perTenant } = this.#options;
+    const before = Math.min(tenant.bytes, perTenant);
     tenant.bytes += difference;
     this.#bytes += difference;
+    this.#counted += Math.min(tenant.bytes, perTenant) - before;
     if (room.held > 0) {
       this.#rooms.add(room);
       tenant.rooms.add(room);
@@ -94,7 +99,7 @@ export class AnswerBudget {
     if (room === oldest) return true;
     const [oldestOfTenant] = tenant.rooms;
     const fitsTenant = tenant.bytes <= this.#options.perTenant || room === oldestOfTenant;
-    return fitsTenant && this.#bytes <= this.#options.perProcess;
+    return fitsTenant && this.#counted <= this.#options.perProcess;
   }
 
   #resume(): void {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../domain/catalogue.ts';
@@ -9,6 +10,14 @@ import { UnaryHandler } from './unary-handler.ts';
 const paths: Record<Operation, string> = { chat: '/chat/completions', embeddings: '/embeddings' };
 
 const connectTimeoutMs = 10_000;
+
+/** Smaller bodies may be kept; they cost less than an iterable. */
+const largeBytes = 64 * 1024;
+const nothing = Buffer.alloc(0);
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield await Promise.resolve(bytes);
+}
 
 /** Passes requests through to a server that speaks OpenAI's wire format; its answers stay byte for byte. */
 export class OpenAiAdapter implements ProviderAdapter {
@@ -55,8 +64,15 @@ export class OpenAiAdapter implements ProviderAdapter {
       traceparent: toTraceparent(call.trace),
     };
     if (this.#authorization !== null) headers['authorization'] = this.#authorization;
+    const bytes = call.body ?? nothing;
+    call.body = null;
+    const isLarge = bytes.length > largeBytes;
+    if (isLarge) headers['content-length'] = String(bytes.length);
+    // undici keeps a buffer until the response is over, and of what it reads from an iterable nothing once it is sent.
+    // Its types name Node's streams only.
+    const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
     this.#pool.dispatch(
-      { method: 'POST', path: this.#basePath + paths[call.operation], headers, body: call.body },
+      { method: 'POST', path: this.#basePath + paths[call.operation], headers, body },
       handler,
     );
   }

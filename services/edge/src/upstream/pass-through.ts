@@ -16,8 +16,8 @@ import {
   wasRefused,
 } from './upstream.ts';
 
-/** Longer than any provider may take before its headers, retries included. */
-const headersTimeoutMs = 30 * 60_000;
+/** Chat ends a call of a provider in its own time, and tries others: a chain with retries may take hours. */
+const headersTimeoutMs = 12 * 3_600_000;
 /** The service sends a comment every 15 s into a silent stream, so silence means that it is gone. */
 const bodyTimeoutMs = 60_000;
 

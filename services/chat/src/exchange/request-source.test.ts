@@ -1,0 +1,28 @@
+import { expect, it } from '@jest/globals';
+import { RequestSource } from './request-source.ts';
+
+const rewrite = { model: 'm', includeUsage: false, systemPrompt: null, defaults: {} };
+
+function sourceOf(body: object): { source: RequestSource; released: () => number } {
+  let released = 0;
+  const share = { grow: () => undefined, release: () => (released += 1) };
+  return { source: new RequestSource(Buffer.from(JSON.stringify(body)), share), released: () => released };
+}
+
+it('gives the request out as often as a provider is called, and nothing once it is released', () => {
+  const { source, released } = sourceOf({ model: 'x', a: 1 });
+  expect([source.rewritten(rewrite), source.rewritten(rewrite)].map(String)).toEqual(
+    Array(2).fill('{"model":"m","a":1}'),
+  );
+  expect(released()).toBe(0);
+  source.release();
+  expect(released()).toBe(1);
+  expect(() => source.rewritten(rewrite)).toThrow('released');
+});
+
+it('refuses a request of more than a thousand members', () => {
+  const members = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
+  expect(sourceOf(members(1_000)).source).toBeInstanceOf(RequestSource);
+  expect(() => sourceOf(members(1_001))).toThrow(expect.objectContaining({ code: 'invalid_value' }));
+});

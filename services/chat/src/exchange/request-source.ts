@@ -1,0 +1,34 @@
+import type { BodyShare } from '@gatehouse/http/body-budget';
+import { AppError } from '@gatehouse/kit/errors';
+import { objectMembers, type Member } from '../domain/json-members.ts';
+import { rewriteRequest, type Rewrite } from '../domain/request-rewrite.ts';
+
+/** OpenAI's API has about forty; each is looked at for every provider call. */
+const maxMembers = 1_000;
+
+/** The text of a request, for as long as another provider call may need it. */
+export class RequestSource {
+  #text: { body: Buffer; members: readonly Member[] } | null;
+  readonly #share: BodyShare;
+
+  /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
+  constructor(body: Buffer, share: BodyShare) {
+    const members = objectMembers(body, { max: maxMembers });
+    if (members.length > maxMembers)
+      throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
+    this.#text = { body, members };
+    this.#share = share;
+  }
+
+  /** What a provider gets. Throws once the text has been released. */
+  rewritten(rewrite: Rewrite): Buffer {
+    if (this.#text === null) throw new Error('the request was released already');
+    return rewriteRequest(this.#text.body, rewrite, this.#text.members);
+  }
+
+  /** No further provider call follows: the client has got its first byte. */
+  release(): void {
+    this.#text = null;
+    this.#share.release();
+  }
+}
