@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { usageSummary } from '@gatehouse/contract/analytics';
 import { sleep } from '@gatehouse/kit/clock';
@@ -122,13 +121,6 @@ describe('a short outage of what takes usage in', () => {
   }, 120_000);
 });
 
-/** The most that chat has had in memory, in MiB. */
-async function peakMiB(system: ChaosSystem): Promise<number> {
-  const { pid } = await system.local.processOf('chat-1');
-  const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8');
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? Infinity) / 1024;
-}
-
 describe('a provider that answers with the largest of everything', () => {
   const unprintable = '\u0001'.repeat(12_000);
   const endless = {
@@ -161,8 +153,7 @@ describe('a provider that answers with the largest of everything', () => {
       const outcomes = await complete(tenant.client, calls);
       expect(outcomes.filter(({ ending }) => ending !== 'answer' && ending !== 'error')).toEqual([]);
       expect((await quiet.client.complete()).ending).toBe('answer');
-      const peak = await peakMiB(system);
-      system.mark('memory', { peak });
+      const peak = await system.peakMemory('chat-1');
       await expectNothingLost(system);
       const counted = await usageOf(system, tenant);
       const ran = new Set(system.simulator.requests.map(({ id }) => id));
