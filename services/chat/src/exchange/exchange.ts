@@ -93,14 +93,16 @@ export class Exchange implements AnswerClient {
   /** Null when an answer was delivered, else the failure of the last call. */
   async #tryChain(): Promise<ProviderFailure | null> {
     let failure: ProviderFailure | null = null;
-    const { chain } = this.#options.target;
+    const { source, target } = this.#options;
+    const { chain } = target;
     for (const [index, model] of chain.entries()) {
       const deployment = this.#options.providers.get(model);
       for (let retry = 0; this.#isWorthACall(deployment, index); retry += 1) {
         const outcome = await this.#attempt(model, deployment);
         if (outcome.kind === 'delivered') return null;
         failure = outcome.failure;
-        if (this.#stream?.begun === true || !failure.fallbackHelps) return failure;
+        const begun = this.#stream?.begun === true || source.isReleased;
+        if (begun || !failure.fallbackHelps) return failure;
         if (!failure.retryable || retry >= model.provider.max_retries) break;
         const delay = retryDelay(retry, failure.details.retryAfterMs);
         if (delay === null) break;

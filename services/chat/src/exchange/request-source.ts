@@ -26,6 +26,11 @@ export class RequestSource {
     return rewriteRequest(this.#text.body, rewrite, this.#text.members);
   }
 
+  /** Whether the answer has begun, so that no provider is called again. */
+  get isReleased(): boolean {
+    return this.#text === null;
+  }
+
   /** No further provider call follows: the client has got its first byte. */
   release(): void {
     this.#text = null;
