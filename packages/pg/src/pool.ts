@@ -23,6 +23,13 @@ export interface PoolOptions {
 const statementTimeoutMs = 5_000;
 const idleInTransactionTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
+/** The server closes connections of hosts that vanished within 25 s, and so frees their locks. */
+const deadPeerSettings = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+};
 
 /**
  * A pool whose sessions start as `role`, which is neither owner of the tables nor exempt from row-level security.
@@ -35,6 +42,7 @@ export function createPool(options: PoolOptions): Pool {
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     timezone: 'UTC',
+    ...deadPeerSettings,
     ...options.settings,
   };
   const pool = new Pool({
