@@ -164,6 +164,25 @@ describe('a database that is away', () => {
     await refused.end();
   });
 
+  it('is not what a statement that takes too long gets', async () => {
+    const slow = createPool({
+      url: probe.url,
+      role: 'probe_app',
+      max: 1,
+      log,
+      settings: { statement_timeout: '50' },
+    });
+    for (const work of [
+      slow.query('select pg_sleep(5)'),
+      withTenant(slow, newId(), (client) => client.query('select pg_sleep(5)')),
+    ]) {
+      const error = await caught(work);
+      expect(error).toMatchObject({ code: 'query_timeout', status: 503, headers: { 'retry-after': '1' } });
+      expect(isDatabaseOutage(error)).toBe(true);
+    }
+    await slow.end();
+  });
+
   it('in the middle of a transaction is told the same way, and the pool recovers', async () => {
     const proxy = new DatabaseProxy(probe.url);
     await proxy.open();

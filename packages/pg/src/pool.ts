@@ -34,7 +34,7 @@ const deadPeerSettings = {
 /**
  * A pool whose sessions start as `role`, which is neither owner of the tables nor exempt from row-level security.
  * `RESET ROLE` returns to that role too, since it is the connection's start-up setting. Its statements and transactions
- * fail with `database_unavailable` when the database can't be reached.
+ * fail with `database_unavailable` when the database can't be reached, with `query_timeout` when it takes too long.
  */
 export function createPool(options: PoolOptions): Pool {
   const settings = {
