@@ -167,7 +167,7 @@ export const apiRoutes: readonly Route[] = [
     response: ok(analytics.tracePage),
     summary: 'Runs that started or ended since the last call',
     description:
-      'Poll it: come back with `next_cursor` and the same filters after `poll_after_ms`. Each run that changed comes in its latest state, in a stable order. Without a cursor it begins at `since`, by default an hour ago.',
+      'Poll it: come back with `next_cursor` and the same filters after `poll_after_ms`. Each run that changed comes in its latest state, in a stable order. A page may be empty although `has_more` is true. Without a cursor it begins at `since`, by default an hour ago.',
   }),
   route({
     id: 'traces.get',

@@ -4,6 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { query } from '@gatehouse/test/query';
 import { readAuditEvent } from './audit-event.ts';
 import { partitionCount, partitionOf } from './partitions.ts';
 import { AuditOutbox } from './store/audit-outbox-store.ts';
@@ -91,5 +92,35 @@ describe('an outbox of changes', () => {
       entries: [{ partition: own, key: tenantId }],
       full: false,
     });
+    await drain();
+  });
+
+  it('passes over rows of other partitions without reading them', async () => {
+    const [own, crowded] = [partitionOf(tenantId), (partitionOf(tenantId) + 1) % partitionCount];
+    const wanted = allPartitions.filter((partition) => partition !== crowded);
+    const limits = { rows: 500, bytes: 500_000 };
+    const client = await system.connect();
+    try {
+      // Plans that are made for an empty table are used again.
+      for (let turn = 0; turn < 10; turn += 1) await outbox.read(client, wanted, limits);
+      await query(
+        database.adminUrl,
+        `insert into agent.audit_outbox (partition, entry) select ${crowded}, '{}' from generate_series(1, 20000)`,
+      );
+      await add([makeEntry()]);
+      await client.query('begin');
+      const { entries } = await outbox.read(client, wanted, limits);
+      const age = await outbox.ageSeconds(client, wanted);
+      const { rows } = await client.query<{ read: number }>(
+        `select (seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables
+         where relid = 'agent.audit_outbox'::regclass`,
+      );
+      await client.query('commit');
+      expect(entries.map(({ partition }) => partition)).toEqual([own]);
+      expect(age).toBeGreaterThan(0);
+      expect(rows[0]?.read).toBeLessThan(1_000);
+    } finally {
+      client.release();
+    }
   });
 });

@@ -4,8 +4,6 @@ interface OutboxRow {
   /** Of the outbox row: a bigint as text. */
   id: string;
   partition: number;
-  /** When the row was written, by the database's clock. */
-  occurredAt: Date;
 }
 
 /**
@@ -32,6 +30,8 @@ export interface Outbox {
   read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage>;
   /** How many entries these partitions have; counting stops at `most`. */
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
+  /** How long the oldest entry of these partitions has waited, in seconds; 0 when there is none. */
+  ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
   /** Deletes entries that have been published. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
   /** Moves an entry that can't be published to the dead letters, in one transaction. */

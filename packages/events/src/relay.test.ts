@@ -44,6 +44,25 @@ class PickySink implements EventSink {
   }
 }
 
+/** Answers nothing until its end, as for a process that is paused. */
+class HangingSink implements EventSink {
+  calls = 0;
+  readonly #ended = Promise.withResolvers<undefined>();
+
+  publish(): Promise<void> {
+    this.calls += 1;
+    return this.#ended.promise;
+  }
+
+  end(): void {
+    this.#ended.resolve(undefined);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
 function refuse(reason: 'size' | 'partition'): Promise<never> {
   return Promise.reject(new RefusedBatchError(reason, new Error('not this')));
 }
@@ -56,7 +75,7 @@ const stops: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   database = await createTestDatabase('agent');
   app = createPool({ url: database.url, role: 'agent_app', max: 1, log });
-  system = createPool({ url: database.url, role: 'agent_system', max: 2, log });
+  system = createPool({ url: database.url, role: 'agent_system', max: 3, log });
 });
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -193,6 +212,22 @@ describe('the relay of an outbox', () => {
     const heldFirst = [...held, 'mark'];
     await eventually(() => expect(published(sink, troubled).slice(0, 3)).toEqual(heldFirst), 20_000);
   }, 60_000);
+
+  it('takes over from a replica that hangs, and shows until then how old the oldest event is', async () => {
+    const hanging = new HangingSink();
+    startRelay(hanging);
+    const ids = await add(steady, [100, 100]);
+    await eventually(() => expect(hanging.calls).toBeGreaterThan(0));
+    const sink = new PickySink();
+    const registry = startRelay(sink);
+    await eventually(async () => {
+      expect(await metric(registry, 'gatehouse_outbox_age_seconds')).toBeGreaterThan(1);
+      expect(await metric(registry, 'gatehouse_outbox_entries')).toBe(0);
+    }, 20_000);
+    expect(changes(sink, steady)).toEqual([]);
+    await eventually(() => expect(changes(sink, steady)).toEqual(ids), 40_000);
+    hanging.end();
+  }, 80_000);
 
   it('deletes dead letters after 30 days, and the oldest beyond a thousand', async () => {
     await query(

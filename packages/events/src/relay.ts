@@ -5,7 +5,7 @@ import type { Pool, PoolClient } from '@gatehouse/pg/pool';
 import { BatchPublisher, type QueuedEvent } from './batch-publisher.ts';
 import type { Outbox, OutboxEntry } from './outbox.ts';
 import { partitionCount } from './partitions.ts';
-import { lockPartitions, readClock, type ClockReading } from './store/relay-store.ts';
+import { limitIdleSession, lockPartitions, readClock } from './store/relay-store.ts';
 import { SettledTime } from './settled-time.ts';
 import type { EventSink } from './sink.ts';
 import { writeWatermark } from './watermark.ts';
@@ -28,6 +28,11 @@ const pageLimits = { rows: 500, bytes: 4_000_000 };
 const idleMs = 100;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
+/**
+ * A replica that hangs loses its partitions to another one after this time. Above what a sink takes: while an event is
+ * published, its session runs no statement. A replica that goes on later may publish one batch again.
+ */
+const idleSessionTimeoutMs = 20_000;
 const watermarkEveryMs = 1_000;
 const countEveryMs = 5_000;
 const deleteDeadLettersEveryMs = 3_600_000;
@@ -36,7 +41,7 @@ const mostCounted = 100_000;
 
 /**
  * Publishes an outbox in order, at least once. Every replica runs one; each partition is published by the one that
- * holds its lock, and by another as soon as that one's database session ends.
+ * holds its lock, and by another as soon as that one's database session ends: PostgreSQL ends it when the replica hangs.
  */
 export class Relay {
   readonly #options: RelayOptions;
@@ -82,6 +87,7 @@ export class Relay {
   /** Works until it is stopped; whatever fails ends the session, so that another replica may take over. */
   async #runSession(client: PoolClient): Promise<void> {
     const { signal } = this.#stopping;
+    await limitIdleSession(client, idleSessionTimeoutMs);
     const session = new RelaySession(this.#options, this.#metrics, client);
     for (;;) {
       const last = signal.aborted;
@@ -92,13 +98,6 @@ export class Relay {
   }
 }
 
-/** A partition whose events the sink refused. */
-interface Deferral {
-  /** By the process's clock. */
-  until: number;
-  oldest: Date | null;
-}
-
 /** What one relay knows while its database session lasts. */
 class RelaySession {
   readonly #options: RelayOptions;
@@ -106,7 +105,8 @@ class RelaySession {
   readonly #client: PoolClient;
   readonly #publisher: BatchPublisher;
   readonly #settled = new SettledTime();
-  readonly #deferred = new Map<number, Deferral>();
+  /** Partitions whose events the sink refused, and until when they wait, by the process's clock. */
+  readonly #deferred = new Map<number, number>();
   #owned: number[] = [];
   #lockAt = 0;
   #watermarkAt = 0;
@@ -138,12 +138,11 @@ class RelaySession {
     if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
     const { entries, full } = await outbox.read(this.#client, ready, pageLimits);
     const queues = byPartition(entries);
-    await this.#noteAge(entries[0], clock);
     // With more in the outbox than was read, some of it may be older than what is settled.
     if (clock !== null && !full && this.#settledAt !== null)
       this.#addWatermarks(queues, { ready, settledAt: this.#settledAt, now: clock.at.getTime() });
     for (const entry of entries) if (entry.json === null) await this.#deadLetter(entry.id, entry.problem);
-    this.#defer(await this.#publisher.publish(queues), entries);
+    this.#defer(await this.#publisher.publish(queues));
     return full;
   }
 
@@ -160,30 +159,18 @@ class RelaySession {
   }
 
   #isDeferred(partition: number): boolean {
-    const deferral = this.#deferred.get(partition);
-    if (deferral === undefined) return false;
-    if (monotonicMs() < deferral.until) return true;
+    const until = this.#deferred.get(partition);
+    if (until === undefined) return false;
+    if (monotonicMs() < until) return true;
     this.#deferred.delete(partition);
     return false;
   }
 
-  #defer(failed: ReadonlyMap<number, Error>, entries: readonly OutboxEntry[]): void {
+  #defer(failed: ReadonlyMap<number, Error>): void {
     for (const [partition, error] of failed) {
       this.#metrics.failures.inc();
       this.#options.log.warn({ err: error, partition }, 'publishing events of a partition failed; retrying');
-      const oldest = entries.find((entry) => entry.partition === partition)?.occurredAt ?? null;
-      this.#deferred.set(partition, { until: monotonicMs() + retryMs, oldest });
-    }
-  }
-
-  async #noteAge(first: OutboxEntry | undefined, known: ClockReading | null): Promise<void> {
-    const { age } = this.#metrics;
-    const times = [first?.occurredAt, ...this.#deferred.values().map(({ oldest }) => oldest)];
-    const oldest = Math.min(...times.map((time) => time?.getTime() ?? Infinity));
-    if (oldest === Infinity) age.set(0);
-    else {
-      const { at } = known ?? (await readClock(this.#client));
-      age.set((at.getTime() - oldest) / 1_000);
+      this.#deferred.set(partition, monotonicMs() + retryMs);
     }
   }
 
@@ -195,13 +182,14 @@ class RelaySession {
     this.#owned = [...this.#owned, ...taken];
   }
 
-  /** Zero where another replica publishes: what this one knew is no longer true. */
+  /** Entries of its own partitions. The age is of all: the replica that holds the oldest may hang and report nothing. */
   async #count(): Promise<void> {
     if (monotonicMs() < this.#countAt) return;
     this.#countAt = monotonicMs() + countEveryMs;
+    const { outbox } = this.#options;
     const { age, entries } = this.#metrics;
-    if (this.#owned.length === 0) age.set(0);
-    entries.set(await this.#options.outbox.count(this.#client, this.#owned, mostCounted));
+    age.set(await outbox.ageSeconds(this.#client, allPartitions));
+    entries.set(await outbox.count(this.#client, this.#owned, mostCounted));
   }
 
   /** Once an hour. */
@@ -253,7 +241,7 @@ function relayMetrics(registry: Registry) {
   return {
     age: new Gauge({
       name: 'gatehouse_outbox_age_seconds',
-      help: 'Age of the oldest event that waits for publication here',
+      help: 'Age of the oldest event that waits for publication, whichever replica publishes it',
       registers,
     }),
     entries: new Gauge({

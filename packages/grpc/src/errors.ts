@@ -78,7 +78,12 @@ export function isMessageTooLarge(error: unknown): boolean {
   return code === status.RESOURCE_EXHAUSTED;
 }
 
-const outageCodes = new Set<ErrorCode>(['service_unavailable', 'service_timeout', 'database_unavailable']);
+const outageCodes = new Set<ErrorCode>([
+  'service_unavailable',
+  'service_timeout',
+  'database_unavailable',
+  'query_timeout',
+]);
 
 function readDetail(error: ServiceError): Detail | null {
   const [raw] = error.metadata.get(detailKey);

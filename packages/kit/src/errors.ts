@@ -53,6 +53,7 @@ const table = {
   provider_invalid_response: [502, 13],
   provider_unreachable: [502, 13],
   database_unavailable: [503, 14],
+  query_timeout: [503, 14],
   service_unavailable: [503, 14],
   provider_timeout: [504, 4],
   service_timeout: [504, 4],

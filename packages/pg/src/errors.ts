@@ -19,25 +19,43 @@ const outageSystemErrors = new Set([
 const outageMessages =
   /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable/i;
 
-/** Whether an error means that the database can't be reached, as against that it refused the statement. */
+/** The state of a statement that took longer than `statement_timeout`. */
+const statementTimeout = '57014';
+
+/** Whether an error means that the database can't answer now, as against that it refused the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
-  if (error instanceof AppError) return error.code === 'database_unavailable';
+  if (error instanceof AppError)
+    return error.code === 'database_unavailable' || error.code === 'query_timeout';
   if (error instanceof DatabaseError) return outageStates.test(error.code ?? '');
   // Not by `instanceof Error`: Node's own errors are of another realm where code runs in a vm context, as in Jest.
   const { code, message } = Object(error) as { code?: unknown; message?: unknown };
   return outageSystemErrors.has(String(code)) || outageMessages.test(String(message));
 }
 
-/** Turns an outage into `database_unavailable` (503, never 401) and passes anything else on. */
+/**
+ * Turns an outage into `database_unavailable`, and a statement that took too long into `query_timeout` (503, never 401).
+ * Passes anything else on.
+ */
 export function wrapDatabaseError(error: unknown): never {
+  if (isStatementTimeout(error))
+    throw new AppError(
+      'query_timeout',
+      'The database took too long. Ask for less at once, such as a shorter period, or try again.',
+      { cause: error, headers: { 'retry-after': '1' } },
+    );
   if (!(error instanceof AppError) && isDatabaseOutage(error)) throw databaseUnavailable(error);
   throw error;
 }
 
 /** The same for a statement whose fate only the database knows: whatever it was, it did not say no. */
 export function wrapUnlessRefused(error: unknown): never {
-  if (error instanceof AppError || error instanceof DatabaseError) wrapDatabaseError(error);
+  if (error instanceof AppError || (error instanceof DatabaseError && !isStatementTimeout(error)))
+    wrapDatabaseError(error);
   throw databaseUnavailable(error);
+}
+
+function isStatementTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === statementTimeout;
 }
 
 function databaseUnavailable(cause: unknown): AppError {

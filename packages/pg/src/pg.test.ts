@@ -109,6 +109,24 @@ describe('working for a tenant', () => {
     expect(isDatabaseOutage(error)).toBe(false);
   });
 
+  it('has the server look for clients that vanished', async () => {
+    const names = [
+      'tcp_keepalives_idle',
+      'tcp_keepalives_interval',
+      'tcp_keepalives_count',
+      'tcp_user_timeout',
+    ];
+    const { rows } = await pool.query('select name, setting from pg_settings where name = any($1)', [names]);
+    expect(
+      Object.fromEntries(rows.map(({ name, setting }: Record<string, unknown>) => [name, setting])),
+    ).toEqual({
+      tcp_keepalives_idle: '10',
+      tcp_keepalives_interval: '5',
+      tcp_keepalives_count: '3',
+      tcp_user_timeout: '25000',
+    });
+  });
+
   it('runs as its role with the time-outs of the house', async () => {
     const { rows } = await pool.query(
       `select current_user, current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as zone`,
@@ -144,6 +162,25 @@ describe('a database that is away', () => {
     }
     expect(performance.now() - began).toBeLessThan(5_000);
     await refused.end();
+  });
+
+  it('is not what a statement that takes too long gets', async () => {
+    const slow = createPool({
+      url: probe.url,
+      role: 'probe_app',
+      max: 1,
+      log,
+      settings: { statement_timeout: '50' },
+    });
+    for (const work of [
+      slow.query('select pg_sleep(5)'),
+      withTenant(slow, newId(), (client) => client.query('select pg_sleep(5)')),
+    ]) {
+      const error = await caught(work);
+      expect(error).toMatchObject({ code: 'query_timeout', status: 503, headers: { 'retry-after': '1' } });
+      expect(isDatabaseOutage(error)).toBe(true);
+    }
+    await slow.end();
   });
 
   it('in the middle of a transaction is told the same way, and the pool recovers', async () => {

@@ -23,11 +23,18 @@ export interface PoolOptions {
 const statementTimeoutMs = 5_000;
 const idleInTransactionTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
+/** The server closes connections of hosts that vanished within 25 s, and so frees their locks. */
+const deadPeerSettings = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+};
 
 /**
  * A pool whose sessions start as `role`, which is neither owner of the tables nor exempt from row-level security.
  * `RESET ROLE` returns to that role too, since it is the connection's start-up setting. Its statements and transactions
- * fail with `database_unavailable` when the database can't be reached.
+ * fail with `database_unavailable` when the database can't be reached, with `query_timeout` when it takes too long.
  */
 export function createPool(options: PoolOptions): Pool {
   const settings = {
@@ -35,6 +42,7 @@ export function createPool(options: PoolOptions): Pool {
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     timezone: 'UTC',
+    ...deadPeerSettings,
     ...options.settings,
   };
   const pool = new Pool({

@@ -57,10 +57,13 @@ export async function createAnalyticsService(
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
-  const reading = createPool({ url, role: 'analytics_app', max, log });
+  // Apart: summaries, which may take seconds, and what else reads.
+  const half = Math.ceil(max / 2);
+  const reading = createPool({ url, role: 'analytics_app', max: half, log });
+  const summing = createPool({ url, role: 'analytics_app', max: half, log });
   const writing = createPool({ url, role: 'analytics_system', max, log });
   const database = new DatabaseCheck({ url, role: 'analytics_app', log });
-  observePools(registry, { app: reading, system: writing });
+  observePools(registry, { app: reading, summaries: summing, system: writing });
   const ingest = new Ingest({ pool: writing, log, registry });
   const tenant = new Peer({
     peer: 'tenant',
@@ -80,7 +83,7 @@ export async function createAnalyticsService(
 
   const app = createApp({
     service,
-    handlers: { ...traceHandlers(new TraceStore(reading)), ...summaryHandlers(new UsageStore(reading)) },
+    handlers: { ...traceHandlers(new TraceStore(reading)), ...summaryHandlers(new UsageStore(summing)) },
     verifier,
     bodyBudget: bodyBudget(config, registry),
     log,
@@ -106,6 +109,7 @@ export async function createAnalyticsService(
     parts: [
       { stop: () => tracer?.stop() },
       { stop: () => reading.end() },
+      { stop: () => summing.end() },
       { stop: () => writing.end() },
       database,
       schemaCheck({ pool: writing, service, directory: migrationsDirectory, log }),

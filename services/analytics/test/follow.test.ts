@@ -118,6 +118,50 @@ describe('following traces', () => {
     }
   });
 
+  it('looks at a limited number of changes for a page, and says where to go on', async () => {
+    const tenant = newId();
+    const wanted = makeEnd({ tenant_id: tenant, session_id: 'rare' });
+    const others = Array.from({ length: 35 }, () => makeEnd({ tenant_id: tenant, session_id: 'common' }));
+    await ingest.take(others.slice(0, 30).map((end) => received(end)));
+    await ingest.take([received(wanted)]);
+    await ingest.take(others.slice(30).map((end) => received(end)));
+    await settled();
+    const limited = new TraceStore(fixture.reading, 10);
+    const pages: { found: string[]; hasMore: boolean }[] = [];
+    let at: Position | Date = anHourAgo();
+    for (let more = true; more;) {
+      const from: Position | Date = at;
+      const page = await limited.changes(tenant, () => from, { ...noFilter, sessionId: 'rare', limit: 5 });
+      pages.push({ found: page.rows.map(({ id }) => id), hasMore: page.hasMore });
+      ({ position: at, hasMore: more } = page);
+    }
+    expect(pages).toEqual([
+      { found: [], hasMore: true },
+      { found: [], hasMore: true },
+      { found: [], hasMore: true },
+      { found: [wanted.run_id], hasMore: false },
+    ]);
+  });
+
+  it('shows runs that a restore gave the first transaction', async () => {
+    const tenant = newId();
+    const [old, restored] = [makeEnd({ tenant_id: tenant }), makeEnd({ tenant_id: tenant })];
+    await ingest.take([received(old)]);
+    await ingest.take([received(restored)]);
+    const client = new Client({ connectionString: fixture.database.adminUrl });
+    await client.connect();
+    await client.query(
+      `update analytics.traces set changed_at = now() - case id when $1 then interval '20 minutes' else '5 minutes' end,
+              change_transaction = case id when $1 then change_transaction else '3' end
+       where tenant_id = $2`,
+      [old.run_id, tenant],
+    );
+    await client.end();
+    await settled();
+    const { seen } = await readAll(tenant, anHourAgo(), 7);
+    expect(seen).toEqual([`${restored.run_id} ok`, `${old.run_id} ok`]);
+  });
+
   it('shows a tenant nothing of another', async () => {
     await ingest.take([received(makeEnd())]);
     expect((await readAll(newId(), anHourAgo(), 7)).seen).toEqual([]);

@@ -7,11 +7,16 @@ const maxDeadLetters = 1_000;
 /** A dead letter keeps this much of its row, as JSON. */
 const maxDeadLetterChars = 2_000_000;
 
+/**
+ * The entries of one partition in their order. A range, since for `partition = …` a plan that was made while the table
+ * was empty scans all entries in the order of ids: 628 ms for 400,000 of another partition.
+ */
+const inPartition = 'where partition between wanted.number and wanted.number order by partition, id';
+
 /** A row as it was read. `content` is null when it is larger than an event may be. */
 interface Row {
   id: string;
   partition: number;
-  occurred_at: string | Date;
   content: unknown;
   bytes: number;
 }
@@ -41,15 +46,22 @@ export class OutboxTable<Content> implements Outbox {
     this.#table = table;
     const all = ['partition', 'occurred_at', ...columns];
     const shown = all.map((column) => `${selected[column] ?? column} as ${column}`).join(', ');
+    // The limit of 1 keeps the planner from reading the whole table to join it.
     // Of a text, octet_length reads no more than the row's own header.
     this.#read = `
       select id::text, ${shown}, case when bytes <= $4 then ${content} end as content, bytes
       from (
         select id, ${all.join(', ')}, ${content}, bytes, sum(bytes) over (order by id) - bytes as bytes_before
         from (
-          select id, ${all.join(', ')}, ${content}, octet_length(${content}::text) as bytes
-          from ${table} where partition = any($1::integer[]) order by id limit $2
-        ) as oldest
+          select oldest.id as page_id
+          from unnest($1::integer[]) as wanted (number)
+            cross join lateral (select id from ${table} ${inPartition} limit $2) as oldest
+          order by oldest.id limit $2
+        ) as page
+          cross join lateral (
+            select id, ${all.join(', ')}, ${content}, octet_length(${content}::text) as bytes
+            from ${table} where id = page_id limit 1
+          ) as entry
       ) as counted
       where bytes_before < $3 order by counted.id`;
     this.#source = {
@@ -78,10 +90,29 @@ export class OutboxTable<Content> implements Outbox {
       name: `count ${this.#table}`,
       text: `
         select count(*)::integer as entries
-        from (select from ${this.#table} where partition = any($1::integer[]) limit $2) as waiting`,
+        from (
+          select
+          from unnest($1::integer[]) as wanted (number)
+            cross join lateral (select from ${this.#table} ${inPartition} limit $2) as oldest
+          limit $2
+        ) as waiting`,
       values: [partitions, most],
     });
     return rows[0]?.entries ?? 0;
+  }
+
+  async ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number> {
+    const { rows } = await client.query<{ seconds: number }>({
+      name: `age of ${this.#table}`,
+      text: `
+        select coalesce(greatest(extract(epoch from clock_timestamp() - min(occurred_at)), 0), 0)::float8 as seconds
+        from unnest($1::integer[]) as wanted (number)
+          cross join lateral (
+            select occurred_at from ${this.#table} ${inPartition} limit 1
+          ) as oldest`,
+      values: [partitions],
+    });
+    return rows[0]?.seconds ?? 0;
   }
 
   async remove(client: Queryable, ids: readonly string[]): Promise<void> {
@@ -108,7 +139,7 @@ export class OutboxTable<Content> implements Outbox {
 
   #entryOf(row: Row): OutboxEntry {
     const { id, partition } = row;
-    const common = { id, partition, occurredAt: new Date(row.occurred_at) };
+    const common = { id, partition };
     if (row.content === null) return { ...common, json: null, problem: tooLarge(row.bytes) };
     try {
       const { key, json } = this.#toEvent(row as Content);

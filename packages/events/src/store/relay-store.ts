@@ -28,6 +28,11 @@ export async function lockPartitions(
   return rows.map(({ partition }) => partition);
 }
 
+/** Has the server end this session, and with it its locks, when it runs no statement for so long. */
+export async function limitIdleSession(client: Queryable, timeoutMs: number): Promise<void> {
+  await client.query(`select set_config('idle_session_timeout', $1, false)`, [String(timeoutMs)]);
+}
+
 /** Any role may ask; no table is read. */
 export async function readClock(client: Queryable): Promise<ClockReading> {
   const { rows } = await client.query<{ at: Date; next: string; oldest: string }>({

@@ -1,5 +1,6 @@
 import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/analytics';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { InFlight } from '@gatehouse/http/in-flight';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
 import { periodOf, previousOf, type Period } from '../domain/period.ts';
@@ -15,11 +16,17 @@ interface Answer {
   previous: { period: Period; summary: Summary } | null;
 }
 
+/** Of one tenant at once: each may take a connection and a core of the database for seconds. */
+const maxInFlight = 2;
+
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
+  const inFlight = new InFlight(maxInFlight);
+  const answer = (call: SummaryCall): Promise<Answer> =>
+    inFlight.run(call.principal.tenantId, () => summarize(usage, call));
   return {
-    'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await summarize(usage, call)) }),
-    'costs.summary': async (call: SummaryCall) => ({ body: showCosts(await summarize(usage, call)) }),
+    'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await answer(call)) }),
+    'costs.summary': async (call: SummaryCall) => ({ body: showCosts(await answer(call)) }),
   };
 }
 

@@ -1,12 +1,12 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { ensurePartition } from '../store/ingest-system-store.ts';
+import { ensurePartition, hasPartition } from '../store/ingest-system-store.ts';
 
 const everyMs = 6 * 3_600_000;
 const retryMs = 10_000;
-/** The last month, for what arrives late, this one, and two ahead. */
-const months = [-1, 0, 1, 2];
+/** This month, two ahead, and the last one for what arrives late. */
+const months = [0, 1, 2, -1];
 
 /** Makes the monthly partitions of traces well before their month begins. */
 export class Partitions {
@@ -19,9 +19,15 @@ export class Partitions {
     this.#log = log;
   }
 
+  /** Throws only when this month's partition is missing and can't be made. */
   async start(): Promise<void> {
-    await this.#ensure();
-    this.#loop.start(everyMs);
+    try {
+      await this.#ensure();
+      this.#loop.start(everyMs);
+    } catch (error) {
+      if (!(await hasPartition(this.#pool, firstDay(0)))) throw error;
+      this.#loop.start(this.#postpone(error));
+    }
   }
 
   async stop(): Promise<void> {
@@ -29,20 +35,24 @@ export class Partitions {
   }
 
   async #ensure(): Promise<void> {
-    const now = new Date();
-    for (const offset of months) {
-      const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1));
-      await ensurePartition(this.#pool, first.toISOString().slice(0, 10));
-    }
+    for (const offset of months) await ensurePartition(this.#pool, firstDay(offset));
   }
 
   async #round(): Promise<number> {
     return this.#ensure().then(
       () => everyMs,
-      (error: unknown) => {
-        this.#log.warn({ err: error }, 'partitions could not be made; it is tried again');
-        return retryMs;
-      },
+      (error: unknown) => this.#postpone(error),
     );
   }
+
+  #postpone(error: unknown): number {
+    this.#log.warn({ err: error }, 'failed to create partitions of traces; retrying');
+    return retryMs;
+  }
+}
+
+/** Of the month that many months from now: `2026-11-01`. */
+function firstDay(offset: number): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);
 }

@@ -1,0 +1,2 @@
+-- The oldest entries of a partition, however many wait in others.
+create index audit_outbox_partition_idx on agent.audit_outbox (partition, id);

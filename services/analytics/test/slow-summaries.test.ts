@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
+import { Client } from 'pg';
+import { AnalyticsHarness } from './analytics-harness.ts';
+
+let analytics: AnalyticsHarness;
+/** Keeps the table of sums locked, so that summaries last. */
+let blocker: Client;
+beforeAll(async () => {
+  analytics = await AnalyticsHarness.start();
+  blocker = new Client({ connectionString: analytics.database.adminUrl });
+  await blocker.connect();
+});
+afterAll(async () => {
+  await blocker.end();
+  await analytics.stop();
+});
+
+const statusOf = (path: string, tenantId: string): Promise<string> =>
+  analytics.get(path, { tenantId }).then(
+    () => '200',
+    (error: unknown) => (error as Error).message,
+  );
+
+it('slow summaries of a tenant are two at a time, get an error of their own, and keep nothing else waiting', async () => {
+  const [busy, other] = [newId(), newId()];
+  await blocker.query('begin; lock table analytics.usage_totals in access exclusive mode');
+  const slow = ['usage', 'costs'].map((path) => statusOf(`/v1/${path}/summary`, busy));
+  await eventually(async () => {
+    const waiting = await analytics.rows(
+      `select from pg_locks where not granted and relation = 'analytics.usage_totals'::regclass`,
+    );
+    expect(waiting).toHaveLength(2);
+  });
+  expect(await statusOf('/v1/usage/summary', busy)).toMatch(/^429: .*"rate_limit_exceeded"/);
+  // All connections for summaries are taken.
+  expect(await statusOf('/v1/traces/follow', busy)).toBe('200');
+  expect(await statusOf('/v1/traces/follow', other)).toBe('200');
+  for (const status of await Promise.all(slow)) expect(status).toMatch(/^503: .*"query_timeout"/);
+  await blocker.query('rollback');
+  for (const tenantId of [busy, other]) expect(await statusOf('/v1/usage/summary', tenantId)).toBe('200');
+}, 30_000);
