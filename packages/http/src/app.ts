@@ -22,6 +22,7 @@ import {
   type Idempotency,
   type KeepAnswer,
 } from './idempotency.ts';
+import { InFlight } from './in-flight.ts';
 import { checkPrincipal } from './principal-check.ts';
 import { sendError, sendJson } from './reply.ts';
 import { requestSpan } from './request-span.ts';
@@ -80,6 +81,9 @@ export interface AppOptions {
   recordChange?: RecordChange;
 }
 
+/** Of one tenant at once; more could occupy all connections to the database. */
+const maxReadsInFlight = 16;
+
 /** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
   if (!isTenantPrincipal(call.principal))
@@ -113,6 +117,7 @@ class RouteServer {
   readonly #options: AppOptions;
   readonly #matcher: RouteMatcher;
   readonly #raw: Record<string, RawHandler>;
+  readonly #reads = new InFlight(maxReadsInFlight);
   readonly rawPaths: readonly string[];
 
   constructor(options: AppOptions) {
@@ -173,7 +178,9 @@ class RouteServer {
       return rawHandler(request, response, call);
     }
     const bytes = await this.#readJson(request, response, call);
-    const reply = await this.#reply(request, bytes, call);
+    const answer = (): Promise<Reply> => this.#reply(request, bytes, call);
+    const isRead = call.route.method === 'GET';
+    const reply = await (isRead ? this.#reads.run(call.principal.tenantId, answer) : answer());
     const status = statusOf(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) response.writeHead(204, headers).end();

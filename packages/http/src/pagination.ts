@@ -9,16 +9,21 @@ export interface Page<Item> {
   next_cursor: string | null;
 }
 
-/** Items of one answer, as long as their JSON fits into `pageBytes`. The first item fits always. */
+/** Items of one answer, as long as their JSON fits into `maxBytes`. The first item fits always. */
 export class BoundedItems<Item> {
   readonly items: Item[] = [];
+  readonly #maxBytes: number;
   #bytes = 0;
+
+  constructor(maxBytes = pageBytes) {
+    this.#maxBytes = maxBytes;
+  }
 
   /** False, and the item is left out, when it doesn't fit any more. */
   add(item: Item): boolean {
     // With the comma. The page is serialised again to be sent: measured 5 ms for a full one.
     const bytes = Buffer.byteLength(JSON.stringify(item)) + 1;
-    if (this.items.length > 0 && this.#bytes + bytes > pageBytes) return false;
+    if (this.items.length > 0 && this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
     this.items.push(item);
     return true;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { monotonicMs } from './clock.ts';
+import { SharedCalls } from './shared-calls.ts';
 
 export interface OutageCacheOptions<Value> {
   /** Entries kept; the least recently used goes first. */
@@ -35,7 +36,7 @@ export class OutageCache<Value> {
   readonly #entries: LRUCache<string, Entry<Value>>;
   /** What an outage does not outlast, apart: guessed keys must not drive known ones out. */
   readonly #passing: LRUCache<string, Entry<Value>>;
-  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #calls = new SharedCalls<Value>();
 
   constructor(options: OutageCacheOptions<Value>) {
     this.#options = options;
@@ -59,11 +60,7 @@ export class OutageCache<Value> {
 
   /** As `get`, but asks the source even when a fresh value is there. */
   async getNow(key: string, load: () => Promise<Value>): Promise<Value> {
-    const underWay = this.#loading.get(key);
-    if (underWay !== undefined) return underWay;
-    const loading = this.#load(key, load).finally(() => this.#loading.delete(key));
-    this.#loading.set(key, loading);
-    return loading;
+    return this.#calls.get(key, () => this.#load(key, load));
   }
 
   /** Whether anything could be answered while the source is away. */

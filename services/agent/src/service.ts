@@ -58,12 +58,16 @@ export async function createAgentService(
   const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
-  const appPool = createPool({ url, role: 'agent_app', max, log });
-  const systemPool = createPool({ url, role: 'agent_system', max, log });
+  const half = Math.ceil(max / 2);
+  const appPool = createPool({ url, role: 'agent_app', max: half, log });
+  const systemPool = createPool({ url, role: 'agent_system', max: half, log });
+  // RPCs have their own pool: completions wait for them, and lists that are slow must not take their connections.
+  const rpcPool = createPool({ url, role: 'agent_app', max, log });
   const database = new DatabaseCheck({ url, role: 'agent_app', log });
-  observePools(registry, { app: appPool, system: systemPool });
+  observePools(registry, { app: appPool, system: systemPool, rpc: rpcPool });
   const callDuration = rpcDuration(registry);
   const agents = new AgentStore(appPool);
+  const agentsOfRpcs = new AgentStore(rpcPool);
   const chatPeer = new Peer({
     peer: 'chat',
     addresses: config.CHAT_GRPC,
@@ -115,8 +119,8 @@ export async function createAgentService(
     drainTimeoutMs,
     tracer,
   }).add(AgentServiceService, {
-    resolveAgent: resolveAgent(agents),
-    listVisibleAgents: listVisibleAgents(agents),
+    resolveAgent: resolveAgent(agentsOfRpcs),
+    listVisibleAgents: listVisibleAgents(agentsOfRpcs),
   });
 
   const composed = composeService({
@@ -127,6 +131,7 @@ export async function createAgentService(
       { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
+      { stop: () => rpcPool.end() },
       database,
       schemaCheck({ pool: appPool, service, directory: migrationsDirectory, log }),
       { stop: () => chatPeer.close() },

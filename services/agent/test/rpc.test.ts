@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@gatehouse/test/until';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
+
+const waitingForLocks = 'select from pg_locks where not granted';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -40,6 +43,27 @@ describe('ResolveAgent', () => {
     await agents.delete(tenant.admin, id);
     await expect(agents.resolve(tenant.user, id)).rejects.toMatchObject({ code: 'not_found' });
   });
+});
+
+it('agents are resolved while slow HTTP requests of another tenant hold all connections of theirs', async () => {
+  const slow = agents.makeTenant();
+  const { id } = await agents.makeAgent(slow.admin);
+  const { key } = await agents.makeAgent(tenant.admin);
+  // A change of an agent's key waits for this lock.
+  const lock = [`agent keys of ${slow.id}`];
+  await agents.query('select pg_advisory_lock(hashtextextended($1, 0))', lock);
+  const waiting = Array.from({ length: 30 }, async (_, n) =>
+    agents.patch(slow.admin, id, { key: `key-${n}` }),
+  );
+  await until(
+    async () => (await agents.query(waitingForLocks)).length >= 5,
+    10_000,
+    () => 'no request waits for the lock',
+  );
+  for (let n = 0; n < 3; n += 1) expect(await agents.resolve(tenant.user, key)).toMatchObject({ key });
+  expect(await agents.listVisible(tenant.user)).toContain(key);
+  await agents.query('select pg_advisory_unlock(hashtextextended($1, 0))', lock);
+  await Promise.all(waiting);
 });
 
 describe('ListVisibleAgents', () => {

@@ -113,7 +113,7 @@ export async function createChatService(
     duration: callDuration,
   });
   const quotas = new Quotas({ peer: tenantPeer, pricing, holderId: () => instance.id, registry });
-  const settler = new Settler({ pool, peer: tenantPeer, instance, quotas, log });
+  const settler = new Settler({ pool, peer: tenantPeer, instance, quotas, log, registry });
   const settings = new TenantSettingsClient(tenantPeer);
   const agents = new AgentClient(agentPeer);
   const { catalogue } = config;

@@ -40,6 +40,7 @@ export class ChatHarness {
   readonly keyLimits = new Map<string, Resource[]>();
   /** How often limits of a key were asked for. */
   keyLimitCalls = 0;
+  agentListCalls = 0;
   /** What the tenant service refuses leases with. */
   leaseRefusal: AppError | null = null;
   /** Agents by key, for every tenant. */
@@ -56,6 +57,8 @@ export class ChatHarness {
   readonly events: string[] = [];
   /** What the tenant service was told that runs came to. */
   readonly settlements: Settlement[] = [];
+  /** Their settlements can't be charged. */
+  readonly stuckTenants = new Set<string>();
   #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, database: TestDatabase, identity: TestIdentity) {
@@ -240,7 +243,8 @@ export class ChatHarness {
         callers: ['chat'],
         handle: ({ settlements }) => {
           this.settlements.push(...settlements);
-          return Promise.resolve({});
+          const stuck = settlements.filter(({ tenantId }) => this.stuckTenants.has(tenantId));
+          return Promise.resolve({ unchargedIds: stuck.map(({ id }) => id) });
         },
       },
     });
@@ -258,11 +262,13 @@ export class ChatHarness {
       },
       listVisibleAgents: {
         callers: ['chat'],
-        handle: ({ before }) => {
+        handle: async ({ before }) => {
+          this.agentListCalls += 1;
+          await this.agentsAnswer;
           const all = [...this.agents.values()];
           const from = all.findIndex(({ id }) => id === before) + 1;
           const agents = all.slice(from, from + 1_000);
-          return Promise.resolve({ agents, hasMore: from + agents.length < all.length });
+          return { agents, hasMore: from + agents.length < all.length };
         },
       },
     });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { modelList } from '@gatehouse/contract/chat';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { until } from '@gatehouse/test/until';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -118,13 +119,38 @@ describe('models and embeddings', () => {
     const all = await listed();
     expect(all.ids).toEqual(Array.from({ length: 2_500 }, (_, n) => `agent:${key(n)}`));
     expect(all.more).toBeUndefined();
-    for (let n = 2_500; n < 40_000; n += 1) harness.agents.set(key(n), makeAgent({ key: key(n) }));
+    for (let n = 2_500; n < 10_000; n += 1) harness.agents.set(key(n), makeAgent({ key: key(n) }));
     const cut = await listed();
     expect(cut.more).toBe(true);
     expect(new Set(cut.ids).size).toBe(cut.ids.length);
-    expect(cut.bytes).toBeGreaterThan(4 * 2 ** 20 - 1_000);
-    expect(cut.bytes).toBeLessThan(4 * 2 ** 20 + 1_000);
-    for (let n = 0; n < 40_000; n += 1) harness.agents.delete(key(n));
+    expect(cut.bytes).toBeGreaterThan(2 ** 20 - 1_000);
+    expect(cut.bytes).toBeLessThan(2 ** 20 + 1_000);
+    for (let n = 0; n < 10_000; n += 1) harness.agents.delete(key(n));
+  });
+
+  it('reads one list for concurrent requests that see the same agents, and bounds those of a tenant', async () => {
+    const gate = Promise.withResolvers<undefined>();
+    harness.agentsAnswer = gate.promise;
+    harness.agentListCalls = 0;
+    const tenantId = newId();
+    const statuses: number[] = [];
+    const answers = Array.from({ length: 40 }, async (_, n) => {
+      const actingUser = n % 2 === 0 ? 'alice' : 'bob';
+      const { status } = await harness.get('/v1/models', { tenantId, role: 'user', actingUser });
+      statuses.push(status);
+    });
+    // The other 16 wait for the agent service.
+    await until(
+      () => statuses.length === 24,
+      10_000,
+      () => `answers: ${statuses.join(' ')}`,
+    );
+    expect(new Set(statuses)).toEqual(new Set([429]));
+    expect((await harness.get('/v1/models/small')).status).toBe(200);
+    gate.resolve(undefined);
+    await Promise.all(answers);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(16);
+    expect(harness.agentListCalls).toBe(2);
   });
 
   it('shows a limited tenant only its own models', async () => {

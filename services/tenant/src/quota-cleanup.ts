@@ -6,7 +6,10 @@ const everyMs = 3_600_000;
 /** Between batches. */
 const pauseMs = 100;
 
-/** Forgets what leases and settlements leave behind. Every replica does it; what is gone is gone. */
+/**
+ * Deletes rows that leases and settlements leave behind, and logs tenants whose time zone PostgreSQL does not know. Every
+ * replica does both.
+ */
 export class QuotaCleanup {
   readonly #loop: BackgroundLoop;
 
@@ -16,7 +19,9 @@ export class QuotaCleanup {
         log.warn({ err: error }, 'old settlements could not be deleted');
         return false;
       });
-      return more ? pauseMs : jittered(everyMs);
+      if (more) return pauseMs;
+      await warnOfUnknownTimezones(quotas, log);
+      return jittered(everyMs);
     });
   }
 
@@ -26,5 +31,14 @@ export class QuotaCleanup {
 
   stop(): Promise<void> {
     return this.#loop.stop();
+  }
+}
+
+async function warnOfUnknownTimezones(quotas: QuotaSystemStore, log: Logger): Promise<void> {
+  try {
+    for (const { id, timezone } of await quotas.findUnknownTimezones())
+      log.warn({ tenant_id: id, timezone }, 'time zone unknown to PostgreSQL: budgets of the tenant use UTC');
+  } catch (error) {
+    log.warn({ err: error }, 'failed to check the time zones of tenants');
   }
 }

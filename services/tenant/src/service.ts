@@ -63,17 +63,20 @@ export async function createTenantService(
   const tracer = await createTracer(service, config, log);
   const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
 
-  const appPool = createPool({ url, role: 'tenant_app', max, log });
+  const half = Math.ceil(max / 2);
+  const appPool = createPool({ url, role: 'tenant_app', max: half, log });
   const systemPool = createPool({ url, role: 'tenant_system', max, log });
+  // Settings have their own pool: completions wait for them, and lists that are slow must not take their connections.
+  const settingsPool = createPool({ url, role: 'tenant_app', max: half, log });
   const apiKeys = new ApiKeyStore(appPool);
-  const tenants = new TenantStore(appPool);
+  const tenants = new TenantStore(settingsPool);
   const apiKeysOfAll = new ApiKeySystemStore(systemPool);
   const tenantsOfAll = new TenantSystemStore(systemPool);
   const recordChange = changeRecorder(config);
   // Of their own: leases that wait for each other must not keep keys from being checked.
-  const leasePool = createPool({ url, role: 'tenant_system', max: Math.ceil(max / 2), log });
+  const leasePool = createPool({ url, role: 'tenant_system', max: half, log });
   const database = new DatabaseCheck({ url, role: 'tenant_system', log });
-  observePools(registry, { app: appPool, system: systemPool, lease: leasePool });
+  observePools(registry, { app: appPool, system: systemPool, settings: settingsPool, lease: leasePool });
   const quotas = new QuotaSystemStore(leasePool, recordChange);
   const auditLog = new AuditLogSystemStore(systemPool);
   const intake = new AuditIntake({ auditLog, log, registry });
@@ -130,6 +133,7 @@ export async function createTenantService(
       { stop: () => tracer?.stop() },
       { stop: () => appPool.end() },
       { stop: () => systemPool.end() },
+      { stop: () => settingsPool.end() },
       { stop: () => leasePool.end() },
       database,
       schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),

@@ -3,7 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
@@ -199,6 +199,33 @@ describe('a budget', () => {
     });
     const resets = local.format(new Date(String(limit?.['resets_at'])));
     expect(resets).toMatch(period === 'day' ? / 00:00:00$/ : /-01 00:00:00$/);
+  });
+});
+
+describe('a tenant whose settlement fails', () => {
+  it('does not keep those of other tenants from being charged, and is charged once when it can be', async () => {
+    const budget = { usd: '0.000000001', period: 'day' };
+    const [stuck, other] = [await service.makeTenant({ budget }), await service.makeTenant({ budget })];
+    const replica = new Replica(service);
+    const settlements: Settlement[] = [];
+    for (const tenant of [stuck, other]) {
+      const grant = await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [400n] });
+      settlements.push(settlementOf(tenant, replica, grant, 300n));
+    }
+    const used = () =>
+      service.query(
+        'select used::integer from tenant.quotas where subject_id = any($1) order by subject_id = $2',
+        [[stuck.id, other.id], other.id],
+      );
+    await service.query('begin');
+    await service.query('select from tenant.quotas where subject_id = $1 for update', [stuck.id]);
+    expect(await replica.settlePartially(settlements)).toEqual([settlements[0]?.id]);
+    // The release before takes an answer to mean that all were charged.
+    await expect(replica.settle(settlements)).rejects.toThrow();
+    expect(await used()).toEqual([{ used: 0 }, { used: 300 }]);
+    await service.query('rollback');
+    expect(await replica.settlePartially(settlements)).toEqual([]);
+    expect(await used()).toEqual([{ used: 300 }, { used: 300 }]);
   });
 });
 

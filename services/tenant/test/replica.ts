@@ -1,5 +1,11 @@
 import { newId } from '@gatehouse/kit/ids';
-import { Resource, type Ask, type Grant, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  Resource,
+  type Ask,
+  type Grant,
+  type SettleRequest,
+  type Settlement,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import type { TenantServiceUnderTest, TestTenant } from './tenant-service.ts';
 
 /** A replica of chat, as the tenant service sees it. */
@@ -37,10 +43,24 @@ export class Replica {
     return grant;
   }
 
+  /** Fails when a settlement can't be charged, as for the release before. */
   async settle(settlements: Settlement[], releasedHolderIds: string[] = []): Promise<void> {
+    await this.#settle({ settlements, releasedHolderIds });
+  }
+
+  /** Returns the ids of settlements that can't be charged. */
+  async settlePartially(settlements: Settlement[]): Promise<string[]> {
+    return this.#settle({ settlements, releasedHolderIds: [], acceptsPartial: true });
+  }
+
+  async #settle(request: Omit<SettleRequest, 'holderId'>): Promise<string[]> {
     const peer = await this.#service.peer('chat');
-    const request = { holderId: this.id, settlements, releasedHolderIds };
-    await peer.call('settle', request, { deadlineMs: 5_000 });
+    const { unchargedIds } = await peer.call(
+      'settle',
+      { holderId: this.id, ...request },
+      { deadlineMs: 5_000 },
+    );
+    return unchargedIds;
   }
 }
 

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { timezoneNames } from '@gatehouse/test/timezones';
-import { limitsOf, Replica } from './replica.ts';
+import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
+import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+const log = createLogger('tenant', 'silent');
 
 let service: TenantServiceUnderTest;
 let tenant: TestTenant;
@@ -46,6 +52,24 @@ it('a tenant with a stored time zone that the database has lost can be suspended
   await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
   const answer = await service.call('PATCH', `${path}/${lost.id}`, { body: { status: 'suspended' } });
   expect(answer.status).toBe(200);
+});
+
+it('limits of a tenant with a stored time zone that the database has lost go by UTC, and the tenant is found', async () => {
+  const fields = { limits: { requests_per_minute: 60 }, budget: { usd: '1', period: 'day' } };
+  const [lost, utc] = [await service.makeTenant(fields), await service.makeTenant(fields)];
+  const key = await service.makeKey(lost.admin, { budget: { usd: '1', period: 'month' } });
+  await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  expect(await limitsOf(service, { ...lost, admin: { ...lost.admin, keyId: key.id } })).toHaveLength(3);
+  const replica = new Replica(service);
+  const lease = (id: string) => replica.leaseOne(id, { resource: Resource.BUDGET, needs: [5n] });
+  const grant = await lease(lost.id);
+  expect(grant.windowStart).toBe((await lease(utc.id)).windowStart);
+  expect(await replica.settlePartially([settlementOf(lost, replica, grant, 5n)])).toEqual([]);
+  const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
+  const unknown = await new QuotaSystemStore(pool, () => Promise.resolve()).findUnknownTimezones();
+  expect(unknown).toContainEqual({ id: lost.id, timezone: 'US/Pacific-New' });
+  expect(unknown).not.toContainEqual(expect.objectContaining({ id: utc.id }));
+  await pool.end();
 });
 
 it('a tenant is not created with a time zone that the database does not know', async () => {

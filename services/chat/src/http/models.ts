@@ -1,9 +1,10 @@
 import type { Model as WireModel } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler, type Reply } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from '../domain/catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';
-import type { AgentClient } from '../peers/agents.ts';
+import { visibilityKey, type AgentCaller, type AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
 export interface ModelDependencies {
@@ -12,23 +13,36 @@ export interface ModelDependencies {
   settings: TenantSettingsClient;
 }
 
-/** `GET /v1/models` and `GET /v1/models/{id}`: what the caller may name as `model`. */
+/** At least 7,000 agents. Larger lists would take the memory that completions need. */
+const listBytes = 1024 * 1024;
+
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may name as `model`. Concurrent requests of callers that
+ * see the same agents share one list.
+ */
 export function modelHandlers(dependencies: ModelDependencies): Record<string, Handler> {
+  const lists = new SharedCalls<Reply>();
   return {
-    'models.list': (call) => listModels(dependencies, call),
+    'models.list': (call) => {
+      const principal = tenantOf(call);
+      const caller = { ...call, principal };
+      return lists.get(visibilityKey(principal), () => listModels(dependencies, caller));
+    },
     'models.get': (call) => getModel(dependencies, call),
   };
 }
 
-async function listModels({ catalogue, agents, settings }: ModelDependencies, call: Call): Promise<Reply> {
-  const principal = tenantOf(call);
-  const { allowedModels } = await settings.getNow(principal.tenantId, call);
+async function listModels(
+  { catalogue, agents, settings }: ModelDependencies,
+  caller: AgentCaller,
+): Promise<Reply> {
+  const { allowedModels } = await settings.getNow(caller.principal.tenantId, caller);
   const models = [...catalogue.models.values()].filter(
     (model) => catalogue.find(model.id, allowedModels) === model,
   );
-  const list = new BoundedItems<WireModel>();
+  const list = new BoundedItems<WireModel>(listBytes);
   let complete = list.addAll(models, fromModel) === models.length;
-  for await (const page of complete ? agents.list({ ...call, principal }) : []) {
+  for await (const page of complete ? agents.list(caller) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
   }

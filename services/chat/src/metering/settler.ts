@@ -1,14 +1,17 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Quotas } from '../limits/quotas.ts';
 import {
   deleteSettlements,
   findReleasable,
+  findUncharged,
+  makeSettlements,
   markReleased,
-  takeSettlements,
+  maxUncharged,
   type Settlement,
 } from '../store/settlement-system-store.ts';
 import type { Instance } from './instance.ts';
@@ -17,6 +20,8 @@ const everyMs = 1_000;
 /** In rounds: the tenant service takes silence of 20 s for death. */
 const signEveryRounds = 5;
 const deadlineMs = 5_000;
+/** Below all ids. */
+const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Sends to the tenant service what runs came to, so that it is charged to their budgets whatever became of the replica
@@ -28,11 +33,14 @@ export class Settler {
   readonly #instance: Instance;
   readonly #quotas: Quotas;
   readonly #log: Logger;
+  readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(async () => {
     await this.#work();
     return everyMs;
   });
   #round = 0;
+  /** The id of the last settlement that was sent again. */
+  #after = firstId;
 
   constructor(options: {
     pool: Pool;
@@ -40,12 +48,18 @@ export class Settler {
     instance: Instance;
     quotas: Quotas;
     log: Logger;
+    registry: Registry;
   }) {
     this.#pool = options.pool;
     this.#peer = options.peer;
     this.#instance = options.instance;
     this.#quotas = options.quotas;
     this.#log = options.log;
+    this.#failures = new Counter({
+      name: 'gatehouse_settlement_failures_total',
+      help: 'Settlements that the tenant service could not charge; each attempt counts',
+      registers: [options.registry],
+    });
   }
 
   start(): void {
@@ -71,17 +85,29 @@ export class Settler {
     await this.#try(() => this.#settle());
   }
 
+  /**
+   * New settlements have a call of their own, and the others take turns: settlements that can't be charged must not keep
+   * those of other tenants waiting.
+   */
   async #settle(): Promise<void> {
     const { id } = this.#instance;
-    const settlements = await takeSettlements(this.#pool, id);
+    const uncharged = await findUncharged(this.#pool, id, this.#after);
+    this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
+    const made = await makeSettlements(this.#pool, id);
+    for (const settlements of [made, uncharged]) await this.#try(() => this.#charge(settlements));
+  }
+
+  async #charge(settlements: readonly Settlement[]): Promise<void> {
     if (settlements.length === 0) return;
-    await this.#send(settlements, []);
+    const unchargedIds = new Set(await this.#send(settlements, []));
+    this.#failures.inc(unchargedIds.size);
+    const charged = settlements.filter((settlement) => !unchargedIds.has(settlement.id));
     await deleteSettlements(
       this.#pool,
-      settlements.map((settlement) => settlement.id),
+      charged.map((settlement) => settlement.id),
     );
-    for (const { holderId, tenantId, charges, costPico } of settlements)
-      if (holderId === id) this.#quotas.settled(tenantId, charges, costPico);
+    for (const { holderId, tenantId, charges, costPico } of charged)
+      if (holderId === this.#instance.id) this.#quotas.settled(tenantId, charges, costPico);
   }
 
   async #releaseDead(): Promise<void> {
@@ -91,7 +117,8 @@ export class Settler {
     await markReleased(this.#pool, released);
   }
 
-  async #send(settlements: readonly Settlement[], releasedHolderIds: string[]): Promise<void> {
+  /** Returns the ids of settlements that could not be charged. */
+  async #send(settlements: readonly Settlement[], releasedHolderIds: string[]): Promise<string[]> {
     const request = {
       holderId: this.#instance.id,
       settlements: settlements.map(({ charges, ...settlement }) => ({
@@ -99,8 +126,9 @@ export class Settler {
         charges: charges.map((charge) => ({ ...charge, windowStart: BigInt(charge.windowStart) })),
       })),
       releasedHolderIds,
+      acceptsPartial: true,
     };
-    await this.#peer.call('settle', request, { deadlineMs });
+    return (await this.#peer.call('settle', request, { deadlineMs })).unchargedIds;
   }
 
   async #try(work: () => Promise<unknown>): Promise<void> {

@@ -47,7 +47,7 @@ export class AgentClient {
   async resolve(caller: AgentCaller, ref: string): Promise<ResolvedAgent | null> {
     if (ref.length > maxRefLength) return null;
     try {
-      const key = visibilityKey(caller.principal, ref);
+      const key = cacheKey(visibilityKey(caller.principal), ref);
       return (await this.#cache.get(key, () => this.#load(caller, ref))).agent;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return null;
@@ -84,8 +84,8 @@ function context(caller: AgentCaller): CallContext {
 }
 
 /** Callers with the same key see the same agents. */
-function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal, ref: string): string {
-  return cacheKey(tenantId, actingUser === null ? role : null, actingUser, ref);
+export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): string {
+  return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
 }
 
 function toResolved(agent: Agent): ResolvedAgent {

@@ -22,16 +22,16 @@ interface SettlementRow {
 /** A commit's worth of runs each. */
 const maxCosts = 5_000;
 
+/** In one call. */
+export const maxUncharged = 1_000;
+
 /** Of `$1` itself, and of instances that are dead. */
 const ofUsOrTheDead = `(s.holder_id = $1
   or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null))`;
 
-/**
- * Sums the costs of runs of `instanceId` and of dead instances, and returns all settlements of theirs that have not been
- * sent: also those of an earlier call whose answer got lost. Two replicas may return the same one.
- */
-export async function takeSettlements(pool: Pool, instanceId: string): Promise<Settlement[]> {
-  await pool.query(
+/** Sums the costs of runs of `instanceId` and of dead instances; returns the settlements that it made. */
+export async function makeSettlements(pool: Pool, instanceId: string): Promise<Settlement[]> {
+  const { rows } = await pool.query<SettlementRow>(
     `with due as (
        select s.id from chat.run_costs s where ${ofUsOrTheDead} order by s.id limit $2
      ), taken as (
@@ -41,21 +41,34 @@ export async function takeSettlements(pool: Pool, instanceId: string): Promise<S
      insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
      -- Each cost fits the int64 of the call that settles it; the sum of absurd ones must as well.
      select tenant_id, holder_id, charges, least(sum(cost_pico), 9223372036854775807)
-     from taken group by tenant_id, holder_id, charges`,
+     from taken group by tenant_id, holder_id, charges
+     returning id, tenant_id, holder_id, charges, cost_pico::text`,
     [instanceId, maxCosts],
   );
+  return rows.map(toSettlement);
+}
+
+/**
+ * Settlements of `instanceId` and of dead instances that an earlier call made, by id, above the id `after`; up to
+ * `maxUncharged`. Two replicas may return the same one.
+ */
+export async function findUncharged(pool: Pool, instanceId: string, after: string): Promise<Settlement[]> {
   const { rows } = await pool.query<SettlementRow>(
     `select s.id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
-     from chat.settlements s where ${ofUsOrTheDead} limit 1000`,
-    [instanceId],
+     from chat.settlements s where ${ofUsOrTheDead} and s.id > $2 order by s.id limit $3`,
+    [instanceId, after, maxUncharged],
   );
-  return rows.map((row) => ({
+  return rows.map(toSettlement);
+}
+
+function toSettlement(row: SettlementRow): Settlement {
+  return {
     id: row.id,
     tenantId: row.tenant_id,
     holderId: row.holder_id,
     charges: JSON.parse(row.charges) as BudgetCharge[],
     costPico: BigInt(row.cost_pico),
-  }));
+  };
 }
 
 /** Forgets settlements that were charged. */

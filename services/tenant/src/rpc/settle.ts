@@ -8,9 +8,10 @@ import type { QuotaSystemStore } from '../store/quota-system-store.ts';
 export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
-    handle: async ({ holderId, settlements, releasedHolderIds }) => {
-      assertValid({ holderId, settlements, releasedHolderIds });
-      await quotas.settle(
+    handle: async (request, { log }) => {
+      const { holderId, settlements, releasedHolderIds, acceptsPartial } = request;
+      assertValid(request);
+      const uncharged = await quotas.settle(
         holderId,
         settlements.map(({ charges, ...settlement }) => ({
           ...settlement,
@@ -20,8 +21,17 @@ export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleRespo
           })),
         })),
       );
+      const [first] = uncharged;
+      if (first !== undefined) {
+        const { tenantId, error } = first;
+        log.warn(
+          { err: error, tenant_id: tenantId, tenants: uncharged.length },
+          'failed to charge settlements',
+        );
+        if (acceptsPartial !== true) throw error;
+      }
       if (releasedHolderIds.length > 0) await quotas.releaseHolders(releasedHolderIds);
-      return {};
+      return { unchargedIds: uncharged.flatMap(({ ids }) => ids) };
     },
   };
 }

@@ -22,6 +22,8 @@ import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './
 /** How often a sign of life is written, of how many holders that is remembered. */
 const touchEveryMs = 1_000;
 const maxTouched = 1_000;
+/** After this long a call begins with no other tenant, so that its answer arrives within the caller's deadline of 5 s. */
+const settleMs = 2_000;
 /** Replicas that a round of the cleanup deletes. */
 const maxOldHolders = 10;
 
@@ -46,6 +48,13 @@ export interface Settlement {
   /** The budgets that the runs were reserved in. */
   charges: readonly { subjectId: string; windowStart: number }[];
   costPico: bigint;
+}
+
+/** Settlements of a tenant that could not be charged. */
+export interface Uncharged {
+  tenantId: string;
+  ids: string[];
+  error: unknown;
 }
 
 /** Limits of all tenants, as replicas of chat lease from them. */
@@ -103,13 +112,23 @@ export class QuotaSystemStore {
   }
 
   /**
-   * Charges settlements that have not been charged yet, and tells once in a window of each threshold that a budget
-   * reaches. Each tenant's in a transaction of its own: none waits for another's.
+   * Charges settlements that have not been charged yet, and records once in a window each threshold that a budget
+   * reaches. Each tenant has a transaction of its own, so that a failure affects no other tenant. Returns the failures.
    */
-  async settle(holderId: string, settlements: readonly Settlement[]): Promise<void> {
+  async settle(holderId: string, settlements: readonly Settlement[]): Promise<Uncharged[]> {
     await this.#touchHolder(holderId);
-    for (const [tenantId, own] of Map.groupBy(settlements, (settlement) => settlement.tenantId))
-      await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
+    const startedAt = monotonicMs();
+    const uncharged: Uncharged[] = [];
+    for (const [tenantId, own] of Map.groupBy(settlements, (settlement) => settlement.tenantId)) {
+      try {
+        if (monotonicMs() - startedAt > settleMs)
+          throw new AppError('service_timeout', 'No time was left to charge these settlements.');
+        await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
+      } catch (error) {
+        uncharged.push({ tenantId, ids: own.map(({ id }) => id), error });
+      }
+    }
+    return uncharged;
   }
 
   /**
@@ -140,7 +159,16 @@ export class QuotaSystemStore {
     return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
   }
 
+  /** Tenants, up to 10, whose time zone PostgreSQL does not know: their budgets use UTC. */
+  async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
+    const { rows } = await this.#pool.query<{ id: string; timezone: string }>(
+      `select id, timezone from tenant.tenants where tenant.timezone_or_utc(timezone) <> timezone order by id limit 10`,
+    );
+    return rows;
+  }
+
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
+    await db.query(`set local lock_timeout = '1s'`);
     const fresh = await insertSettlements(db, settlements);
     const charges = settlements
       .filter((settlement) => fresh.has(settlement.id))

@@ -182,6 +182,8 @@ export interface SettleRequest {
   settlements: Settlement[];
   /** Dead holders whose runs have all been settled: what they hold is free. */
   releasedHolderIds: string[];
+  /** Whether the caller reads `uncharged_ids`. The release before does not: its call fails when a charge fails. */
+  acceptsPartial?: boolean | undefined;
 }
 
 /** What runs of one tenant came to that one holder reserved for. */
@@ -202,6 +204,11 @@ export interface Charge {
 }
 
 export interface SettleResponse {
+  /**
+   * Settlements that could not be charged; send them again. All others of the request are charged, which is also what
+   * the empty list of the release before means.
+   */
+  unchargedIds: string[];
 }
 
 export interface RecordAuditRequest {
@@ -1126,7 +1133,7 @@ export const Grant: MessageFns<Grant> = {
 };
 
 function createBaseSettleRequest(): SettleRequest {
-  return { holderId: "", settlements: [], releasedHolderIds: [] };
+  return { holderId: "", settlements: [], releasedHolderIds: [], acceptsPartial: undefined };
 }
 
 export const SettleRequest: MessageFns<SettleRequest> = {
@@ -1139,6 +1146,9 @@ export const SettleRequest: MessageFns<SettleRequest> = {
     }
     for (const v of message.releasedHolderIds) {
       writer.uint32(26).string(v!);
+    }
+    if (message.acceptsPartial !== undefined) {
+      writer.uint32(32).bool(message.acceptsPartial);
     }
     return writer;
   },
@@ -1178,6 +1188,14 @@ export const SettleRequest: MessageFns<SettleRequest> = {
             }
 
             message.releasedHolderIds.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.acceptsPartial = reader.bool();
             continue;
           }
         }
@@ -1347,11 +1365,14 @@ export const Charge: MessageFns<Charge> = {
 };
 
 function createBaseSettleResponse(): SettleResponse {
-  return {};
+  return { unchargedIds: [] };
 }
 
 export const SettleResponse: MessageFns<SettleResponse> = {
-  encode(_: SettleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: SettleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.unchargedIds) {
+      writer.uint32(10).string(v!);
+    }
     return writer;
   },
 
@@ -1368,6 +1389,14 @@ export const SettleResponse: MessageFns<SettleResponse> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.unchargedIds.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

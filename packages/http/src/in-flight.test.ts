@@ -1,0 +1,76 @@
+import { expect, it } from '@jest/globals';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { httpDuration, Registry } from '@gatehouse/kit/metrics';
+import { testIdentity } from '@gatehouse/test/identity';
+import { until } from '@gatehouse/test/until';
+import { createApp, type Reply } from './app.ts';
+import { InFlight } from './in-flight.ts';
+import { HttpServer } from './server.ts';
+
+it('refuses requests of a tenant above its limit, serves other tenants, and forgets finished requests', async () => {
+  const reads = new InFlight(2);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const waiting = [1, 2].map(() => reads.run('a', () => promise));
+  await expect(reads.run('a', () => Promise.resolve(''))).rejects.toMatchObject({
+    code: 'rate_limit_exceeded',
+    headers: { 'retry-after': '1' },
+  });
+  expect(await reads.run('b', () => Promise.resolve('served'))).toBe('served');
+  expect(await reads.run(null, () => Promise.resolve('served'))).toBe('served');
+  await expect(reads.run('b', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+  expect(reads.size).toBe(1);
+  resolve('done');
+  expect(await Promise.all(waiting)).toEqual(['done', 'done']);
+  expect(reads.size).toBe(0);
+  expect(await reads.run('a', () => Promise.resolve('again'))).toBe('again');
+});
+
+it('more than 16 reads of a tenant get 429, while its writes and the reads of other tenants are served', async () => {
+  const identity = await testIdentity();
+  const gate = Promise.withResolvers<Reply>();
+  let started = 0;
+  let answer = (): Promise<Reply> => gate.promise;
+  const handler = (): Promise<Reply> => {
+    started += 1;
+    return answer();
+  };
+  const app = createApp({
+    service: 'agent',
+    handlers: Object.fromEntries(
+      ['list', 'create', 'get', 'patch', 'delete'].map((name) => [`agents.${name}`, handler]),
+    ),
+    verifier: await Verifier.create(identity.publicKeys),
+    log: createLogger('test', 'silent'),
+    duration: httpDuration(new Registry()),
+    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
+  });
+  const server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
+  await server.start();
+  const [busy, other] = [newId(), newId()];
+  const ask = async (tenantId: string, body?: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${server.port}/v1/agents`, {
+      headers: {
+        'x-gatehouse-assertion': await identity.assertion({ tenantId }),
+        'content-type': 'application/json',
+      },
+      ...(body === undefined ? {} : { method: 'POST', body }),
+    });
+  const reads = Array.from({ length: 16 }, () => ask(busy));
+  await until(
+    () => started === 16,
+    10_000,
+    () => `${started} reads are in flight`,
+  );
+  const refused = await ask(busy);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+  expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded' } });
+  answer = () => Promise.resolve({ body: {} });
+  expect((await ask(other)).status).toBe(200);
+  expect((await ask(busy, '{"key":"helper","model":"small"}')).status).toBe(201);
+  gate.resolve({ body: {} });
+  for (const read of reads) expect((await read).status).toBe(200);
+  expect((await ask(busy)).status).toBe(200);
+  await server.stop();
+});

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { until } from '@gatehouse/test/until';
+import { ChatHarness } from './chat-harness.ts';
+
+let harness: ChatHarness;
+beforeAll(async () => {
+  harness = await ChatHarness.start();
+});
+afterAll(async () => harness.stop());
+
+it('settlements that can not be charged stay, and keep none of other tenants waiting', async () => {
+  const [stuck, other, holder] = [newId(), newId(), newId()];
+  const left = (tenantId: string) =>
+    harness.rows('select id from chat.settlements where tenant_id = $1', [tenantId]);
+  harness.stuckTenants.add(stuck);
+  const settlement = `insert into chat.settlements (id, tenant_id, holder_id, charges, cost_pico)`;
+  await harness.rows(
+    `${settlement} select gen_random_uuid(), $1, $2, '[]', 1 from generate_series(1, 2500)`,
+    [stuck, holder],
+  );
+  // The last in the order of ids, so after more than two calls' worth of the others.
+  const last = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  await harness.rows(`${settlement} values ($1, $2, $3, '[]', 2)`, [last, other, holder]);
+  await until(
+    async () => (await left(other)).length === 0,
+    50_000,
+    () => 'the settlement of the other tenant is still there',
+  );
+  await harness.rows(
+    `insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico) values ($1, $2, '[]', 3)`,
+    [other, holder],
+  );
+  await until(
+    () => harness.settlements.some(({ tenantId, costPico }) => tenantId === other && costPico === 3n),
+    10_000,
+    () => 'the new settlement is not sent',
+  );
+  expect(await left(stuck)).toHaveLength(2_500);
+  harness.stuckTenants.clear();
+  await until(
+    async () => (await left(stuck)).length === 0,
+    50_000,
+    () => 'settlements are left',
+  );
+}, 120_000);

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@gatehouse/test/until';
+import { TenantServiceUnderTest } from './tenant-service.ts';
+
+let service: TenantServiceUnderTest;
+beforeAll(async () => {
+  service = await TenantServiceUnderTest.start();
+});
+afterAll(() => service.stop());
+
+const waitingForLocks = 'select from pg_locks where not granted';
+
+it('settings are read while slow HTTP requests of other tenants hold all connections of theirs', async () => {
+  const [slow, other] = [await service.makeTenant(), await service.makeTenant()];
+  await service.query('begin');
+  await service.query('lock table tenant.quotas in access exclusive mode');
+  const waiting = Array.from({ length: 12 }, () => service.call('GET', '/v1/limits', { as: slow.admin }));
+  await until(
+    async () => (await service.query(waitingForLocks)).length >= 5,
+    10_000,
+    () => 'no request waits for the lock',
+  );
+  for (let n = 0; n < 3; n += 1) expect((await service.settings(other.id)).status).toBe('active');
+  await service.query('rollback');
+  await Promise.all(waiting);
+});
