@@ -82,7 +82,7 @@ export interface AppOptions {
 }
 
 /** Of one tenant at once; more could occupy all connections to the database. */
-const maxReadsInFlight = 16;
+const readsInFlight = { max: 16, maxWaiting: 256 };
 
 /** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
@@ -117,7 +117,7 @@ class RouteServer {
   readonly #options: AppOptions;
   readonly #matcher: RouteMatcher;
   readonly #raw: Record<string, RawHandler>;
-  readonly #reads = new InFlight(maxReadsInFlight);
+  readonly #reads = new InFlight(readsInFlight);
   readonly rawPaths: readonly string[];
 
   constructor(options: AppOptions) {

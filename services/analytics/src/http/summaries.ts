@@ -16,12 +16,12 @@ interface Answer {
   previous: { period: Period; summary: Summary } | null;
 }
 
-/** Of one tenant at once: each may take a connection and a core of the database for seconds. */
-const maxInFlight = 2;
+/** Of one tenant: each may take a connection and a core of the database for seconds. */
+const summariesInFlight = { max: 2, maxWaiting: 16 };
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
-  const inFlight = new InFlight(maxInFlight);
+  const inFlight = new InFlight(summariesInFlight);
   const answer = (call: SummaryCall): Promise<Answer> =>
     inFlight.run(call.principal.tenantId, () => summarize(usage, call));
   return {
