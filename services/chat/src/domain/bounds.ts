@@ -27,7 +27,7 @@ const unlimitedOutputTokens = 4_096;
 /** More than any request comes to, so that sums stay exact. */
 const tokenCap = 1e9;
 
-/** What a call of one model reads and writes at most, and how it is to be served. */
+/** The most that a call of one model reads and writes, and the service tier that the request asks for. */
 export interface MostTokens extends CostBounds {
   model: Model;
   /** As asked for; null leaves it to the provider. */
