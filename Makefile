@@ -35,6 +35,7 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, dependencie
 gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, and the chart's table of values
 	cd proto && $(WITH_TOOLS) buf generate
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
+	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
 bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, and analytics

@@ -5,7 +5,7 @@ export default {
   ignoreBinaries: ['buf', 'taskset'],
   workspaces: {
     '.': {
-      entry: ['deploy/production-only.ts', 'charts/readme.ts'],
+      entry: ['deploy/production-only.ts', 'charts/{readme,services}.ts'],
       ignoreDependencies: [
         'dependency-cruiser',
         'ts-proto',

@@ -1,7 +1,7 @@
 import path from 'node:path';
+import { services } from '@gatehouse/contract/services';
 import { migrate } from '@gatehouse/pg/migrate';
 import { Client } from 'pg';
-import { services } from './services.ts';
 import { repositoryRoot } from './settings.ts';
 import { StartError } from './start-error.ts';
 

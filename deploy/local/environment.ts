@@ -1,7 +1,7 @@
+import { services } from '@gatehouse/contract/services';
 import { serviceUrl, type DatabaseOptions } from './database.ts';
 import { loopback } from './ports.ts';
 import type { LocalSecrets } from './secrets.ts';
-import { services } from './services.ts';
 import { addressList, type Replica } from './topology.ts';
 
 type Environment = Record<string, string | undefined>;

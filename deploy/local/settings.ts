@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { services } from './services.ts';
+import { services } from '@gatehouse/contract/services';
 import { StartError } from './start-error.ts';
 
 export const repositoryRoot = path.resolve(import.meta.dirname, '../..');

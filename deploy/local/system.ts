@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { services } from '@gatehouse/contract/services';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { usageTopic } from '@gatehouse/events/run-event';
@@ -19,7 +20,6 @@ import { assertPortsFree, assertReadable, makeStateFolder } from './precondition
 import { endListedLeftovers, writeProcessList } from './process-list.ts';
 import { startNode } from './running-process.ts';
 import { loadSecrets, type LocalSecrets } from './secrets.ts';
-import { frontDoor, services } from './services.ts';
 import { repositoryRoot, type LocalSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { Supervised, type SupervisedOptions } from './supervised.ts';
@@ -126,7 +126,7 @@ export class LocalSystem {
     this.#unlock = await lockState(settings.stateFolder);
     const mains = new Set([...services.map(({ name }) => mainOf(name)), simulatorMain]);
     await endListedLeftovers(settings.stateFolder, mains);
-    await assertPortsFree(settings.port, settings.replicas.get(frontDoor) ?? 1);
+    await assertPortsFree(settings.port, settings.replicas.get('edge') ?? 1);
   }
 
   async #startDatabase(secrets: LocalSecrets): Promise<DatabaseOptions> {

@@ -1,12 +1,12 @@
+import { services, type ServiceEntry } from '@gatehouse/contract/services';
 import { freePort } from './ports.ts';
-import { frontDoor, services, type ServiceDefinition } from './services.ts';
 import type { LocalSettings } from './settings.ts';
 
 /** One process of a service and where it listens, which stays the same over restarts. */
 export interface Replica {
   /** `<service>-<n>`, counted from 1. */
   name: string;
-  service: ServiceDefinition;
+  service: ServiceEntry;
   ports: { http: number; admin: number; grpc?: number };
 }
 
@@ -19,7 +19,7 @@ export async function planReplicas(settings: Pick<LocalSettings, 'port' | 'repli
         name: `${service.name}-${index + 1}`,
         service,
         ports: {
-          http: service.name === frontDoor ? settings.port + index : await freePort(),
+          http: service.public ? settings.port + index : await freePort(),
           admin: await freePort(),
           ...(service.grpc ? { grpc: await freePort() } : {}),
         },

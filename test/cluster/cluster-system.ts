@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { sleep } from '@gatehouse/kit/clock';
-import { services as localServices } from '@gatehouse/local/services';
+import { services as localServices } from '@gatehouse/contract/services';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { stringify } from 'yaml';

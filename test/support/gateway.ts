@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Service } from '@gatehouse/kit/lifecycle';
 import { freePort } from '@gatehouse/local/ports';
 import { loadConfig as agentConfig } from '@gatehouse/service-agent/config';
 import { createAgentService } from '@gatehouse/service-agent/service';
@@ -13,6 +12,7 @@ import { loadConfig as chatConfig } from '@gatehouse/service-chat/config';
 import { createChatService, type ChatOverrides } from '@gatehouse/service-chat/service';
 import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
 import { createEdgeService, type EdgeOverrides } from '@gatehouse/service-edge/service';
+import type { Service } from '@gatehouse/service/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
 import { stringify } from 'yaml';
@@ -24,8 +24,6 @@ import { startProviderSimulator, type ProviderSimulator } from './provider-simul
 import { query } from './query.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
-
-type Member = Service & { readonly adminPort: number };
 
 const host = '127.0.0.1';
 const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'chat'];
@@ -55,7 +53,7 @@ export class TestGateway implements SomeGateway {
   readonly #databases = new Map<ServiceName, TestDatabase>();
   readonly #proxies = new Map<ServiceName, DatabaseProxy>();
   /** By name such as `chat-1`: how to make it, and it if it runs. */
-  readonly #members = new Map<string, { create: () => Promise<Member>; running: Member | null }>();
+  readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
   readonly #edgePorts: number[] = [];
   ownerKey = '';
 
@@ -147,7 +145,7 @@ export class TestGateway implements SomeGateway {
     await rm(this.#folder, { recursive: true });
   }
 
-  #memberOf(name: string): { create: () => Promise<Member>; running: Member | null } {
+  #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
     const member = this.#members.get(name);
     if (member === undefined) throw new Error(`there is no ${name}`);
     return member;
@@ -210,7 +208,7 @@ export class TestGateway implements SomeGateway {
     }
   }
 
-  #add(name: string, create: () => Promise<Member>): void {
+  #add(name: string, create: () => Promise<Service>): void {
     this.#members.set(name, { create, running: null });
   }
 

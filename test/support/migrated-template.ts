@@ -6,7 +6,7 @@ import { loginUrl, superuserUrl, templateName, type TestPostgres } from './postg
 export async function createTemplate(
   server: TestPostgres,
   service: string,
-  migrationsDirectory: string,
+  migrations: string,
 ): Promise<void> {
   const template = templateName(service);
   const client = new Client({ connectionString: superuserUrl(server, 'postgres') });
@@ -21,7 +21,7 @@ export async function createTemplate(
       service,
       adminUrl: superuserUrl(server, template),
       serviceUrl: loginUrl(server, service, template),
-      directory: migrationsDirectory,
+      directory: migrations,
     });
   } catch (error) {
     throw new Error(`Migrating ${service} failed: ${(error as Error).message}`, { cause: error });

@@ -1,4 +1,5 @@
-import { ConfigError, databaseSettings, parseConfig } from '@gatehouse/kit/config';
+import { ConfigError, parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
 import { z } from 'zod';
 
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import { isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
-
-export type ServiceName = 'edge' | 'tenant' | 'agent' | 'chat' | 'memory' | 'webhook' | 'analytics';
+import type { ServiceName } from './services.ts';
 
 /** Who may call a route. There is no default: a route without access does not compile, nor start. */
 export type Access =

@@ -12,7 +12,8 @@ import * as openapi from './openapi.ts';
 import { created, MiB, noContent, ok, owner, route, scope, type Route } from './route.ts';
 import * as tenants from './tenants.ts';
 
-export type { Access, Route, RouteResponse, ServiceName } from './route.ts';
+export type { Access, Route, RouteResponse } from './route.ts';
+export type { ServiceName } from './services.ts';
 
 /** The interface that `GET /openapi.json` describes. */
 export const apiRoutes: readonly Route[] = [

@@ -7,7 +7,6 @@ export interface DirectSinkOptions {
   send: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
   /** Whether an error of `send` says that the message was too large. */
   isTooLarge: (error: unknown) => boolean;
-  close: () => void;
 }
 
 /** Publishes straight to the service that takes the events in, where there is no Kafka. */
@@ -27,7 +26,6 @@ export class DirectSink implements EventSink {
   }
 
   close(): Promise<void> {
-    this.#options.close();
     return Promise.resolve();
   }
 }

@@ -32,6 +32,9 @@ type UnaryMethod<Request, Response> = (
 type RequestOf<Method> = Method extends UnaryMethod<infer Request, infer _Response> ? Request : never;
 type ResponseOf<Method> = Method extends UnaryMethod<infer _Request, infer Response> ? Response : never;
 
+/** A client that ts-proto generated. */
+export type PeerStub = Client;
+
 export interface PeerOptions<Stub extends Client> {
   /** The peer's name: the audience of our service token, and what errors call it. */
   peer: string;

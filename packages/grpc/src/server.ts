@@ -47,6 +47,20 @@ export type RpcsOf<Definition> = {
     : never;
 };
 
+/** A service of a `.proto` file and what implements it. */
+export interface RpcService {
+  definition: ServiceDefinition;
+  rpcs: RpcsOf<ServiceDefinition>;
+}
+
+/** Pairs a ts-proto definition with its implementation: one {@link Rpc} per method. */
+export function rpcService<Definition extends ServiceDefinition>(
+  definition: Definition,
+  rpcs: RpcsOf<Definition>,
+): RpcService {
+  return { definition, rpcs };
+}
+
 export interface GrpcServerOptions {
   service: string;
   host: string;

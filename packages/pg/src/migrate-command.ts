@@ -1,6 +1,7 @@
-import { databaseSettings, parseConfig } from '@gatehouse/kit/config';
+import { parseConfig } from '@gatehouse/kit/config';
 import { z } from 'zod';
 import { migrate } from './migrate.ts';
+import { databaseSettings } from './settings.ts';
 
 const settings = z.object({
   DATABASE_URL: databaseSettings.DATABASE_URL,

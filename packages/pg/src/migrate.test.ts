@@ -145,7 +145,7 @@ describe('the check of the schema', () => {
     });
     const warn = jest.spyOn(log, 'warn');
     const start = async (): Promise<void> =>
-      schemaCheck({ pool, service, directory: probe.folder, log }).start?.();
+      schemaCheck({ pool, service, directory: probe.folder, log }).start();
     await probe.migrate(newer);
     await start();
     expect(warn.mock.calls.map(([fields]: unknown[]) => fields)).toEqual([{ newer: ['0002_titles'] }]);
@@ -167,7 +167,7 @@ describe('the check of the schema', () => {
     const waiting = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });
     let passed = false;
     const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
-    const started = Promise.resolve(check.start?.()).then(() => (passed = true));
+    const started = Promise.resolve(check.start()).then(() => (passed = true));
     await new Promise((resolve) => setTimeout(resolve, 150));
     expect(passed).toBe(false);
     await proxy.open();
@@ -184,9 +184,9 @@ describe('the check of the schema', () => {
       log,
     });
     const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
-    const started = Promise.resolve(check.start?.());
+    const started = Promise.resolve(check.start());
     await new Promise((resolve) => setTimeout(resolve, 50));
-    await check.stop?.();
+    check.stop();
     await expect(started).rejects.toThrow('stopped');
     await waiting.end();
   });

@@ -1,5 +1,4 @@
 import { sleep } from '@gatehouse/kit/clock';
-import type { Part } from '@gatehouse/kit/compose';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from 'pg';
 import { isDatabaseOutage } from './errors.ts';
@@ -16,10 +15,10 @@ export interface SchemaCheckOptions {
 const retryMs = 500;
 
 /**
- * The part of a service that lets the ones after it start only on a schema that this release can work with. While the
- * database can't be reached it waits: a service that ends instead would only be restarted over and over.
+ * A part of a service whose start succeeds only on a schema that this release can use. While the database can't be
+ * reached, it waits: a process that exits instead would be restarted over and over.
  */
-export function schemaCheck(options: SchemaCheckOptions): Part {
+export function schemaCheck(options: SchemaCheckOptions): { start: () => Promise<void>; stop: () => void } {
   const stopping = new AbortController();
   return {
     async start() {

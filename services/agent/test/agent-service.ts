@@ -19,7 +19,8 @@ import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { Client } from 'pg';
 import { z } from 'zod';
 import { loadConfig } from '../src/config.ts';
-import { createAgentService, type AgentService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createAgentService } from '../src/service.ts';
 import { AuditTaker } from './audit-taker.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
@@ -87,7 +88,7 @@ export class AgentServiceUnderTest {
   readonly chat: ModelCatalogue;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
-  readonly service: AgentService;
+  readonly service: Service;
   readonly #admin: Client;
   readonly #peers = new Map<string, Peer<AgentServiceClient>>();
 
@@ -137,7 +138,7 @@ export class AgentServiceUnderTest {
   }
 
   /** Another replica on the same database, which the caller stops. */
-  async startReplica(): Promise<AgentService> {
+  async startReplica(): Promise<Service> {
     const replica = await createAgentService(loadConfig(this.environment()), { log });
     await replica.start();
     return replica;

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import type { AgentService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
-let replica: AgentService;
+let replica: Service;
 let tenant: TestTenant;
 
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import type { AgentService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
 import { AgentServiceUnderTest, type Answer, type As, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
-let replica: AgentService;
+let replica: Service;
 let tenant: TestTenant;
 
 beforeAll(async () => {

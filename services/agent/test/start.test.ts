@@ -5,7 +5,8 @@ import { createPool } from '@gatehouse/pg/pool';
 import { createTestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { loadConfig } from '../src/config.ts';
-import { createAgentService, type AgentService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createAgentService } from '../src/service.ts';
 import { AgentServiceUnderTest, environmentOf } from './agent-service.ts';
 
 const log = createLogger('agent', 'silent');
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => agents.stop());
 
 /** Another replica, not started yet. */
-async function makeReplica(databaseUrl: string): Promise<AgentService> {
+async function makeReplica(databaseUrl: string): Promise<Service> {
   const { identity, chat, tenant } = agents;
   return createAgentService(
     loadConfig(environmentOf({ databaseUrl, identity, chat: chat.address, tenant: tenant.address })),
@@ -35,7 +36,7 @@ async function cutProxy(): Promise<DatabaseProxy> {
   return proxy;
 }
 
-const readyz = async (service: AgentService) =>
+const readyz = async (service: Service) =>
   (await fetch(`http://127.0.0.1:${service.adminPort}/readyz`)).status;
 
 describe('starting', () => {

@@ -1,16 +1,12 @@
-import { fileURLToPath } from 'node:url';
+import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import {
-  addresses,
-  commonSettings,
-  databaseSettings,
-  grpcSettings,
-  parseConfig,
-} from '@gatehouse/kit/config';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
 const settings = z.object({
-  ...commonSettings,
+  ...serviceSettings,
   ...grpcSettings,
   ...databaseSettings,
   TENANT_GRPC: addresses,
@@ -23,4 +19,4 @@ export function loadConfig(environment: Record<string, string | undefined>): Ana
   return parseConfig(settings, environment);
 }
 
-export const migrationsDirectory = fileURLToPath(new URL('../migrations', import.meta.url));
+export const migrations = path.join(import.meta.dirname, '../migrations');

@@ -1,5 +1,5 @@
 import { runCommand } from '@gatehouse/kit/command';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
-import { migrationsDirectory } from './config.ts';
+import { migrations } from './config.ts';
 
-await runCommand(() => migrateCommand('analytics', migrationsDirectory, process.env));
+await runCommand(() => migrateCommand('analytics', migrations, process.env));

@@ -1,26 +1,14 @@
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
-import { Peer } from '@gatehouse/grpc/client';
-import { GrpcServer } from '@gatehouse/grpc/server';
-import { createApp } from '@gatehouse/http/app';
-import { bodyBudget } from '@gatehouse/http/body-share';
-import { HttpServer } from '@gatehouse/http/server';
-import { unreadByEdge } from '@gatehouse/http/unread-responses';
-import { Signer } from '@gatehouse/identity/signer';
-import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService, together, type Part } from '@gatehouse/kit/compose';
-import { createTracer } from '@gatehouse/kit/create-tracer';
-import type { Service } from '@gatehouse/kit/lifecycle';
-import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration, rpcDuration, type Registry } from '@gatehouse/kit/metrics';
-import { DatabaseCheck } from '@gatehouse/pg/database-check';
-import { createPool } from '@gatehouse/pg/pool';
-import { observePools } from '@gatehouse/pg/pool-metrics';
-import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { rpcService } from '@gatehouse/grpc/server';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { migrationsDirectory, type AnalyticsConfig } from './config.ts';
+import type { Part } from '@gatehouse/service/compose';
+import { createPools } from '@gatehouse/service/pools';
+import type { Service } from '@gatehouse/service/service';
+import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { migrations, type AnalyticsConfig } from './config.ts';
 import { Freshness } from './freshness.ts';
 import { summaryHandlers } from './http/summaries.ts';
 import { traceHandlers } from './http/traces.ts';
@@ -32,123 +20,66 @@ import { ingestEvents } from './rpc/ingest.ts';
 import { TraceStore } from './store/trace-store.ts';
 import { UsageStore } from './store/usage-store.ts';
 
-export interface AnalyticsService extends Service {
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  readonly adminPort: number;
-}
-
-/** What tests may set otherwise. */
-export interface AnalyticsOverrides {
-  /** When traces that are kept no longer are deleted. */
+/** What a test may replace. */
+export interface AnalyticsOverrides extends ShellOverrides {
+  /** When traces beyond their retention are deleted. */
   retentionTimes?: Partial<RetentionTimes>;
 }
 
-/** The analytics service: takes in what happened to runs and answers what it came to. Nothing is opened before `start`. */
+/** The analytics service: stores the events of runs, and answers with traces and sums. Nothing is opened before `start`. */
 export async function createAnalyticsService(
   config: AnalyticsConfig,
   overrides: AnalyticsOverrides = {},
-): Promise<AnalyticsService> {
-  const service = 'analytics';
-  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs, DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const log = createLogger(service, config.LOG_LEVEL);
-  const registry = createRegistry(service);
-  const tracer = await createTracer(service, config, log);
-  const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
-  const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
-
-  // Apart: summaries, which may take seconds, and what else reads.
+): Promise<Service> {
+  const shell = await Shell.create('analytics', config, overrides);
+  const { log, registry } = shell;
+  const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const reading = createPool({ url, role: 'analytics_app', max: half, log });
-  const summing = createPool({ url, role: 'analytics_app', max: half, log });
-  const writing = createPool({ url, role: 'analytics_system', max, log });
-  const database = new DatabaseCheck({ url, role: 'analytics_app', log });
-  observePools(registry, { app: reading, summaries: summing, system: writing });
-  const ingest = new Ingest({ pool: writing, log, registry });
-  const tenant = new Peer({
-    peer: 'tenant',
-    addresses: config.TENANT_GRPC,
-    stub: TenantServiceClient,
-    signer,
-    tracer,
-    duration: rpcDuration(registry),
+  const pools = createPools(shell, {
+    url,
+    migrations,
+    pools: {
+      app: { role: 'analytics_app', max: half },
+      // Summaries may take seconds: other reads don't wait for them.
+      summaries: { role: 'analytics_app', max: half },
+      system: { role: 'analytics_system', max },
+    },
   });
-  const retention = new Retention({
-    pool: writing,
-    tenants: new TenantRetention(tenant),
-    log,
-    registry,
-    times: overrides.retentionTimes,
-  });
-
-  const app = createApp({
-    service,
-    handlers: { ...traceHandlers(new TraceStore(reading)), ...summaryHandlers(new UsageStore(summing)) },
-    verifier,
-    bodyBudget: bodyBudget(config, registry),
-    log,
-    duration: httpDuration(registry),
-    tracer,
-  });
-  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
-  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
-  const grpc = new GrpcServer({
-    service,
-    host,
-    port: config.GRPC_PORT,
-    verifier,
-    log,
-    drainTimeoutMs,
-    tracer,
-  }).add(AnalyticsServiceService, { ingest: ingestEvents(ingest) });
-
-  const composed = composeService({
-    log,
-    registry,
-    config,
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  const pool = pools.system;
+  const ingest = new Ingest({ pool, log, registry });
+  const tenants = new TenantRetention(tenant);
+  const times = overrides.retentionTimes;
+  return shell.createService({
+    handler: shell.createApp({
+      handlers: {
+        ...traceHandlers(new TraceStore(pools.app)),
+        ...summaryHandlers(new UsageStore(pools.summaries)),
+      },
+    }),
+    rpcs: [rpcService(AnalyticsServiceService, { ingest: ingestEvents(ingest) })],
     parts: [
-      { stop: () => tracer?.stop() },
-      { stop: () => reading.end() },
-      { stop: () => summing.end() },
-      { stop: () => writing.end() },
-      database,
-      schemaCheck({ pool: writing, service, directory: migrationsDirectory, log }),
-      new Partitions(writing, log),
-      { stop: () => tenant.close() },
-      retention,
-      new Freshness(reading, registry),
-      ...consumers(config, ingest, { log, registry }),
-      together(grpc, http),
-      { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
+      new Partitions(pool, log),
+      new Retention({ pool, tenants, log, registry, times }),
+      new Freshness(pools.app, registry),
+      ...consumers(shell, config, ingest),
     ],
-    ready: { database: () => database.answers() },
   });
-  return {
-    log,
-    start: () => composed.start(),
-    stop: () => composed.stop(),
-    get httpPort() {
-      return http.port;
-    },
-    get grpcPort() {
-      return grpc.port;
-    },
-    get adminPort() {
-      return composed.adminPort;
-    },
-  };
 }
 
-function consumers(
-  config: AnalyticsConfig,
-  ingest: Ingest,
-  tools: { log: Logger; registry: Registry },
-): Part[] {
+function consumers({ log, registry }: Shell, config: AnalyticsConfig, ingest: Ingest): Part[] {
   const kafka = kafkaPlace(config, usageTopic);
   if (kafka === null) return [];
   const { brokers, topic, prefix } = kafka;
   const groupId = `${prefix}gatehouse-analytics`;
   return [
-    new KafkaConsumer({ ...tools, groupId, brokers, topic, handle: (messages) => ingest.take(messages) }),
+    new KafkaConsumer({
+      log,
+      registry,
+      groupId,
+      brokers,
+      topic,
+      handle: (messages) => ingest.take(messages),
+    }),
   ];
 }

@@ -17,7 +17,8 @@ import { Client } from 'pg';
 import { loadConfig } from '../src/config.ts';
 import { TenantRetention } from '../src/peers/tenant-retention.ts';
 import { Retention } from '../src/retention/retention.ts';
-import { createAnalyticsService, type AnalyticsOverrides, type AnalyticsService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createAnalyticsService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
 const log = createLogger('analytics-test', 'silent');
@@ -35,7 +36,7 @@ export class AnalyticsHarness {
   tenantServiceIsAway = false;
   readonly #admin: Client;
   readonly #stops: (() => Promise<void> | void)[] = [];
-  #service: AnalyticsService | undefined;
+  #service: Service | undefined;
   #chat: Peer<AnalyticsServiceClient> | undefined;
   #tenantAddress = '';
 

@@ -1,17 +1,14 @@
+import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import {
-  addresses,
-  commonSettings,
-  databaseSettings,
-  grpcSettings,
-  parseConfig,
-} from '@gatehouse/kit/config';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 import { loadCatalogue } from './catalogue-file.ts';
 import type { Catalogue } from './domain/catalogue.ts';
 
 const settings = z.object({
-  ...commonSettings,
+  ...serviceSettings,
   ...grpcSettings,
   ...databaseSettings,
   TENANT_GRPC: addresses,
@@ -42,3 +39,5 @@ export async function loadConfig(environment: Record<string, string | undefined>
     providerKeys: Object.fromEntries(keys) as Record<string, string | undefined>,
   });
 }
+
+export const migrations = path.join(import.meta.dirname, '../migrations');

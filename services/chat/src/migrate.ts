@@ -1,10 +1,10 @@
-import path from 'node:path';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { usageTopic } from '@gatehouse/events/run-event';
 import { runCommand } from '@gatehouse/kit/command';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
+import { migrations } from './config.ts';
 
 await runCommand(async () => {
-  await migrateCommand('chat', path.join(import.meta.dirname, '../migrations'), process.env);
+  await migrateCommand('chat', migrations, process.env);
   await migrateTopic('chat', usageTopic, process.env);
 });

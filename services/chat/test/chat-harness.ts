@@ -23,7 +23,8 @@ import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Client } from 'pg';
 import { Catalogue } from '../src/domain/catalogue.ts';
 import type { EndedRun } from '../src/domain/run-record.ts';
-import { createChatService, type ChatOverrides, type ChatService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createChatService, type ChatOverrides } from '../src/service.ts';
 
 const log = createLogger('chat-test', 'silent');
 
@@ -50,7 +51,7 @@ export class ChatHarness {
   /** How often an agent was asked for. */
   agentLookUps = 0;
   readonly #admin: Client;
-  #services: ChatService[] = [];
+  #services: Service[] = [];
   #stops: (() => Promise<void>)[] = [];
   /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
   takesEvents = false;
@@ -86,7 +87,7 @@ export class ChatHarness {
   async startReplica(
     overrides: ChatOverrides = {},
     providers: Record<string, unknown> = {},
-  ): Promise<ChatService> {
+  ): Promise<Service> {
     const service = await createChatService(
       {
         HOST: '127.0.0.1',

@@ -1,5 +1,7 @@
-import { addresses, commonSettings, parseConfig } from '@gatehouse/kit/config';
+import { innerServices, type InnerServiceName } from '@gatehouse/contract/services';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
 import proxyaddr from 'proxy-addr';
+import { serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
 const commaList = z
@@ -35,13 +37,21 @@ const origins = commaList.transform((list, context) => {
   return z.NEVER;
 });
 
+type UpstreamSetting = `${Uppercase<InnerServiceName>}_HTTP`;
+
+function upstreamSetting(service: InnerServiceName): UpstreamSetting {
+  return `${service.toUpperCase() as Uppercase<InnerServiceName>}_HTTP`;
+}
+
+/** `<SERVICE>_HTTP` of every service behind the edge. */
+const upstreamSettings = Object.fromEntries(
+  innerServices.map((service) => [upstreamSetting(service), addresses]),
+) as Record<UpstreamSetting, typeof addresses>;
+
 const settings = z.object({
-  ...commonSettings,
+  ...serviceSettings,
   TENANT_GRPC: addresses,
-  TENANT_HTTP: addresses,
-  AGENT_HTTP: addresses,
-  CHAT_HTTP: addresses,
-  ANALYTICS_HTTP: addresses,
+  ...upstreamSettings,
   /** Proxies in front of the edge: their word on the client's address (`X-Forwarded-For`) is believed. */
   TRUSTED_PROXIES: proxies,
   /** Origins whose pages may call the API from a browser (CORS); none by default. */
@@ -52,4 +62,9 @@ export type EdgeConfig = Readonly<z.output<typeof settings>>;
 
 export function loadConfig(environment: Record<string, string | undefined>): EdgeConfig {
   return parseConfig(settings, environment);
+}
+
+/** Where the replicas of a service listen: `host:port` each, or `dns:///name:port`. */
+export function upstreamAddresses(config: EdgeConfig, service: InnerServiceName): readonly string[] {
+  return config[upstreamSetting(service)];
 }

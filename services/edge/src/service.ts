@@ -1,18 +1,11 @@
-import type { ServiceName } from '@gatehouse/contract/routes';
-import { Peer } from '@gatehouse/grpc/client';
-import { bodyBudget } from '@gatehouse/http/body-share';
+import { routes } from '@gatehouse/contract/routes';
+import { innerServices, type ServiceName } from '@gatehouse/contract/services';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
-import { HttpServer } from '@gatehouse/http/server';
-import { unreadResponses } from '@gatehouse/http/unread-responses';
-import { Signer } from '@gatehouse/identity/signer';
-import { composeService } from '@gatehouse/kit/compose';
-import { createTracer } from '@gatehouse/kit/create-tracer';
-import type { Service } from '@gatehouse/kit/lifecycle';
-import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration, rpcDuration } from '@gatehouse/kit/metrics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Service } from '@gatehouse/service/service';
+import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { Authenticator } from './auth/authenticator.ts';
-import type { EdgeConfig } from './config.ts';
+import { upstreamAddresses, type EdgeConfig } from './config.ts';
 import { Cors } from './domain/cors.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
@@ -22,101 +15,48 @@ import { Liveness } from './upstream/liveness.ts';
 import { PassThrough } from './upstream/pass-through.ts';
 import { RequestBodies } from './upstream/request-body.ts';
 
-export interface EdgeService extends Service {
-  readonly httpPort: number;
-  readonly adminPort: number;
-}
-
-export interface EdgeOverrides {
-  log?: Logger;
-  /** What a request body must keep to. */
+/** What a test may replace. */
+export interface EdgeOverrides extends ShellOverrides {
+  /** The least pace of a request body. */
   pace?: PaceOptions;
 }
 
-/** The edge: the only public HTTP. It keeps nothing and knows no database. */
-export async function createEdgeService(
-  config: EdgeConfig,
-  overrides: EdgeOverrides = {},
-): Promise<EdgeService> {
-  const log = overrides.log ?? createLogger('edge', config.LOG_LEVEL);
-  const registry = createRegistry('edge');
-  const tracer = await createTracer('edge', config, log);
-  const signer = await Signer.create(config.ASSERTION_PRIVATE_KEY);
-  const tenantPeer = new Peer({
-    peer: 'tenant',
-    addresses: config.TENANT_GRPC,
-    stub: TenantServiceClient,
-    signer,
-    tracer,
-    duration: rpcDuration(registry),
-  });
-  const authenticator = new Authenticator(tenantPeer);
-  const tenant = new AddressList(config.TENANT_HTTP, log);
-  const agent = new AddressList(config.AGENT_HTTP, log);
-  const chat = new AddressList(config.CHAT_HTTP, log);
-  const analytics = new AddressList(config.ANALYTICS_HTTP, log);
-  const bodies = new RequestBodies({ budget: bodyBudget(config, registry), pace: overrides.pace });
-  const general = new GeneralProxy(
-    new Map<ServiceName, AddressList>([
-      ['tenant', tenant],
-      ['agent', agent],
-      ['chat', chat],
-      ['analytics', analytics],
-    ]),
-    bodies,
-    log,
-  );
-  const toChat = new PassThrough(chat, bodies, log);
+/** The edge: the only public HTTP. It stores nothing and uses no database. */
+export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverrides = {}): Promise<Service> {
+  const shell = await Shell.create('edge', config, overrides);
+  const { log, signer, tracer } = shell;
+  const authenticator = new Authenticator(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  shell.require('tenant', () => authenticator.ready);
+  const bodies = new RequestBodies({ budget: shell.bodyBudget, pace: overrides.pace });
+  const upstreams = new Map<ServiceName, AddressList>();
+  const passThrough = new Map<ServiceName, PassThrough>();
+  for (const name of innerServices) {
+    const addresses = new AddressList(upstreamAddresses(config, name), log);
+    shell.add(addresses);
+    shell.add(new Liveness(addresses));
+    upstreams.set(name, addresses);
+    if (routes.some((route) => route.service === name && route.passThrough))
+      passThrough.set(name, new PassThrough(addresses, bodies, log));
+  }
+  const general = new GeneralProxy(upstreams, bodies, log);
   const gateway = new Gateway({
     authenticator,
     signer,
     general,
-    passThrough: new Map<ServiceName, PassThrough>([['chat', toChat]]),
+    passThrough,
     isTrustedProxy: config.TRUSTED_PROXIES,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
     log,
-    duration: httpDuration(registry),
+    duration: shell.httpDuration,
     tracer,
   });
   const breakOff = async (): Promise<void> => {
     general.close();
-    await toChat.close();
+    await Promise.all([...passThrough.values()].map((proxy) => proxy.close()));
   };
-  const http = new HttpServer(createEdgeApp(gateway), {
-    host: config.HOST,
-    port: config.HTTP_PORT,
-    drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
-    cut: () => void breakOff(),
-    unread: unreadResponses(config.UNREAD_TIMEOUT_MS, log, registry),
+  return shell.createService({
+    handler: createEdgeApp(gateway),
+    frontDoor: { cut: () => void breakOff() },
+    parts: [{ stop: breakOff }, gateway],
   });
-  const composed = composeService({
-    log,
-    registry,
-    config,
-    ready: { tenant: () => authenticator.ready },
-    parts: [
-      { stop: () => tracer?.stop() },
-      { stop: () => tenantPeer.close() },
-      tenant,
-      agent,
-      chat,
-      analytics,
-      ...[tenant, agent, chat, analytics].map((addresses) => new Liveness(addresses)),
-      { stop: breakOff },
-      gateway,
-      http,
-      { start: () => log.info({ http_port: http.port }, 'listening') },
-    ],
-  });
-  return {
-    log,
-    start: () => composed.start(),
-    stop: () => composed.stop(),
-    get httpPort() {
-      return http.port;
-    },
-    get adminPort() {
-      return composed.adminPort;
-    },
-  };
 }

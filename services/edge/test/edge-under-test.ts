@@ -15,7 +15,8 @@ import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { createEdgeService, type EdgeOverrides, type EdgeService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createEdgeService, type EdgeOverrides } from '../src/service.ts';
 
 /** What a service was sent. */
 export interface Arrival {
@@ -35,13 +36,13 @@ const log = createLogger('edge', 'silent');
 export class EdgeUnderTest {
   readonly key: string;
   readonly arrivals: Arrival[];
-  readonly #edge: EdgeService;
+  readonly #edge: Service;
   readonly #tenant: GrpcServer;
   readonly #services: Server;
 
   private constructor(
     parts: Pick<EdgeUnderTest, 'key' | 'arrivals'>,
-    servers: { edge: EdgeService; tenant: GrpcServer; services: Server },
+    servers: { edge: Service; tenant: GrpcServer; services: Server },
   ) {
     this.key = parts.key;
     this.arrivals = parts.arrivals;

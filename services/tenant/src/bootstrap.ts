@@ -6,7 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool } from '@gatehouse/pg/pool';
-import { loadBootstrapConfig, migrationsDirectory } from './config.ts';
+import { loadBootstrapConfig, migrations } from './config.ts';
 import { keyCreated } from './http/changes.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
@@ -29,7 +29,7 @@ async function bootstrap(): Promise<void> {
   const { DATABASE_URL: url } = config;
   const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('tenant', 'silent') });
   try {
-    await assertMigrated(pool, 'tenant', migrationsDirectory);
+    await assertMigrated(pool, 'tenant', migrations);
     const { text, keyId, secretSha256 } = newKeyText();
     const key = await new ApiKeySystemStore(pool).insertFirstOwnerKey(
       {

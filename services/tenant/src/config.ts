@@ -1,11 +1,13 @@
-import { fileURLToPath } from 'node:url';
+import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { commonSettings, databaseSettings, grpcSettings, parseConfig } from '@gatehouse/kit/config';
+import { parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
 const settings = z.object({
-  ...commonSettings,
+  ...serviceSettings,
   ...grpcSettings,
   ...databaseSettings,
   ...secretsSettings,
@@ -27,4 +29,4 @@ export function loadBootstrapConfig(
   return parseConfig(bootstrapSettings, environment);
 }
 
-export const migrationsDirectory = fileURLToPath(new URL('../migrations', import.meta.url));
+export const migrations = path.join(import.meta.dirname, '../migrations');

@@ -2,9 +2,9 @@ import { auditTopic } from '@gatehouse/events/audit-event';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { runCommand } from '@gatehouse/kit/command';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
-import { migrationsDirectory } from './config.ts';
+import { migrations } from './config.ts';
 
 await runCommand(async () => {
-  await migrateCommand('tenant', migrationsDirectory, process.env);
+  await migrateCommand('tenant', migrations, process.env);
   await migrateTopic('tenant', auditTopic, process.env);
 });

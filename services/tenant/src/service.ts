@@ -1,22 +1,11 @@
-import { GrpcServer } from '@gatehouse/grpc/server';
-import { createApp } from '@gatehouse/http/app';
-import { bodyBudget } from '@gatehouse/http/body-share';
+import { rpcService } from '@gatehouse/grpc/server';
 import { Idempotency } from '@gatehouse/http/idempotency';
-import { HttpServer } from '@gatehouse/http/server';
-import { unreadByEdge } from '@gatehouse/http/unread-responses';
-import { Verifier } from '@gatehouse/identity/verifier';
-import { composeService, together } from '@gatehouse/kit/compose';
-import { createTracer } from '@gatehouse/kit/create-tracer';
-import type { Service } from '@gatehouse/kit/lifecycle';
-import { createLogger, type Logger } from '@gatehouse/kit/log';
-import { createRegistry, httpDuration } from '@gatehouse/kit/metrics';
-import { DatabaseCheck } from '@gatehouse/pg/database-check';
-import { createPool } from '@gatehouse/pg/pool';
-import { observePools } from '@gatehouse/pg/pool-metrics';
-import { schemaCheck } from '@gatehouse/pg/schema-check';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
-import { migrationsDirectory, type TenantConfig } from './config.ts';
-import { auditTopicParts } from './audit/audit-topic.ts';
+import { createPools } from '@gatehouse/service/pools';
+import type { Service } from '@gatehouse/service/service';
+import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { migrations, type TenantConfig } from './config.ts';
+import { shareAuditTopic } from './audit/audit-topic.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
 import { AuditIntake } from './audit/intake.ts';
 import { LastUse } from './domain/last-use.ts';
@@ -40,124 +29,65 @@ import { QuotaSystemStore } from './store/quota-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
-export interface TenantOverrides {
-  log?: Logger;
-}
-
-/** A running service's ports: the configured ones, or what port 0 became. */
-export interface TenantService extends Service {
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  readonly adminPort: number;
-}
-
-/** The tenant service: tenants, their API keys, and who a key belongs to. Nothing is opened before `start`. */
+/** The tenant service: tenants, their API keys, limits and audit log. Nothing is opened before `start`. */
 export async function createTenantService(
   config: TenantConfig,
-  overrides: TenantOverrides = {},
-): Promise<TenantService> {
-  const service = 'tenant';
-  const { HOST: host, DRAIN_TIMEOUT_MS: drainTimeoutMs, DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const log = overrides.log ?? createLogger(service, config.LOG_LEVEL);
-  const registry = createRegistry(service);
-  const tracer = await createTracer(service, config, log);
-  const verifier = await Verifier.create(config.ASSERTION_PUBLIC_KEYS);
-
+  overrides: ShellOverrides = {},
+): Promise<Service> {
+  const shell = await Shell.create('tenant', config, overrides);
+  const { log, registry } = shell;
+  const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const appPool = createPool({ url, role: 'tenant_app', max: half, log });
-  const systemPool = createPool({ url, role: 'tenant_system', max, log });
-  // Settings have their own pool: completions wait for them, and lists that are slow must not take their connections.
-  const settingsPool = createPool({ url, role: 'tenant_app', max: half, log });
-  const apiKeys = new ApiKeyStore(appPool);
-  const tenants = new TenantStore(settingsPool);
-  const apiKeysOfAll = new ApiKeySystemStore(systemPool);
-  const tenantsOfAll = new TenantSystemStore(systemPool);
+  const pools = createPools(shell, {
+    url,
+    migrations,
+    pools: {
+      app: { role: 'tenant_app', max: half },
+      system: { role: 'tenant_system', max },
+      // Completions wait for settings and leases, and keys are checked by `system`: none of them waits for a slow list.
+      settings: { role: 'tenant_app', max: half },
+      lease: { role: 'tenant_system', max: half },
+    },
+  });
+  const apiKeys = new ApiKeyStore(pools.app);
+  const apiKeysOfAll = new ApiKeySystemStore(pools.system);
+  const tenants = new TenantSystemStore(pools.system);
+  const auditLog = new AuditLogSystemStore(pools.system);
   const recordChange = changeRecorder(config);
-  // Of their own: leases that wait for each other must not keep keys from being checked.
-  const leasePool = createPool({ url, role: 'tenant_system', max: half, log });
-  const database = new DatabaseCheck({ url, role: 'tenant_system', log });
-  observePools(registry, { app: appPool, system: systemPool, settings: settingsPool, lease: leasePool });
-  const quotas = new QuotaSystemStore(leasePool, recordChange);
-  const auditLog = new AuditLogSystemStore(systemPool);
+  const quotas = new QuotaSystemStore(pools.lease, recordChange);
   const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
-
+  const { app, system } = pools;
   const idempotency = new Idempotency({
-    service,
-    app: appPool,
-    system: systemPool,
+    service: 'tenant',
+    app,
+    system,
     keyRing: config.SECRETS_KEYRING,
     log,
   });
-  const app = createApp({
-    service,
-    handlers: {
-      ...whoamiHandlers(),
-      ...limitHandlers(new QuotaStore(appPool)),
-      ...apiKeyHandlers(apiKeys),
-      ...ownerTenantHandlers(tenantsOfAll),
-      ...ownerAuditLogHandlers(auditLog),
-      ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants: tenantsOfAll }),
-    },
-    verifier,
-    bodyBudget: bodyBudget(config, registry),
-    log,
-    duration: httpDuration(registry),
-    tracer,
-    idempotency,
-    recordChange,
-  });
-  const unread = unreadByEdge(config.UNREAD_TIMEOUT_MS, log, registry);
-  const http = new HttpServer(app, { host, port: config.HTTP_PORT, drainTimeoutMs, unread });
-  const grpc = new GrpcServer({
-    service,
-    host,
-    port: config.GRPC_PORT,
-    verifier,
-    log,
-    drainTimeoutMs,
-    tracer,
-  }).add(TenantServiceService, {
-    authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
-    getTenantSettings: getTenantSettings(tenants),
-    lease: lease(quotas),
-    settle: settle(quotas),
-    recordAudit: recordAudit(intake),
-  });
-
-  const composed = composeService({
-    log,
-    registry,
-    config,
-    parts: [
-      { stop: () => tracer?.stop() },
-      { stop: () => appPool.end() },
-      { stop: () => systemPool.end() },
-      { stop: () => settingsPool.end() },
-      { stop: () => leasePool.end() },
-      database,
-      schemaCheck({ pool: systemPool, service, directory: migrationsDirectory, log }),
-      lastUse,
-      new QuotaCleanup(quotas, log),
+  shareAuditTopic(shell, { kafka: config, pool: system, intake });
+  return shell.createService({
+    handler: shell.createApp({
+      handlers: {
+        ...whoamiHandlers(),
+        ...limitHandlers(new QuotaStore(app)),
+        ...apiKeyHandlers(apiKeys),
+        ...ownerTenantHandlers(tenants),
+        ...ownerAuditLogHandlers(auditLog),
+        ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants }),
+      },
       idempotency,
-      ...auditTopicParts(config, { pool: systemPool, intake, log, registry }),
-      together(grpc, http),
-      { start: () => log.info({ http_port: http.port, grpc_port: grpc.port }, 'listening') },
+      recordChange,
+    }),
+    rpcs: [
+      rpcService(TenantServiceService, {
+        authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
+        getTenantSettings: getTenantSettings(new TenantStore(pools.settings)),
+        lease: lease(quotas),
+        settle: settle(quotas),
+        recordAudit: recordAudit(intake),
+      }),
     ],
-    ready: { database: () => database.answers() },
+    parts: [lastUse, new QuotaCleanup(quotas, log), idempotency],
   });
-  return {
-    log,
-    start: () => composed.start(),
-    stop: () => composed.stop(),
-    get httpPort() {
-      return http.port;
-    },
-    get grpcPort() {
-      return grpc.port;
-    },
-    get adminPort() {
-      return composed.adminPort;
-    },
-  };
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { TenantService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
 import {
   environmentOf,
   TenantServiceUnderTest,
@@ -16,7 +16,7 @@ import {
 } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
-let replica: TenantService;
+let replica: Service;
 let tenant: TestTenant;
 const owner: As = { role: 'owner', keyId: newId() };
 

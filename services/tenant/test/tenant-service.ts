@@ -17,7 +17,8 @@ import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { Client } from 'pg';
 import { z } from 'zod';
 import { loadConfig } from '../src/config.ts';
-import { createTenantService, type TenantService } from '../src/service.ts';
+import type { Service } from '@gatehouse/service/service';
+import { createTenantService } from '../src/service.ts';
 
 /** Who calls: what the edge would assert. */
 export type As = Partial<Principal>;
@@ -80,7 +81,7 @@ const matcher = new RouteMatcher(routes);
 export class TenantServiceUnderTest {
   readonly database: TestDatabase;
   readonly identity: TestIdentity;
-  readonly service: TenantService;
+  readonly service: Service;
   readonly #admin: Client;
   readonly #peers = new Map<string, Peer<TenantServiceClient>>();
 
@@ -110,7 +111,7 @@ export class TenantServiceUnderTest {
   }
 
   /** Another replica on the same database, which the caller stops. */
-  async startReplica(): Promise<TenantService> {
+  async startReplica(): Promise<Service> {
     const environment = environmentOf(this.database.url, this.identity);
     const replica = await createTenantService(loadConfig(environment), {
       log: createLogger('tenant', 'silent'),

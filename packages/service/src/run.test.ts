@@ -18,10 +18,10 @@ let scripts = 0;
 /** A process whose service has this `start` and `stop`. */
 async function script(body: { create?: string; start?: string; stop?: string }): Promise<string> {
   const file = path.join(folder, `service-${(scripts += 1)}.ts`);
-  const kit = (name: string): string => JSON.stringify(path.join(import.meta.dirname, name));
+  const kit = (name: string): string => JSON.stringify(path.join(import.meta.dirname, '../../kit/src', name));
   await writeFile(
     file,
-    `import { run } from ${kit('lifecycle.ts')};
+    `import { run } from ${JSON.stringify(path.join(import.meta.dirname, 'run.ts'))};
      import { createLogger } from ${kit('log.ts')};
      import { ConfigError } from ${kit('config.ts')};
      const log = createLogger('probe', 'info');

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { composeService, together, type ComposeOptions, type Part } from './compose.ts';
-import { sleep } from './clock.ts';
-import { createLogger } from './log.ts';
-import { Registry } from './metrics.ts';
+import { sleep } from '@gatehouse/kit/clock';
+import { createLogger } from '@gatehouse/kit/log';
+import { Registry } from '@gatehouse/kit/metrics';
 
 afterEach(() => void jest.useRealTimers());
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Registry } from 'prom-client';
+import type { Registry } from '@gatehouse/kit/metrics';
 
 export interface AdminServerOptions {
   host: string;

@@ -1,8 +1,8 @@
-import type { Registry } from 'prom-client';
+import { sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Registry } from '@gatehouse/kit/metrics';
 import { AdminServer } from './admin-server.ts';
-import { sleep } from './clock.ts';
-import type { Service } from './lifecycle.ts';
-import type { Logger } from './log.ts';
+import type { Runnable } from './run.ts';
 
 /** Something with a beginning and an end: a pool, a loop, a server. */
 export interface Part {
@@ -50,7 +50,7 @@ export function together(...parts: readonly Part[]): Part {
  * A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part;
  * one that was not ready yet is known to no balancer, and stops at once. Parts that hang are left behind in the end.
  */
-export function composeService(options: ComposeOptions): Service & { readonly adminPort: number } {
+export function composeService(options: ComposeOptions): Runnable & { readonly adminPort: number } {
   const { config, log, parts } = options;
   let serving = false;
   let stopping = false;

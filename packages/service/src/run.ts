@@ -1,8 +1,8 @@
-import type { Logger } from 'pino';
-import { errorText } from './command.ts';
+import type { Logger } from '@gatehouse/kit/log';
+import { errorText } from '@gatehouse/kit/command';
 
-/** What `create<Name>Service` returns. `stop` drains: it resolves when nothing is left open. */
-export interface Service {
+/** What can run as a process. `stop` drains: it resolves when nothing is left open. */
+export interface Runnable {
   readonly log: Logger;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -12,8 +12,8 @@ export interface Service {
  * Runs one service as this process: start, then stop once on SIGTERM, SIGINT or the end of a parent that supervises
  * us over IPC. A second signal ends the process at once.
  */
-export async function run(create: () => Service | Promise<Service>): Promise<void> {
-  const state: { service?: Service; stopping: boolean } = { stopping: false };
+export async function run(create: () => Runnable | Promise<Runnable>): Promise<void> {
+  const state: { service?: Runnable; stopping: boolean } = { stopping: false };
   // First of all: as a container's first process we have no default actions, and a signal would be lost.
   const stop = (reason: string): void => {
     if (state.stopping) process.exit(1);
@@ -33,7 +33,7 @@ export async function run(create: () => Service | Promise<Service>): Promise<voi
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   process.on('disconnect', () => stop('supervisor gone'));
-  let service: Service;
+  let service: Runnable;
   try {
     service = await create();
     state.service = service;

@@ -1,0 +1,53 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { innerServices, services, type ServiceEntry } from '@gatehouse/contract/services';
+import { format, resolveConfig } from 'prettier';
+import { Document, isCollection } from 'yaml';
+
+/** Writes the chart's list of services, and the names that its values may use, from the one list: `make gen`. */
+const folder = path.join(import.meta.dirname, 'gatehouse');
+const byName = services.toSorted((a, b) => a.name.localeCompare(b.name));
+
+const head = `# What each service is, and which ports of which services it calls. Deployments, Services, settings, migrations and
+# network policies are made by looping over this file. Made by \`make gen\` from packages/contract/src/services.ts.
+`;
+
+/** The edge forwards requests to every other service, beside what it calls over gRPC. */
+function callsOf({ public: isPublic, calls }: ServiceEntry): Record<string, string[]> {
+  const callees = isPublic === true ? innerServices.toSorted() : calls;
+  return Object.fromEntries(
+    callees.map((callee) => [
+      callee,
+      [...(calls.includes(callee) ? ['grpc'] : []), ...(isPublic === true ? ['http'] : [])],
+    ]),
+  );
+}
+
+async function write(file: string, text: string): Promise<void> {
+  const target = path.join(folder, file);
+  const options = await resolveConfig(target);
+  writeFileSync(target, await format(text, { ...options, filepath: target }));
+}
+
+const topology = new Document(
+  Object.fromEntries(
+    byName.map((service) => {
+      const { name, ...facts } = service;
+      return [name, { ...facts, calls: callsOf(service) }];
+    }),
+  ),
+);
+for (const { name } of byName) {
+  const calls = topology.getIn([name, 'calls'], true);
+  if (isCollection(calls)) calls.flow = true;
+}
+await write('topology.yaml', head + topology.toString());
+
+interface Schema {
+  properties: { services: { properties: Record<string, unknown> } };
+}
+const schema = JSON.parse(readFileSync(path.join(folder, 'values.schema.json'), 'utf8')) as Schema;
+schema.properties.services.properties = Object.fromEntries(
+  byName.map(({ name }) => [name, { $ref: '#/definitions/service' }]),
+);
+await write('values.schema.json', JSON.stringify(schema, null, 2));

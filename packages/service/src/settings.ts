@@ -1,0 +1,30 @@
+import { milliseconds, port } from '@gatehouse/kit/config';
+import { otlpSettings } from '@gatehouse/kit/otlp-settings';
+import { z } from 'zod';
+
+const bytes = z.coerce.number().int().min(1);
+
+/** Settings that every service has. */
+export const serviceSettings = {
+  HOST: z.string().default('0.0.0.0'),
+  HTTP_PORT: port.default(8080),
+  ADMIN_PORT: port.default(9090),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** Time between "not ready" and refusing connections, in which load balancers notice. */
+  DRAIN_DELAY_MS: milliseconds.default(0),
+  /** How long requests in flight, streams included, may take to finish on shutdown. */
+  DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
+  /** Bytes of request bodies in memory, of one tenant and of all. Larger bodies are accepted one at a time. */
+  BODY_BYTES_PER_TENANT: bytes.default(48 * 1024 * 1024),
+  BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
+  /** A connection whose client reads nothing of a waiting response for this long is closed. */
+  UNREAD_TIMEOUT_MS: milliseconds.min(1).default(60_000),
+  ASSERTION_PRIVATE_KEY: z.string(),
+  ASSERTION_PUBLIC_KEYS: z.string(),
+  ...otlpSettings,
+};
+
+export type ServiceConfig = Readonly<z.output<z.ZodObject<typeof serviceSettings>>>;
+
+/** For a service that serves gRPC. */
+export const grpcSettings = { GRPC_PORT: port.default(9000) };

@@ -1,0 +1,129 @@
+import type { RequestListener } from 'node:http';
+import type { ServiceName } from '@gatehouse/contract/services';
+import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
+import { createApp, type AppOptions } from '@gatehouse/http/app';
+import { bodyBudget } from '@gatehouse/http/body-share';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { Signer } from '@gatehouse/identity/signer';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { createMeter } from '@gatehouse/kit/create-meter';
+import { createTracer } from '@gatehouse/kit/create-tracer';
+import { createLogger, type Logger } from '@gatehouse/kit/log';
+import type { Meter } from '@gatehouse/kit/meter';
+import {
+  createRegistry,
+  httpDuration,
+  rpcDuration,
+  type Histogram,
+  type Registry,
+} from '@gatehouse/kit/metrics';
+import type { Tracer } from '@gatehouse/kit/tracing';
+import type { Part, ReadyCheck } from './compose.ts';
+import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
+import type { ServiceConfig } from './settings.ts';
+
+/** What a test may replace in every service. */
+export interface ShellOverrides {
+  log?: Logger | undefined;
+}
+
+/**
+ * What every service is built with: log, metrics, tracer, identity, and the parts that it starts and stops. Creating a
+ * shell opens nothing: connections and ports open when the service starts.
+ */
+export class Shell implements ServiceBase {
+  readonly name: ServiceName;
+  readonly config: ServiceConfig;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly tracer: Tracer | undefined;
+  readonly signer: Signer;
+  readonly verifier: Verifier;
+  readonly httpDuration: Histogram<'route' | 'status'>;
+  readonly bodyBudget: BodyBudget;
+  readonly #parts: Part[] = [];
+  readonly #ready: Record<string, ReadyCheck> = {};
+  #rpcDuration: Histogram<'peer' | 'method' | 'code'> | undefined;
+
+  private constructor(
+    name: ServiceName,
+    config: ServiceConfig,
+    made: Pick<Shell, 'log' | 'registry' | 'tracer' | 'signer' | 'verifier'>,
+  ) {
+    this.name = name;
+    this.config = config;
+    this.log = made.log;
+    this.registry = made.registry;
+    this.tracer = made.tracer;
+    this.signer = made.signer;
+    this.verifier = made.verifier;
+    this.httpDuration = httpDuration(made.registry);
+    this.bodyBudget = bodyBudget(config, made.registry);
+    this.add({ stop: () => made.tracer?.stop() });
+  }
+
+  static async create(
+    name: ServiceName,
+    config: ServiceConfig,
+    overrides: ShellOverrides = {},
+  ): Promise<Shell> {
+    const log = overrides.log ?? createLogger(name, config.LOG_LEVEL);
+    return new Shell(name, config, {
+      log,
+      registry: createRegistry(name),
+      tracer: await createTracer(name, config, log),
+      signer: await Signer.create(config.ASSERTION_PRIVATE_KEY),
+      verifier: await Verifier.create(config.ASSERTION_PUBLIC_KEYS),
+    });
+  }
+
+  /** Adds something that starts before, and stops after, everything that is added later. */
+  add(part: Part): void {
+    this.#parts.push(part);
+  }
+
+  /** The service is ready only while `check` holds. `name` is what `/readyz` calls it. */
+  require(name: string, check: ReadyCheck): void {
+    this.#ready[name] = check;
+  }
+
+  /** The gRPC client of another service. It connects at the first call, and is closed with the service. */
+  peer<Stub extends PeerStub>(
+    peer: ServiceName,
+    addresses: readonly string[],
+    stub: PeerOptions<Stub>['stub'],
+  ): Peer<Stub> {
+    this.#rpcDuration ??= rpcDuration(this.registry);
+    const { signer, tracer } = this;
+    const made = new Peer<Stub>({ peer, addresses, stub, signer, tracer, duration: this.#rpcDuration });
+    this.add({ stop: () => made.close() });
+    return made;
+  }
+
+  /** The meter that sends OpenTelemetry metrics; undefined when no endpoint is set. */
+  async createMeter(): Promise<Meter | undefined> {
+    const meter = await createMeter(this.name, this.config, this.log);
+    this.add({ stop: () => meter?.stop() });
+    return meter;
+  }
+
+  /** The HTTP handler of a service behind the edge. Throws when its handlers and the route table disagree. */
+  createApp(
+    own: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency' | 'recordChange'>,
+  ): RequestListener {
+    return createApp({
+      ...own,
+      service: this.name,
+      verifier: this.verifier,
+      bodyBudget: this.bodyBudget,
+      log: this.log,
+      duration: this.httpDuration,
+      tracer: this.tracer,
+    });
+  }
+
+  /** The service, built and not started. `parts` start after those of the shell and before the servers. */
+  createService(own: ServiceDefinition & { parts: readonly Part[] }): Service {
+    return new Service(this, { ...own, parts: [...this.#parts, ...own.parts], ready: this.#ready });
+  }
+}
