@@ -32,6 +32,13 @@ module.exports = {
       to: { path: '^(test|deploy)/' },
     },
     {
+      name: 'edge-uses-no-database',
+      comment: 'the one process that the internet reaches has no way to the data',
+      severity: 'error',
+      from: { path: '^services/edge/src/main' },
+      to: { path: '(^|/)node_modules/pg/|^packages/(pg|changes|secrets)/', reachable: true },
+    },
+    {
       name: 'domain-is-pure',
       comment: 'domain/ knows neither database nor wire',
       severity: 'error',

@@ -6,15 +6,8 @@ import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
-import {
-  createApp,
-  tenantOf,
-  type AppOptions,
-  type Call,
-  type Handler,
-  type RawHandler,
-  type Reply,
-} from './app.ts';
+import { createApp, tenantOf, type AppOptions, type Call, type Handler, type RawHandler } from './app.ts';
+import type { Reply } from './reply.ts';
 import { BodyBudget } from './body-budget.ts';
 import { HttpServer } from './server.ts';
 

@@ -8,9 +8,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import type { Conclude } from '@gatehouse/pg/pool';
 import express, { type Express } from 'express';
-import { auditEntryOf, type Change, type Circumstances, type RecordChange } from './audit.ts';
 import { checkBodyHeaders, hasBody, parseJson, readBody } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
@@ -19,12 +17,12 @@ import {
   fingerprintOf,
   idempotencyKeyOf,
   targetOf,
-  type Idempotency,
-  type KeepAnswer,
-} from './idempotency.ts';
+  type Claim,
+  type RepeatGuard,
+} from './idempotency-key.ts';
 import { InFlight } from './in-flight.ts';
 import { checkPrincipal } from './principal-check.ts';
-import { sendError, sendJson } from './reply.ts';
+import { sendError, sendJson, type Reply } from './reply.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
 import { queryObject, validate } from './validate.ts';
@@ -34,27 +32,14 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
   /** The edge's assertion of the principal, to pass on to other services. */
   assertion: string;
+  route: Route;
   params: Record<string, string>;
   body: Body;
   query: Query;
   log: Logger;
-  /**
-   * For the store's write behind a request that changes something: makes the outcome from the row that resulted, and
-   * commits with the effect what must not be lost once it has happened. Every such handler uses it.
-   */
-  conclude: <Row>(outcomeOf: (row: Row) => Outcome) => Conclude<Row, Reply>;
-}
-
-export interface Reply {
-  /** Default: the route's. */
-  status?: number;
-  body?: unknown;
-  headers?: Record<string, string> | undefined;
-}
-
-/** The reply to a request that changed something, and what it changed. */
-export interface Outcome extends Reply {
-  changes: readonly Change[];
+  clientIp: string | null;
+  /** The right to carry the request out, where it has an `Idempotency-Key`. */
+  claim: Claim | null;
 }
 
 // The table binds each handler to its route's shapes; the handler states them in its own signature.
@@ -76,9 +61,7 @@ export interface AppOptions {
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
   /** For a service with routes that take an `Idempotency-Key`. */
-  idempotency?: Pick<Idempotency, 'once'>;
-  /** For a service whose handlers conclude changes. */
-  recordChange?: RecordChange;
+  idempotency?: RepeatGuard;
 }
 
 /** Of one tenant at once; more could occupy all connections to the database. */
@@ -181,7 +164,7 @@ class RouteServer {
     const answer = (): Promise<Reply> => this.#reply(request, bytes, call);
     const isRead = call.route.method === 'GET';
     const reply = await (isRead ? this.#reads.run(call.principal.tenantId, answer) : answer());
-    const status = statusOf(reply, call.route);
+    const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) response.writeHead(204, headers).end();
     else sendJson(response, status, reply.body, headers);
@@ -217,17 +200,11 @@ class RouteServer {
       body: parseShape(bytes, route),
       query: readQuery(request, route),
       log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
-    };
-    const circumstances = {
-      actor: { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser },
-      tenantId: principal.tenantId,
       clientIp: clientIpOf(request),
-      requestId,
     };
-    const work = (keep?: KeepAnswer): Promise<Reply> =>
-      handler({ ...checked, conclude: this.#concluding(route, circumstances, keep) });
+    const work = (claim: Claim | null): Promise<Reply> => handler({ ...checked, claim });
     const { idempotency } = this.#options;
-    if (key === null || idempotency === undefined) return work();
+    if (key === null || idempotency === undefined) return work(null);
     return idempotency.once(
       {
         tenantId: principal.tenantId,
@@ -238,17 +215,6 @@ class RouteServer {
       },
       work,
     );
-  }
-
-  #concluding(route: Route, circumstances: Circumstances, keep?: KeepAnswer): Call['conclude'] {
-    const { recordChange, service } = this.#options;
-    return (outcomeOf) => async (db, row) => {
-      const { changes, ...reply } = outcomeOf(row);
-      if (recordChange === undefined) throw new Error(`${service} does not record changes`);
-      for (const change of changes) await recordChange(db, auditEntryOf(change, circumstances));
-      await keep?.(db, { ...reply, status: statusOf(reply, route) });
-      return reply;
-    };
   }
 
   #fail(response: ServerResponse, error: unknown, context: RequestContext): void {
@@ -276,7 +242,8 @@ function readQuery(request: IncomingMessage, route: Route): unknown {
   throw new AppError('unknown_parameter', `Unknown query parameter: ${param}.`, { param });
 }
 
-function statusOf(reply: Reply, route: Route): number {
+/** The status of a reply: its own, or the route's. */
+export function replyStatus(reply: Reply, route: Route): number {
   return reply.status ?? route.response.status;
 }
 

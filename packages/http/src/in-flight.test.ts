@@ -5,7 +5,8 @@ import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { testIdentity } from '@gatehouse/test/identity';
 import { until } from '@gatehouse/test/until';
-import { createApp, type Reply } from './app.ts';
+import { createApp } from './app.ts';
+import type { Reply } from './reply.ts';
 import { InFlight } from './in-flight.ts';
 import { HttpServer } from './server.ts';
 

@@ -4,6 +4,14 @@ import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
+/** What a handler answers. */
+export interface Reply {
+  /** Default: the route's. */
+  status?: number;
+  body?: unknown;
+  headers?: Record<string, string> | undefined;
+}
+
 /** How long the rest of a request's body may take to arrive once its answer is known. */
 const discardMs = 5_000;
 

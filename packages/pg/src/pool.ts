@@ -72,12 +72,6 @@ function nameOutages(pool: Pool): void {
     query(...input).catch(wrapDatabaseError)) as unknown as Pool['query'];
 }
 
-/**
- * What a store's write commits along with its effect, in the same transaction, from the row that resulted. What it
- * returns is what the write returns; a throw undoes the effect.
- */
-export type Conclude<Row, Result> = (db: Queryable, row: Row) => Promise<Result>;
-
 /** A row before and after a change. */
 export interface Changed<Row> {
   before: Row;

@@ -108,9 +108,7 @@ export class Shell implements ServiceBase {
   }
 
   /** The HTTP handler of a service behind the edge. Throws when its handlers and the route table disagree. */
-  createApp(
-    own: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency' | 'recordChange'>,
-  ): RequestListener {
+  createApp(own: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency'>): RequestListener {
     return createApp({
       ...own,
       service: this.name,

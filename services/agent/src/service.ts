@@ -1,7 +1,7 @@
+import { Changes } from '@gatehouse/changes/changes';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { rpcService } from '@gatehouse/grpc/server';
-import { Idempotency } from '@gatehouse/http/idempotency';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -47,19 +47,20 @@ export async function createAgentService(
     watermarks: false,
     send: (events, options) => tenant.call('recordAudit', { source, events }, options),
   });
-  const idempotency = new Idempotency({
+  const changes = new Changes({
     service: 'agent',
     app,
     system,
     keyRing: config.SECRETS_KEYRING,
+    record: (db, entry) => outbox.add(db, entry),
     log: shell.log,
   });
+  const { idempotency } = changes;
   const agentsOfRpcs = new AgentStore(rpc);
   return shell.createService({
     handler: shell.createApp({
-      handlers: agentHandlers(new AgentStore(app), new ModelClient(chat)),
+      handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes }),
       idempotency,
-      recordChange: (db, entry) => outbox.add(db, entry),
     }),
     rpcs: [
       rpcService(AgentServiceService, {

@@ -1,17 +1,18 @@
 import { parseArgs } from 'node:util';
+import { auditEntryOf } from '@gatehouse/changes/audit-entry';
 import { scopesOf } from '@gatehouse/contract/scopes';
-import { auditEntryOf } from '@gatehouse/http/audit';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
-import { createPool } from '@gatehouse/pg/pool';
+import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { loadBootstrapConfig, migrations } from './config.ts';
+import type { NewApiKey } from './domain/api-key.ts';
 import { keyCreated } from './http/changes.ts';
-import { ApiKeySystemStore } from './store/api-key-system-store.ts';
+import { insertFirstOwnerKey } from './store/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
 
-/** Nobody's key and nobody's request. */
+/** A change made by no key and in no request. */
 const bySystem = {
   actor: { key_id: null, role: 'system', user_id: null },
   tenantId: null,
@@ -31,27 +32,25 @@ async function bootstrap(): Promise<void> {
   try {
     await assertMigrated(pool, 'tenant', migrations);
     const { text, keyId, secretSha256 } = newKeyText();
-    const key = await new ApiKeySystemStore(pool).insertFirstOwnerKey(
-      {
-        id: newId(),
-        tenantId: null,
-        keyId,
-        secretSha256,
-        name: 'First owner key',
-        role: 'owner',
-        scopes: scopesOf('owner'),
-        userId: null,
-        limits: null,
-        budget: null,
-        expiresAt: null,
-        createdBy: 'bootstrap',
-      },
-      values,
-      async (db, key) => {
-        await changeRecorder(config)(db, auditEntryOf(keyCreated(key), bySystem));
-        return key;
-      },
-    );
+    const newKey: NewApiKey = {
+      id: newId(),
+      tenantId: null,
+      keyId,
+      secretSha256,
+      name: 'First owner key',
+      role: 'owner',
+      scopes: scopesOf('owner'),
+      userId: null,
+      limits: null,
+      budget: null,
+      expiresAt: null,
+      createdBy: 'bootstrap',
+    };
+    const key = await withTransaction(pool, async (db) => {
+      const inserted = await insertFirstOwnerKey(db, newKey, values);
+      if (inserted !== null) await changeRecorder(config)(db, auditEntryOf(keyCreated(inserted), bySystem));
+      return inserted;
+    });
     if (key === null)
       throw new Error('There is an active owner key already; use --force to make another if it is lost.');
     process.stdout.write(`${text}\n`);

@@ -1,5 +1,5 @@
+import { Changes } from '@gatehouse/changes/changes';
 import { rpcService } from '@gatehouse/grpc/server';
-import { Idempotency } from '@gatehouse/http/idempotency';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
@@ -58,26 +58,27 @@ export async function createTenantService(
   const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
-  const idempotency = new Idempotency({
+  const changes = new Changes({
     service: 'tenant',
     app,
     system,
     keyRing: config.SECRETS_KEYRING,
+    record: recordChange,
     log,
   });
+  const { idempotency } = changes;
   shareAuditTopic(shell, { kafka: config, pool: system, intake });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
         ...whoamiHandlers(),
         ...limitHandlers(new QuotaStore(app)),
-        ...apiKeyHandlers(apiKeys),
-        ...ownerTenantHandlers(tenants),
+        ...apiKeyHandlers(apiKeys, changes),
+        ...ownerTenantHandlers(tenants, changes),
         ...ownerAuditLogHandlers(auditLog),
-        ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants }),
+        ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants, changes }),
       },
       idempotency,
-      recordChange,
     }),
     rpcs: [
       rpcService(TenantServiceService, {

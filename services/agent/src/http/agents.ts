@@ -1,4 +1,5 @@
 import type { Agent as WireAgent, CreateAgent, listAgents, PatchAgent } from '@gatehouse/contract/agents';
+import type { Changes } from '@gatehouse/changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
@@ -7,14 +8,20 @@ import type { z } from 'zod';
 import { modelsOf, newSettings, patchedSettings, type Agent } from '../domain/agent.ts';
 import { viewerOf } from '../domain/viewer.ts';
 import type { ModelClient } from '../peers/models.ts';
-import type { AgentStore } from '../store/agent-store.ts';
+import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from '../store/agent-store.ts';
 
 type List = Call<unknown, z.output<typeof listAgents>>;
 type Create = Call<CreateAgent>;
 type Patch = Call<PatchAgent>;
 
+export interface AgentDependencies {
+  agents: AgentStore;
+  models: ModelClient;
+  changes: Changes;
+}
+
 /** `/v1/agents*`; `{agentID}` is an id or a key. */
-export function agentHandlers(agents: AgentStore, models: ModelClient): Record<string, Handler> {
+export function agentHandlers({ agents, models, changes }: AgentDependencies): Record<string, Handler> {
   return {
     'agents.list': async (call: List) => {
       const { limit, cursor, status, q } = call.query;
@@ -31,15 +38,14 @@ export function agentHandlers(agents: AgentStore, models: ModelClient): Record<s
       const { tenantId, actingUser } = tenantOf(call);
       const settings = newSettings(call.body, actingUser);
       await models.assertUsable(call, modelsOf(settings));
-      return agents.insert(
-        tenantId,
-        { id: newId(), settings },
-        call.conclude((agent) => ({
+      return changes.change(call, async (db) => {
+        const agent = await insertAgent(db, tenantId, { id: newId(), settings });
+        return {
           body: showAgent(agent),
           headers: { location: `/v1/agents/${agent.id}` },
           changes: [{ action: 'agent.created', id: agent.id, before: null, after: showAgent(agent) }],
-        })),
-      );
+        };
+      });
     },
 
     'agents.get': async (call: Call) => {
@@ -49,30 +55,30 @@ export function agentHandlers(agents: AgentStore, models: ModelClient): Record<s
 
     'agents.patch': async (call: Patch) => {
       const principal = tenantOf(call);
-      const viewer = viewerOf(principal);
-      // Models are asked for before the row is locked: no transaction waits for another service.
+      // Models are checked before the row is locked: no transaction waits for another service.
       await assertNewModelsUsable(call, { agents, models });
-      const reply = await agents.update(
-        { viewer, ref: refOf(call) },
-        (current) => patchedSettings(current, call.body, principal.actingUser),
-        call.conclude(({ before, after }) => ({
+      return changes.change(call, async (db) => {
+        const before = found(await lockAgent(db, viewerOf(principal), refOf(call)));
+        const settings = patchedSettings(before, call.body, principal.actingUser);
+        const after = await updateAgent(db, principal.tenantId, { before, settings });
+        return {
           body: showAgent(after),
           changes: [
             { action: 'agent.updated', id: after.id, before: showAgent(before), after: showAgent(after) },
           ],
-        })),
-      );
-      return found(reply);
+        };
+      });
     },
 
     'agents.delete': async (call: Call) => {
-      const reply = await agents.delete(
-        { viewer: viewerOf(tenantOf(call)), ref: refOf(call) },
-        call.conclude((agent) => ({
+      const viewer = viewerOf(tenantOf(call));
+      return changes.change(call, async (db) => {
+        const agent = found(await lockAgent(db, viewer, refOf(call)));
+        await deleteAgent(db, agent.id);
+        return {
           changes: [{ action: 'agent.deleted', id: agent.id, before: showAgent(agent), after: null }],
-        })),
-      );
-      return found(reply);
+        };
+      });
     },
   };
 }

@@ -2,7 +2,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
-import { withTenant, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
 import type { Viewer } from '../domain/viewer.ts';
 
@@ -29,13 +30,7 @@ function sight({
   return [tenantId, seesAll, user];
 }
 
-/** An agent by id or key, as far as the viewer may see it. */
-export interface AgentSight {
-  viewer: Viewer;
-  ref: string;
-}
-
-/** The agents of one tenant at a time. What the viewer may not see is as good as not there. */
+/** The agents of one tenant at a time. An agent that the viewer may not see is treated as missing. */
 export class AgentStore {
   readonly #pool: Pool;
 
@@ -82,48 +77,14 @@ export class AgentStore {
   async find(viewer: Viewer, ref: string): Promise<Agent | null> {
     return withTenant(this.#pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));
   }
+}
 
-  /** Throws `agent_key_taken`. */
-  async insert<Result>(
-    tenantId: string,
-    agent: { id: string; settings: AgentSettings },
-    conclude: Conclude<Agent, Result>,
-  ): Promise<Result> {
-    return withTenant(this.#pool, tenantId, async (db) =>
-      conclude(db, await insertAgent(db, tenantId, agent)),
-    ).catch(nameTakenKey);
-  }
-
-  /**
-   * Changes an agent by a function of what it is, under a lock on its row, so that two changes at once lose nothing.
-   * Null when there is none. Throws `agent_key_taken`, and whatever `change` throws.
-   */
-  async update<Result>(
-    { viewer, ref }: AgentSight,
-    change: (current: Agent) => AgentSettings,
-    conclude: Conclude<Changed<Agent>, Result>,
-  ): Promise<Result | null> {
-    return withTenant(this.#pool, viewer.tenantId, async (db) => {
-      const before = await selectAgent(db, viewer, ref, 'for update');
-      if (before === null) return null;
-      const settings = change(before);
-      if (settings.key !== before.key) await lockKeys(db, viewer.tenantId);
-      return conclude(db, { before, after: await updateAgent(db, before.id, settings) });
-    }).catch(nameTakenKey);
-  }
-
-  /** Concluded with the agent that was; null when there was none. */
-  async delete<Result>(
-    { viewer, ref }: AgentSight,
-    conclude: Conclude<Agent, Result>,
-  ): Promise<Result | null> {
-    return withTenant(this.#pool, viewer.tenantId, async (db) => {
-      const agent = await selectAgent(db, viewer, ref, 'for update');
-      if (agent === null) return null;
-      await db.query('delete from agent.agents where id = $1', [agent.id]);
-      return conclude(db, agent);
-    });
-  }
+/**
+ * The agent as it is, and stays until the transaction ends, so that two changes at once lose nothing. Null when there is
+ * none that the viewer may see.
+ */
+export function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
+  return selectAgent(db, viewer, ref, 'for update');
 }
 
 async function selectAgent(
@@ -152,32 +113,43 @@ async function lockKeys(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`agent keys of ${tenantId}`]);
 }
 
-async function insertAgent(
+/** Throws `agent_key_taken`. */
+export async function insertAgent(
   db: Queryable,
   tenantId: string,
   { id, settings }: { id: string; settings: AgentSettings },
 ): Promise<Agent> {
-  const { rows } = await db.query<Agent>(
+  const inserted = db.query<Agent>(
     `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
        parameters, tools, memory, visibility, owner_user_id, status, metadata)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      returning ${columns}`,
     [id, tenantId, ...settingValues(settings)],
   );
-  return only(rows);
+  return only(await inserted.catch(nameTakenKey));
 }
 
-async function updateAgent(db: Queryable, id: string, settings: AgentSettings): Promise<Agent> {
+/** Throws `agent_key_taken`. */
+export async function updateAgent(
+  db: Queryable,
+  tenantId: string,
+  { before, settings }: { before: Agent; settings: AgentSettings },
+): Promise<Agent> {
+  if (settings.key !== before.key) await lockKeys(db, tenantId);
   // now() is when the transaction began, which may be before the change it waited for.
-  const { rows } = await db.query<Agent>(
+  const updated = db.query<Agent>(
     `update agent.agents set key = $2, name = $3, description = $4, model = $5, model_fallbacks = $6,
        system_prompt = $7, parameters = $8, tools = $9, memory = $10, visibility = $11, owner_user_id = $12,
        status = $13, metadata = $14, updated_at = clock_timestamp()
      where id = $1
      returning ${columns}`,
-    [id, ...settingValues(settings)],
+    [before.id, ...settingValues(settings)],
   );
-  return only(rows);
+  return only(await updated.catch(nameTakenKey));
+}
+
+export async function deleteAgent(db: Queryable, id: string): Promise<void> {
+  await db.query('delete from agent.agents where id = $1', [id]);
 }
 
 /** In the order of the columns of both statements above. */
@@ -197,12 +169,6 @@ function settingValues(settings: AgentSettings): unknown[] {
     settings.status,
     JSON.stringify(settings.metadata),
   ];
-}
-
-function only(rows: Agent[]): Agent {
-  const [row] = rows;
-  if (row === undefined) throw new Error('the statement returned no row');
-  return row;
 }
 
 function nameTakenKey(error: unknown): never {

@@ -1,6 +1,7 @@
 import type { Model as WireModel } from '@gatehouse/contract/chat';
-import { tenantOf, type Call, type Handler, type Reply } from '@gatehouse/http/app';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
+import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from '../domain/catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';

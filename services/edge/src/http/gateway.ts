@@ -6,7 +6,7 @@ import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes
 import { noRoute } from '@gatehouse/http/app';
 import { checkBodyHeaders } from '@gatehouse/http/body';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
-import { idempotencyKeyOf } from '@gatehouse/http/idempotency';
+import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError, sendJson } from '@gatehouse/http/reply';
 import { requestContext, requestIdHeader, type RequestContext } from '@gatehouse/http/request-context';

@@ -1,7 +1,7 @@
+import type { RecordChange } from '@gatehouse/changes/changes';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
-import type { RecordChange } from '@gatehouse/http/audit';
 import { insertEntry } from '../store/audit-log-system-store.ts';
 
 export const auditOutbox = new AuditOutbox('tenant');

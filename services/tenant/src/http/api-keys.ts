@@ -1,4 +1,5 @@
 import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
+import type { Changes } from '@gatehouse/changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { newKeyText } from '@gatehouse/identity/key-text';
@@ -9,6 +10,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from '../domain/key-rules.ts';
 import { withoutNulls } from '../domain/tenant.ts';
+import { insertApiKey, replaceSecret, revokeApiKey } from '../store/api-key-statements.ts';
 import type { ApiKeyStore } from '../store/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from './changes.ts';
 import { found, resourceId } from './resource-id.ts';
@@ -21,7 +23,7 @@ type Rotate = Call<z.output<typeof rotateApiKey>>;
 const what = 'API key';
 
 /** `/v1/api-keys*`: a tenant's admin manages the tenant's own keys. */
-export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
+export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<string, Handler> {
   return {
     'api-keys.list': async (call: List) => {
       const { limit, cursor } = call.query;
@@ -39,6 +41,7 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
       const { text, keyId, secretSha256 } = newKeyText();
       const newKey = {
         id: newId(),
+        tenantId: creator.tenantId,
         keyId,
         secretSha256,
         name: body.name,
@@ -49,15 +52,14 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
         expiresAt,
         createdBy: creator.keyId,
       };
-      return apiKeys.insert(
-        creator.tenantId,
-        newKey,
-        call.conclude((key) => ({
+      return changes.change(call, async (db) => {
+        const key = await insertApiKey(db, newKey);
+        return {
           body: { ...showApiKey(key), key: text },
           headers: { location: `/v1/api-keys/${key.id}` },
           changes: [keyCreated(key)],
-        })),
-      );
+        };
+      });
     },
 
     'api-keys.get': async (call: Call) => {
@@ -66,12 +68,11 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
     },
 
     'api-keys.revoke': async (call: Call) => {
-      const reply = await apiKeys.revoke(
-        tenantOf(call).tenantId,
-        resourceId(call.params, what),
-        call.conclude((changed) => ({ body: showApiKey(changed.after), changes: keyRevoked(changed) })),
-      );
-      return found(reply, what);
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const changed = found(await revokeApiKey(db, id), what);
+        return { body: showApiKey(changed.after), changes: keyRevoked(changed) };
+      });
     },
 
     'api-keys.rotate': async (call: Rotate) => {
@@ -80,17 +81,13 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore): Record<string, Handler> {
       // The new text goes to the caller, so this gives as much as creating a key does.
       assertMayGive(powerOf(principal), key);
       const { text, secretSha256 } = newKeyText(key.keyId);
-      const reply = await apiKeys.rotate(
-        principal.tenantId,
-        { id: key.id, secretSha256, overlapSeconds: call.body.overlap_seconds },
-        call.conclude((changed) => ({
-          body: { ...showApiKey(changed.after), key: text },
-          changes: [keyRotated(changed)],
-        })),
-      );
-      if (reply === null)
-        throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');
-      return reply;
+      const overlapSeconds = call.body.overlap_seconds;
+      return changes.change(call, async (db) => {
+        const changed = await replaceSecret(db, { id: key.id, secretSha256, overlapSeconds });
+        if (changed === null)
+          throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');
+        return { body: { ...showApiKey(changed.after), key: text }, changes: [keyRotated(changed)] };
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Change } from '@gatehouse/http/audit';
+import type { Change } from '@gatehouse/changes/audit-entry';
 import type { Changed } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { Tenant } from '../domain/tenant.ts';

@@ -1,3 +1,4 @@
+import type { Changes } from '@gatehouse/changes/changes';
 import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';
@@ -8,7 +9,8 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import type { NewApiKey } from '../domain/api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from '../domain/key-rules.ts';
-import type { ApiKeySystemStore } from '../store/api-key-system-store.ts';
+import { insertApiKey } from '../store/api-key-statements.ts';
+import { revokeAnyApiKey, type ApiKeySystemStore } from '../store/api-key-system-store.ts';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
 import { keyCreated, keyRevoked } from './changes.ts';
 import { found, resourceId } from './resource-id.ts';
@@ -17,15 +19,20 @@ import { showOwnerApiKey } from './views.ts';
 type List = Call<unknown, z.output<typeof listOwnerApiKeys>>;
 type CreateBody = z.output<typeof createOwnerApiKey>;
 
-export interface OwnerApiKeyStores {
+export interface OwnerApiKeyDependencies {
   apiKeys: ApiKeySystemStore;
   tenants: TenantSystemStore;
+  changes: Changes;
 }
 
 const what = 'API key';
 
 /** `/internal/v1/owner/api-keys*`: the owner audits, makes and ends keys of owners and of tenants' admins. */
-export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Record<string, Handler> {
+export function ownerApiKeyHandlers({
+  apiKeys,
+  tenants,
+  changes,
+}: OwnerApiKeyDependencies): Record<string, Handler> {
   return {
     'owner.api-keys.list': async ({ query }: List) => {
       const { rows, lookedTo } = await apiKeys.list({
@@ -41,7 +48,8 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
       return { body: { ...page, has_more: true, next_cursor: encodeCursor(lookedTo) } };
     },
 
-    'owner.api-keys.create': async ({ body, principal, conclude }: Call<CreateBody>) => {
+    'owner.api-keys.create': async (call: Call<CreateBody>) => {
+      const { body, principal } = call;
       const scopes = scopesForNewKey(body.role, body.scopes);
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
@@ -63,23 +71,23 @@ export function ownerApiKeyHandlers({ apiKeys, tenants }: OwnerApiKeyStores): Re
         expiresAt,
         createdBy: principal.keyId,
       };
-      return apiKeys.insert(
-        newKey,
-        conclude((key) => ({ body: { ...showOwnerApiKey(key), key: text }, changes: [keyCreated(key)] })),
-      );
+      return changes.change(call, async (db) => {
+        const key = await insertApiKey(db, newKey);
+        return { body: { ...showOwnerApiKey(key), key: text }, changes: [keyCreated(key)] };
+      });
     },
 
-    'owner.api-keys.revoke': async ({ params, conclude }: Call) => {
-      const reply = await apiKeys.revoke(
-        resourceId(params, what),
-        conclude((changed) => ({ body: showOwnerApiKey(changed.after), changes: keyRevoked(changed) })),
-      );
-      return found(reply, what);
+    'owner.api-keys.revoke': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const changed = found(await revokeAnyApiKey(db, id), what);
+        return { body: showOwnerApiKey(changed.after), changes: keyRevoked(changed) };
+      });
     },
   };
 }
 
-/** Throws a 400 when role and tenant don't go together, or when nobody has that id. */
+/** Throws a 400 when role and tenant don't go together, or when there is no such tenant. */
 async function tenantOfNewKey(body: CreateBody, tenants: TenantSystemStore): Promise<string | null> {
   const tenantId = body.tenant_id?.toLowerCase() ?? null;
   if (body.role === 'owner') {

@@ -1,7 +1,8 @@
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 
-/** What both stores do to keys in the same words: whose rows they reach is the connection's role and tenant. */
+/** Statements on keys. The role and the tenant of the connection decide which rows they reach. */
 
 export const apiKeyColumns = `
   api_keys.id, api_keys.tenant_id as "tenantId", api_keys.key_id as "keyId", api_keys.name, api_keys.role,
@@ -10,7 +11,7 @@ export const apiKeyColumns = `
   api_keys.last_used_at as "lastUsedAt", api_keys.expires_at as "expiresAt", api_keys.revoked_at as "revokedAt"`;
 
 export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKey> {
-  const { rows } = await db.query<ApiKey>(
+  const inserted = await db.query<ApiKey>(
     `insert into tenant.api_keys
        (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -30,13 +31,11 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
       key.createdBy,
     ],
   );
-  const [row] = rows;
-  if (row === undefined) throw new Error('the insert returned no row');
-  return row;
+  return only(inserted);
 }
 
 /** The key as it is, and stays until the transaction ends. Null when there is none in reach. */
-export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
+async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   const { rows } = await db.query<ApiKey>(
     `select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`,
     [id],
@@ -53,6 +52,29 @@ export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<A
      where id = $1
      returning ${apiKeyColumns}`,
     [id],
+  );
+  const [after] = rows;
+  return after === undefined ? null : { before, after };
+}
+
+/**
+ * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. Null
+ * when the key is revoked or expired, or there is none in reach.
+ */
+export async function replaceSecret(
+  db: Queryable,
+  { id, secretSha256, overlapSeconds }: { id: string; secretSha256: Buffer; overlapSeconds: number },
+): Promise<Changed<ApiKey> | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
+  const { rows } = await db.query<ApiKey>(
+    `update tenant.api_keys set
+       secret_sha256 = $2,
+       previous_secret_sha256 = case when $3 > 0 then secret_sha256 end,
+       previous_valid_until = case when $3 > 0 then now() + make_interval(secs => $3) end
+     where id = $1 and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     returning ${apiKeyColumns}`,
+    [id, secretSha256, overlapSeconds],
   );
   const [after] = rows;
   return after === undefined ? null : { before, after };

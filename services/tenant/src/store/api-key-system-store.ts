@@ -1,7 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from '../domain/api-key.ts';
 import type { Credentials } from '../domain/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
@@ -81,38 +81,29 @@ export class ApiKeySystemStore {
     );
     return { rows, lookedTo };
   }
+}
 
-  async insert<Result>(key: NewApiKey, conclude: Conclude<ApiKey, Result>): Promise<Result> {
-    return withTransaction(this.#pool, async (db) => conclude(db, await insertApiKey(db, key)));
-  }
+/**
+ * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`; of two at
+ * once one wins.
+ */
+export async function insertFirstOwnerKey(
+  db: Queryable,
+  key: NewApiKey,
+  { force }: { force: boolean },
+): Promise<ApiKey | null> {
+  await lockBootstrap(db);
+  if (!force && (await lockActiveOwnerKeys(db)).length > 0) return null;
+  return insertApiKey(db, key);
+}
 
-  /**
-   * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`; of two at
-   * once one wins.
-   */
-  async insertFirstOwnerKey<Result>(
-    key: NewApiKey,
-    { force }: { force: boolean },
-    conclude: Conclude<ApiKey, Result>,
-  ): Promise<Result | null> {
-    return withTransaction(this.#pool, async (db) => {
-      await lockBootstrap(db);
-      if (!force && (await lockActiveOwnerKeys(db)).length > 0) return null;
-      return conclude(db, await insertApiKey(db, key));
-    });
-  }
-
-  /**
-   * Revokes any key but the last active owner key that never expires, or the last one that is active at all: without one
-   * no other could be made. Throws `last_owner_key`.
-   */
-  async revoke<Result>(id: string, conclude: Conclude<Changed<ApiKey>, Result>): Promise<Result | null> {
-    return withTransaction(this.#pool, async (db) => {
-      assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
-      const changed = await revokeApiKey(db, id);
-      return changed === null ? null : conclude(db, changed);
-    });
-  }
+/**
+ * Revokes any key but the last active owner key that never expires, or the last active owner key at all: without one
+ * no other could be made. Null when there is no such key. Throws `last_owner_key`.
+ */
+export async function revokeAnyApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
+  assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
+  return revokeApiKey(db, id);
 }
 
 /** Keys that a page looks at for a filter that no index serves: about 40 ms. */

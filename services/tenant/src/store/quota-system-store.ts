@@ -1,6 +1,6 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import type { RecordChange } from '@gatehouse/http/audit';
+import type { RecordChange } from '@gatehouse/changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';

@@ -2,7 +2,8 @@ import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation, refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
-import { withTransaction, type Changed, type Conclude, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from '../domain/tenant.ts';
 import { insertApiKey } from './api-key-statements.ts';
@@ -46,42 +47,42 @@ export class TenantSystemStore {
     );
     return rows[0] ?? null;
   }
+}
 
-  /**
-   * A tenant is never without the key that it is run with. Throws `tenant_slug_taken`, and `invalid_value` for a time zone
-   * that the database does not know.
-   */
-  async insert<Result>(
-    tenant: NewTenant,
-    adminKey: Omit<NewApiKey, 'tenantId'>,
-    conclude: Conclude<{ tenant: Tenant; adminKey: ApiKey }, Result>,
-  ): Promise<Result> {
-    return withTransaction(this.#pool, async (db) => {
-      await assertTimezone(db, tenant.timezone);
-      const inserted = await insertTenant(db, tenant);
-      const key = await insertApiKey(db, { ...adminKey, tenantId: tenant.id });
-      return conclude(db, { tenant: inserted, adminKey: key });
-    }).catch((error: unknown) => nameSlugConflict(error, tenant.slug));
-  }
+/**
+ * A tenant with its first admin key: it never exists without one. Throws `tenant_slug_taken`, and `invalid_value` for a
+ * time zone that the database does not know.
+ */
+export async function insertTenantWithKey(
+  db: Queryable,
+  tenant: NewTenant,
+  key: Omit<NewApiKey, 'tenantId'>,
+): Promise<{ tenant: Tenant; adminKey: ApiKey }> {
+  await assertTimezone(db, tenant.timezone);
+  const inserted = await insertTenant(db, tenant).catch((error: unknown) =>
+    nameSlugConflict(error, tenant.slug),
+  );
+  return { tenant: inserted, adminKey: await insertApiKey(db, { ...key, tenantId: tenant.id }) };
+}
 
-  /** Applies `change` to the settings as they are now, one change after the other. Throws what `insert` does. */
-  async change<Result>(
-    id: string,
-    change: (current: TenantSettings) => TenantSettings,
-    conclude: Conclude<Changed<Tenant>, Result>,
-  ): Promise<Result | null> {
-    return withTransaction(this.#pool, async (db) => {
-      const current = await lockTenant(db, id);
-      if (current === null) return null;
-      const settings = change(current);
-      // Only a new one: whatever is stored, a tenant can be suspended.
-      if (settings.timezone !== current.timezone) await assertTimezone(db, settings.timezone);
-      const after = await updateTenant(db, id, settings).catch((error: unknown) =>
-        nameSlugConflict(error, settings.slug),
-      );
-      return conclude(db, { before: current, after });
-    });
-  }
+/**
+ * Applies `change` to the settings as they are now, one change after the other. Null when there is no such tenant.
+ * Throws what `insertTenantWithKey` throws.
+ */
+export async function changeTenant(
+  db: Queryable,
+  id: string,
+  change: (current: TenantSettings) => TenantSettings,
+): Promise<Changed<Tenant> | null> {
+  const before = await lockTenant(db, id);
+  if (before === null) return null;
+  const settings = change(before);
+  // Only a new one: whatever is stored, a tenant can be suspended.
+  if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
+  const after = await updateTenant(db, id, settings).catch((error: unknown) =>
+    nameSlugConflict(error, settings.slug),
+  );
+  return { before, after };
 }
 
 /** Windows of budgets are worked out by the database, whose zones are not all of those that JavaScript has. */
@@ -106,7 +107,7 @@ async function lockTenant(db: Queryable, id: string): Promise<Tenant | null> {
 }
 
 async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
-  const { rows } = await db.query<Tenant>(
+  const inserted = await db.query<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
         previews_max_chars)
@@ -114,11 +115,11 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
-  return only(rows);
+  return only(inserted);
 }
 
 async function updateTenant(db: Queryable, id: string, settings: TenantSettings): Promise<Tenant> {
-  const { rows } = await db.query<Tenant>(
+  const updated = await db.query<Tenant>(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, updated_at = now()
@@ -126,7 +127,7 @@ async function updateTenant(db: Queryable, id: string, settings: TenantSettings)
      returning ${tenantColumns}`,
     [id, ...settingValues(settings)],
   );
-  return only(rows);
+  return only(updated);
 }
 
 /** In the order of the columns of both statements above. */
@@ -143,10 +144,4 @@ function settingValues(settings: TenantSettings): unknown[] {
     settings.previews.enabled,
     settings.previews.max_chars,
   ];
-}
-
-function only(rows: Tenant[]): Tenant {
-  const [row] = rows;
-  if (row === undefined) throw new Error('the statement returned no row');
-  return row;
 }

@@ -1,40 +1,31 @@
+import type { KeyedRequest } from '@gatehouse/http/idempotency-key';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 
-/** Which of a caller's keys, and on what. */
-export interface KeyUse {
-  /** Null for owners, who have none. */
-  tenantId: string | null;
-  /** `Idempotency-Key` as it was sent. */
-  key: string;
-  /** SHA-256 of the route and the parameters in its path. */
-  target: Buffer;
-}
-
-/** What a key was used for before. */
+/** An earlier request with the same key. */
 export interface KnownUse {
   id: string;
   /** SHA-256 of all that defines the request. */
   fingerprint: Buffer;
-  /** The sealed answer; null while the request runs. */
+  /** The encrypted answer; null while the request runs. */
   response: Buffer | null;
 }
 
 export interface IdempotencyStoreOptions {
   /** The schema, which has a table `idempotency_records`. */
   service: string;
-  /** Acts as `<service>_app`: the records of one tenant. */
+  /** Acts as `<service>_app`: for the records of one tenant. */
   app: Pool;
-  /** Acts as `<service>_system`: those of owners, and the removal of all that have expired. */
+  /** Acts as `<service>_system`: for the records of owners, and for deleting all that have expired. */
   system: Pool;
 }
 
-/** After this, a request without an outcome is taken for dead. */
+/** A request that has no answer after this long is taken to have died. */
 const claimSeconds = 60;
 const keepSeconds = 24 * 60 * 60;
 
 /**
- * The uses of idempotency keys. A record's id is the claim of the request that works on it: whoever takes an expired
- * one over gives it a new id, and the old claim is then good for nothing.
+ * Uses of idempotency keys. The id of a record is the claim of the request that works on it: a request that takes an
+ * expired record over gives it a new id, which voids the old claim.
  */
 export class IdempotencySystemStore {
   readonly #options: IdempotencyStoreOptions;
@@ -45,11 +36,8 @@ export class IdempotencySystemStore {
     this.#table = `${options.service}.idempotency_records`;
   }
 
-  /** Claims a key that is free, under the given id. Returns what holds it otherwise, and null when the claim is ours. */
-  async claim(
-    use: KeyUse,
-    { id, fingerprint }: Pick<KnownUse, 'id' | 'fingerprint'>,
-  ): Promise<KnownUse | null> {
+  /** Claims a key under the given id. Returns null when that succeeds, otherwise the use that the key has already. */
+  async claim(use: KeyedRequest, id: string): Promise<KnownUse | null> {
     return this.#transaction(use.tenantId, async (db) => {
       const { rowCount } = await db.query(
         `insert into ${this.#table} as known (id, tenant_id, key, target, fingerprint, expires_at)
@@ -57,7 +45,7 @@ export class IdempotencySystemStore {
          on conflict (tenant_id, key, target) do update
            set id = excluded.id, fingerprint = excluded.fingerprint, response = null, expires_at = excluded.expires_at
            where known.expires_at <= now()`,
-        [id, use.tenantId, use.key, use.target, fingerprint, claimSeconds],
+        [id, use.tenantId, use.key, use.target, use.fingerprint, claimSeconds],
       );
       if (rowCount === 1) return null;
       // The conflict has locked the row, so it is still there.
@@ -67,12 +55,12 @@ export class IdempotencySystemStore {
         [use.tenantId, use.key, use.target],
       );
       const [known] = rows;
-      if (known === undefined) throw new Error('the record that was in the way is gone');
+      if (known === undefined) throw new Error('the conflicting record is gone');
       return known;
     });
   }
 
-  /** Sets the outcome of a claim, in the transaction of its effect. False when somebody else has taken it over. */
+  /** Stores the answer of a claim, in the transaction of its effect. False when another request has taken it over. */
   async complete(db: Queryable, id: string, response: Buffer): Promise<boolean> {
     const { rowCount } = await db.query(
       `update ${this.#table} set response = $2, expires_at = now() + make_interval(secs => $3)
@@ -82,22 +70,22 @@ export class IdempotencySystemStore {
     return rowCount === 1;
   }
 
-  /** Sets the outcome of a claim that had no effect, unless it has one already. */
+  /** Stores the answer of a claim that had no effect, unless it has one already. */
   async completeAlone(tenantId: string | null, id: string, response: Buffer): Promise<void> {
     await this.#transaction(tenantId, (db) => this.complete(db, id, response));
   }
 
-  /** Makes a key free again, unless there is an outcome. */
+  /** Frees a key, unless its request was answered. */
   async release(tenantId: string | null, id: string): Promise<void> {
     await this.#transaction(tenantId, (db) =>
       db.query(`delete from ${this.#table} where id = $1 and response is null`, [id]),
     );
   }
 
-  /** Deletes some of the expired records, and says how many. */
+  /** Deletes at most `limit` expired records, and returns how many. */
   async removeExpired(limit: number): Promise<number> {
     const { rowCount } = await this.#options.system.query(
-      // Said twice: one that is taken over while we wait for it has not expired any more.
+      // The condition stands twice: a record that is taken over while this waits for its lock is no longer expired.
       `delete from ${this.#table} where expires_at <= now() and id in
          (select id from ${this.#table} where expires_at <= now() order by expires_at limit $1)`,
       [limit],

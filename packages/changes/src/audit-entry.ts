@@ -1,23 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { AuditAction, AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import { newId } from '@gatehouse/kit/ids';
-import type { Queryable } from '@gatehouse/pg/pool';
 
-/** An administrative change, told in public views: what holds a secret must not be in them. */
+/** What an administrative change did, as public views of the resource: they must hold no secret. */
 export interface Change {
   action: AuditAction;
   /** Of the resource. */
   id: string;
-  /** Whose resource it is. Default: the caller's tenant. */
+  /** The tenant of the resource. Default: the caller's. */
   tenantId?: string | null;
   /** Null for what was created. */
   before: object | null;
   /** Null for what was deleted. */
   after: object | null;
 }
-
-/** Writes an entry down in the transaction of the change. */
-export type RecordChange = (db: Queryable, entry: NewAuditEntry) => Promise<void>;
 
 /** Who made a change, and in which request. */
 export interface Circumstances {
@@ -27,6 +23,7 @@ export interface Circumstances {
   requestId: string | null;
 }
 
+/** The entry of the audit log for a change. */
 export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
   const { action, id, tenantId = by.tenantId, before, after } = change;
   return {
@@ -42,10 +39,10 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
   };
 }
 
-/** More than an event can carry; that it changed shows in its hash. */
+/** A larger member is replaced by its hash, which still shows that it changed. */
 const maxMemberBytes = 8_192;
 
-/** What a tenant tells its models is nobody else's business, and the log is the owner's to read. */
+/** Private to the tenant, while the owner reads the log. */
 const privateMembers: ReadonlySet<string> = new Set(['system_prompt']);
 
 function withoutBulk(view: object | null): Record<string, unknown> | null {

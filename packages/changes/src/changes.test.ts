@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Verifier } from '@gatehouse/identity/verifier';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import { createApp, type Call, type Handler } from '@gatehouse/http/app';
+import { HttpServer } from '@gatehouse/http/server';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
-import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
-import { createApp, tenantOf, type Call, type Handler } from './app.ts';
-import { Idempotency } from './idempotency.ts';
-import { HttpServer } from './server.ts';
+import { Changes } from './changes.ts';
 import { IdempotencySystemStore } from './store/idempotency-system-store.ts';
 
 /** Two replicas of a service over one database, whose one creating route does what the test says. */
@@ -32,22 +33,24 @@ let before: () => Promise<void>;
 let within: () => Promise<void>;
 let principal: Principal;
 
-const create: Handler = async (call: Call<{ name: string }>) => {
-  await before();
-  const conclude = call.conclude((id: string) => ({
-    body: { id, secret: 'hush-hush' },
-    headers: { location: `/v1/agents/${id}` },
-    changes: [],
-  }));
-  return withTenant(app, tenantOf(call).tenantId, async (db) => {
-    const { rows } = await db.query<{ id: string }>(
-      'insert into agent.effects (name) values ($1) returning id::text',
-      [call.body.name],
-    );
-    await within();
-    return conclude(db, rows[0]?.id ?? '');
-  });
-};
+function creating(changes: Changes): Handler {
+  return async (call: Call<{ name: string }>) => {
+    await before();
+    return changes.change(call, async (db) => {
+      const { rows } = await db.query<{ id: string }>(
+        'insert into agent.effects (name) values ($1) returning id::text',
+        [call.body.name],
+      );
+      await within();
+      const id = rows[0]?.id ?? '';
+      return {
+        body: { id, secret: 'hush-hush' },
+        headers: { location: `/v1/agents/${id}` },
+        changes: [{ action: 'agent.created', id, before: null, after: { name: call.body.name } }],
+      };
+    });
+  };
+}
 
 beforeAll(async () => {
   [database, identity] = await Promise.all([createTestDatabase('agent'), testIdentity()]);
@@ -62,25 +65,27 @@ beforeAll(async () => {
   const verifier = await Verifier.create(identity.publicKeys);
   const nothing: Handler = () => Promise.resolve({ body: {} });
   const forgets: Handler = async ({ body }: Call) => ({ body });
-  replicas = [create, create, forgets].map((handler) => {
-    const idempotency = new Idempotency({
+  const outbox = new AuditOutbox('agent');
+  replicas = [creating, creating, () => forgets].map((handlerOf) => {
+    const changes = new Changes({
       service: 'agent',
       app,
       system,
       keyRing: KeyRing.parse(identity.keyRing),
+      record: (db, entry) => outbox.add(db, entry),
       log,
     });
     const handlers = {
       'agents.list': nothing,
-      'agents.create': handler,
+      'agents.create': handlerOf(changes),
       'agents.get': nothing,
       'agents.patch': nothing,
       'agents.delete': nothing,
     };
+    const { idempotency } = changes;
     const duration = httpDuration(new Registry());
-    const recordChange = () => Promise.resolve();
     return new HttpServer(
-      createApp({ service: 'agent', handlers, verifier, log, duration, idempotency, recordChange }),
+      createApp({ service: 'agent', handlers, verifier, log, duration, idempotency }),
       silent,
     );
   });
@@ -133,6 +138,15 @@ async function send(key: string, sent: Sent = {}) {
   };
 }
 
+/** How many changes of this name wait for the audit log. */
+async function recorded(name: string): Promise<number> {
+  const { rows } = await admin.query<{ n: number }>(
+    `select count(*)::int as n from agent.audit_outbox where entry::jsonb -> 'after' ->> 'name' = $1`,
+    [name],
+  );
+  return rows[0]?.n ?? -1;
+}
+
 async function effects(name: string): Promise<number> {
   const { rows } = await admin.query<{ n: number }>(
     'select count(*)::int as n from agent.effects where name = $1',
@@ -171,7 +185,7 @@ describe('a request with an Idempotency-Key', () => {
     const repeat = await send(key, { name: key, replica: 1 });
     expect(repeat).toEqual({ ...first, replayed: 'true' });
     expect(repeat.location).toMatch(/^\/v1\/agents\/\d+$/);
-    expect(await effects(key)).toBe(1);
+    expect([await effects(key), await recorded(key)]).toEqual([1, 1]);
   });
 
   it('takes effect once when twenty arrive at once on two replicas', async () => {
@@ -272,7 +286,7 @@ describe('while the first request runs', () => {
       expect(second).toMatchObject({ status: 201, replayed: null });
       open();
       expect(await first).toMatchObject({ status: 409, code: 'idempotency_in_progress' });
-      expect(await effects(key)).toBe(1);
+      expect([await effects(key), await recorded(key)]).toEqual([1, 1]);
       expect(await send(key, { name: key })).toEqual({ ...second, replayed: 'true' });
     },
   );
@@ -376,11 +390,9 @@ describe('removing', () => {
     const keys = Array.from({ length: 5 }, () => randomUUID());
     for (const key of keys) await send(key);
     for (const key of keys.slice(0, 4)) await expire(key);
-    expect([
-      await store.removeExpired(3),
-      await store.removeExpired(3),
-      await store.removeExpired(3),
-    ]).toEqual([3, 1, 0]);
+    const removed: number[] = [];
+    for (let round = 0; round < 3; round += 1) removed.push(await store.removeExpired(3));
+    expect(removed).toEqual([3, 1, 0]);
     const { rows } = await admin.query<{ key: string }>('select key from agent.idempotency_records');
     expect(rows).toEqual([{ key: keys[4] }]);
   });
