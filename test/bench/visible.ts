@@ -1,4 +1,4 @@
-import { tracePage } from '@gatehouse/contract/analytics';
+import { tracePage } from '@gatehouse/contract/traces';
 import { openLoop, percentiles, type Latencies, type Target } from './load.ts';
 
 const pollMs = 50;

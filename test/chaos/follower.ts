@@ -1,4 +1,4 @@
-import { tracePage, type Trace } from '@gatehouse/contract/analytics';
+import { tracePage, type Trace } from '@gatehouse/contract/traces';
 import { sleep } from '@gatehouse/kit/clock';
 import type { z } from 'zod';
 

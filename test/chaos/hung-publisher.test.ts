@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { usageSummary } from '@gatehouse/contract/analytics';
+import { usageSummary } from '@gatehouse/contract/usage';
 import { sleep } from '@gatehouse/kit/clock';
 import { valueOf } from '@gatehouse/test/exposition';
 import { auditRuns, allArrived } from './audit.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { costSummary, usageSummary } from '@gatehouse/contract/analytics';
+import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
 import { withoutKafka } from '@gatehouse/test/kafka';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { usageSummary } from '@gatehouse/contract/analytics';
+import { usageSummary } from '@gatehouse/contract/usage';
 import { sleep } from '@gatehouse/kit/clock';
 import { withoutKafka } from '@gatehouse/test/kafka';
 import type { Instructions } from '@gatehouse/test/provider-simulator/faults';

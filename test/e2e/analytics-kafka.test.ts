@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { usageSummary } from '@gatehouse/contract/analytics';
+import { usageSummary } from '@gatehouse/contract/usage';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';

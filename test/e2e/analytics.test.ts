@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { costSummary, trace, tracePage, usageSummary, type Trace } from '@gatehouse/contract/analytics';
+import { trace, tracePage, type Trace } from '@gatehouse/contract/traces';
+import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { tracePage, usageSummary } from '@gatehouse/contract/analytics';
+import { tracePage } from '@gatehouse/contract/traces';
+import { usageSummary } from '@gatehouse/contract/usage';
 import { maxEventBytes } from '@gatehouse/events/cloud-event';
 import { maxSpans } from '@gatehouse/events/run-event';
 import { eventually } from '@gatehouse/test/eventually';

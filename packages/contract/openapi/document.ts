@@ -1,5 +1,5 @@
 import { version } from '@gatehouse/kit/version';
-import { examplesOf } from '../src/examples.ts';
+import { examplesOf } from './examples.ts';
 import { MiB } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
@@ -51,7 +51,7 @@ export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject
 }
 
 function operation(route: Route, schemas: Schemas): JsonObject {
-  const examples = examplesOf(route.id);
+  const examples = examplesOf(route);
   const body = requestBody(route, schemas);
   return {
     operationId: route.id,
@@ -93,7 +93,7 @@ function accessText(access: Access): string {
 function requestBody(route: Route, schemas: Schemas): JsonObject | null {
   const shape = route.body ?? route.passedBody;
   if (shape === undefined) return null;
-  const bodies = Object.entries(examplesOf(route.id)).map(
+  const bodies = Object.entries(examplesOf(route)).map(
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
   );
   return {

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { Example } from '../src/examples/example.ts';
-import type { Route } from '../src/routes.ts';
+import type { Example, Route } from '../src/route.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
 /** What a `{name}` in a path takes. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { errorBody } from '../src/error-body.ts';
-import type { Example, Examples } from '../src/examples/example.ts';
-import { apiRoutes, type Route } from '../src/routes.ts';
+import type { Example, Examples, Route } from '../src/route.ts';
+import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 

@@ -1,32 +1,11 @@
 import { z } from 'zod';
-import * as agents from '../src/agents.ts';
-import * as analytics from '../src/analytics.ts';
-import * as audit from '../src/audit.ts';
-import * as chat from '../src/chat.ts';
 import * as errorBody from '../src/error-body.ts';
-import * as health from '../src/health.ts';
-import * as keys from '../src/keys.ts';
-import * as limits from '../src/limits.ts';
-import * as openai from '../src/openai.ts';
-import * as openapi from '../src/openapi.ts';
-import * as tenants from '../src/tenants.ts';
+import { resources } from '../src/routes.ts';
 
 export type JsonObject = Record<string, unknown>;
 
 /** Where shapes come from: each is a component under the name it is exported by. */
-const modules: readonly JsonObject[] = [
-  agents,
-  analytics,
-  audit,
-  chat,
-  errorBody,
-  health,
-  keys,
-  limits,
-  openai,
-  openapi,
-  tenants,
-];
+const modules: readonly JsonObject[] = [...resources, errorBody];
 
 /** `createAgent` → `CreateAgent`. */
 const componentName = (exported: string): string => exported.charAt(0).toUpperCase() + exported.slice(1);

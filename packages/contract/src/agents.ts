@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { jsonRecord, listOf, modelId, page, slug, storableText, userId, utcTime, uuid } from './fields.ts';
+import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*` (contract §3). */
 
@@ -152,3 +153,141 @@ export const listAgents = z.strictObject({
   q: storableText(1, 200).optional(),
 });
 export const agentList = listOf(agent);
+
+const supportExample = {
+  id: '0198c2b0-3d5a-7a41-8f2e-6b1c9d0e4f32',
+  key: 'support',
+  name: 'Support',
+  description: 'Answers questions about orders.',
+  model: 'gpt-4.1-mini',
+  model_fallbacks: ['gpt-4.1-nano'],
+  system_prompt: 'You help customers with their orders. Be brief and kind.',
+  parameters: { temperature: 0.3, max_tokens: 800 },
+  tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
+  memory: { enabled: false, recall_limit: 5, write: false },
+  visibility: 'tenant',
+  owner_user_id: null,
+  status: 'active',
+  metadata: { team: 'care' },
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'agents.list',
+    method: 'GET',
+    path: '/v1/agents',
+    service: 'agent',
+    access: scope('agents.read'),
+    actingUser: true,
+    query: listAgents,
+    response: ok(agentList),
+    summary: 'List agents that the caller may use',
+    description:
+      "With an acting user: the tenant's agents and that user's private ones. Without one, an admin key sees all agents and a user key those of the tenant.",
+    examples: {
+      active: {
+        summary: 'Agents that can be used',
+        query: { status: 'active', limit: 20 },
+        response: { data: [supportExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'agents.create',
+    method: 'POST',
+    path: '/v1/agents',
+    service: 'agent',
+    access: scope('agents.write'),
+    actingUser: true,
+    idempotencyKey: true,
+    body: createAgent,
+    response: created(agent),
+    summary: 'Create an agent',
+    description:
+      'Only `key` and `model` are required. A private agent needs an owner: the acting user, or `owner_user_id`.',
+    examples: {
+      support: {
+        summary: 'With a prompt, parameters and a fallback',
+        body: {
+          key: supportExample.key,
+          name: supportExample.name,
+          description: supportExample.description,
+          model: supportExample.model,
+          model_fallbacks: supportExample.model_fallbacks,
+          system_prompt: supportExample.system_prompt,
+          parameters: supportExample.parameters,
+          metadata: supportExample.metadata,
+        },
+        response: supportExample,
+      },
+      least: {
+        summary: 'The least',
+        body: { key: 'plain', model: 'gpt-4.1-mini' },
+        response: {
+          ...supportExample,
+          id: '0198c2b1-77aa-7d10-b3c4-2f5e8a9b0c43',
+          key: 'plain',
+          name: 'plain',
+          description: '',
+          model_fallbacks: [],
+          system_prompt: '',
+          parameters: {},
+          metadata: {},
+        },
+      },
+    },
+  }),
+  route({
+    id: 'agents.get',
+    method: 'GET',
+    path: '/v1/agents/{agentID}',
+    service: 'agent',
+    access: scope('agents.read'),
+    actingUser: true,
+    response: ok(agent),
+    summary: 'Get an agent by id or key',
+    examples: {
+      support: { summary: 'By its key', params: { agentID: 'support' }, response: supportExample },
+    },
+  }),
+  route({
+    id: 'agents.patch',
+    method: 'PATCH',
+    path: '/v1/agents/{agentID}',
+    service: 'agent',
+    access: scope('agents.write'),
+    actingUser: true,
+    body: patchAgent,
+    response: ok(agent),
+    summary: 'Change an agent (JSON merge patch)',
+    description:
+      'Absent members stay as they are, objects merge, and `null` removes a member of `parameters` or `metadata` (RFC 7396).',
+    examples: {
+      parameters: {
+        summary: 'Change one parameter and remove another',
+        params: { agentID: 'support' },
+        body: { parameters: { temperature: 0.7, max_tokens: null } },
+        response: {
+          ...supportExample,
+          parameters: { temperature: 0.7 },
+          updated_at: '2026-01-11T10:30:00.000Z',
+        },
+      },
+    },
+  }),
+  route({
+    id: 'agents.delete',
+    method: 'DELETE',
+    path: '/v1/agents/{agentID}',
+    service: 'agent',
+    access: scope('agents.write'),
+    actingUser: true,
+    response: noContent,
+    summary: 'Delete an agent',
+    examples: {
+      support: { summary: 'By its key', params: { agentID: 'support' } },
+    },
+  }),
+];

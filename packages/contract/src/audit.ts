@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
 import { roles } from './scopes.ts';
+import { ok, owner, route, type Route } from './route.ts';
+import { ownerKeyExample } from './owner-api-keys.ts';
+import { tenantExample } from './tenants.ts';
 
 /** The record of administrative changes: `/internal/v1/owner/audit-log` (contract §3). */
 
@@ -61,3 +64,36 @@ export const listAuditLog = z.strictObject({
   to: timestamp.optional(),
 });
 export const auditLogList = listOf(auditEntry);
+
+const changeExample = {
+  id: '0198c304-2b3c-7d15-87a0-1c2d3e4f5a09',
+  at: '2026-01-12T08:00:00.000Z',
+  action: 'tenant.updated',
+  actor: { key_id: ownerKeyExample.id, role: 'owner', user_id: null },
+  tenant_id: tenantExample.id,
+  resource: { type: 'tenant', id: tenantExample.id },
+  client_ip: '203.0.113.7',
+  request_id: '0198c304-2b3a-7e41-9f60-5d6e7f8a9b10',
+  before: tenantExample,
+  after: { ...tenantExample, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'owner.audit-log.list',
+    method: 'GET',
+    path: '/internal/v1/owner/audit-log',
+    service: 'tenant',
+    access: owner,
+    query: listAuditLog,
+    response: ok(auditLogList),
+    summary: 'Administrative changes, newest first',
+    examples: {
+      suspensions: {
+        summary: 'Changes of tenants since the new year',
+        query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
+        response: { data: [changeExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+];

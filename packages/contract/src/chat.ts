@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ok, route, scope, type Route } from './route.ts';
 
 /** The parts of the OpenAI wire format that the gateway itself makes: `/v1/models*`. What passes: `openai.ts`. */
 
@@ -18,3 +19,41 @@ export const modelList = z.strictObject({
     .optional()
     .describe('Only when there are more agents than fit into the 4 MiB of an answer'),
 });
+
+const modelExample = { id: 'gpt-4.1-mini', object: 'model', created: 0, owned_by: 'openai' };
+
+const agentExample = { id: 'agent:assistant', object: 'model', created: 1_768_000_000, owned_by: 'tenant' };
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'models.list',
+    method: 'GET',
+    path: '/v1/models',
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    response: ok(modelList),
+    summary: 'Models and agents that the caller may use',
+    examples: {
+      all: {
+        summary: 'A model and an agent',
+        response: { object: 'list', data: [modelExample, agentExample] },
+      },
+    },
+  }),
+  route({
+    id: 'models.get',
+    method: 'GET',
+    path: '/v1/models/{id+}',
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    response: ok(model),
+    summary: 'One model or agent',
+    description: 'An id may contain slashes, as they are or percent-encoded.',
+    examples: {
+      agent: { summary: 'An agent', params: { id: 'agent:assistant' }, response: agentExample },
+      model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: modelExample },
+    },
+  }),
+];

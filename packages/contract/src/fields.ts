@@ -93,3 +93,13 @@ export const jsonRecord = z.preprocess((value, context) => {
   }
   return value;
 }, jsonMembers);
+
+export const count = z.int().min(0);
+
+/** Of a provider call, a run, or a group of runs. */
+export const tokenCounts = {
+  input_tokens: count,
+  cached_input_tokens: count,
+  output_tokens: count,
+  reasoning_tokens: count,
+};

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
+import { created, ok, route, scope, type Route } from './route.ts';
 
 /** API keys: `/v1/api-keys*`, `/v1/whoami` and the owner's `/internal/v1/owner/api-keys*` (contract §2, §3). */
 
@@ -87,3 +88,158 @@ export const whoami = z.strictObject({
   scopes: z.array(z.enum(scopes)),
   user_id: z.string().nullable(),
 });
+
+/** Of the form of a key, and nobody's. */
+const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
+
+const apiKeyExample = {
+  id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b76',
+  name: 'Mobile app',
+  role: 'user',
+  scopes: ['chat', 'agents.read'],
+  user_id: null,
+  prefix: 'gwk_7Hq2LmXw9RtB4cNz',
+  status: 'active',
+  limits: { requests_per_minute: 600 },
+  budget: { usd: '50.00', period: 'month' },
+  created_by: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  created_at: '2026-01-10T09:00:00.000Z',
+  last_used_at: null,
+  expires_at: null,
+  revoked_at: null,
+};
+
+const paramsExample = { id: apiKeyExample.id };
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'whoami',
+    method: 'GET',
+    path: '/v1/whoami',
+    service: 'tenant',
+    access: { kind: 'key' },
+    response: ok(whoami),
+    summary: 'What the key is and may do',
+    examples: {
+      user: {
+        summary: 'A user key of a tenant',
+        response: {
+          key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+          tenant_id: '0198c2a4-8b1d-7f02-a6a1-0c9e4d7b8e55',
+          tenant_slug: 'demo',
+          role: 'user',
+          scopes: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
+          user_id: null,
+        },
+      },
+    },
+  }),
+  route({
+    id: 'api-keys.list',
+    method: 'GET',
+    path: '/v1/api-keys',
+    service: 'tenant',
+    access: scope('keys.write'),
+    query: listApiKeys,
+    response: ok(apiKeyList),
+    summary: "List the tenant's API keys",
+    examples: {
+      page: {
+        summary: 'The newest',
+        query: { limit: 20 },
+        response: { data: [apiKeyExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'api-keys.create',
+    method: 'POST',
+    path: '/v1/api-keys',
+    service: 'tenant',
+    access: scope('keys.write'),
+    idempotencyKey: true,
+    body: createApiKey,
+    response: created(apiKeyWithText),
+    summary: 'Create an API key; its text is shown this once',
+    description:
+      "A key can be given no more than its creator has: role, scopes and bound user. Scopes are the role's unless given.",
+    examples: {
+      limited: {
+        summary: 'Fewer scopes than its role has, a limit and a budget',
+        body: {
+          name: apiKeyExample.name,
+          role: apiKeyExample.role,
+          scopes: apiKeyExample.scopes,
+          limits: apiKeyExample.limits,
+          budget: apiKeyExample.budget,
+        },
+        response: { ...apiKeyExample, key: textExample },
+      },
+      bound: {
+        summary: 'Bound to one end user, until a day',
+        body: { name: "Ada's notebook", role: 'user', user_id: 'ada', expires_at: '2099-12-31T23:59:59Z' },
+        response: {
+          ...apiKeyExample,
+          name: "Ada's notebook",
+          scopes: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
+          user_id: 'ada',
+          limits: null,
+          budget: null,
+          expires_at: '2099-12-31T23:59:59.000Z',
+          key: textExample,
+        },
+      },
+    },
+  }),
+  route({
+    id: 'api-keys.get',
+    method: 'GET',
+    path: '/v1/api-keys/{id}',
+    service: 'tenant',
+    access: scope('keys.write'),
+    response: ok(apiKey),
+    summary: 'Get an API key',
+    examples: {
+      key: { summary: 'One key', params: paramsExample, response: apiKeyExample },
+    },
+  }),
+  route({
+    id: 'api-keys.revoke',
+    method: 'POST',
+    path: '/v1/api-keys/{id}/revoke',
+    service: 'tenant',
+    access: scope('keys.write'),
+    body: z.strictObject({}),
+    response: ok(apiKey),
+    summary: 'Revoke an API key',
+    description:
+      'Takes effect within 5 seconds everywhere; streams that run finish. To revoke a revoked key changes nothing.',
+    examples: {
+      now: {
+        summary: 'Takes no fields',
+        params: paramsExample,
+        body: {},
+        response: { ...apiKeyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },
+      },
+    },
+  }),
+  route({
+    id: 'api-keys.rotate',
+    method: 'POST',
+    path: '/v1/api-keys/{id}/rotate',
+    service: 'tenant',
+    access: scope('keys.write'),
+    idempotencyKey: true,
+    body: rotateApiKey,
+    response: ok(apiKeyWithText),
+    summary: 'Give an API key a new secret; the old one works on for the overlap',
+    examples: {
+      overlap: {
+        summary: 'Both secrets work for an hour',
+        params: paramsExample,
+        body: { overlap_seconds: 3_600 },
+        response: { ...apiKeyExample, status: 'expiring', key: textExample },
+      },
+    },
+  }),
+];

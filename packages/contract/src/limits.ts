@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { utcTime } from './fields.ts';
+import { ok, route, type Route } from './route.ts';
 
 /** Limits and budgets, as `GET /v1/limits` tells of them (contract §2, §4). */
 
@@ -20,3 +21,41 @@ export const limitState = z.strictObject({
 export type LimitState = z.output<typeof limitState>;
 
 export const limitList = z.strictObject({ limits: z.array(limitState) });
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'limits.get',
+    method: 'GET',
+    path: '/v1/limits',
+    service: 'tenant',
+    access: { kind: 'key' },
+    response: ok(limitList),
+    summary: 'The limits that hold for the key, and how much of them is used',
+    examples: {
+      tenant: {
+        summary: 'Requests of the minute, requests at a time and the money of the month',
+        response: {
+          limits: [
+            {
+              resource: 'requests',
+              window: 'minute',
+              limit: 600,
+              used: 41,
+              remaining: 559,
+              resets_at: '2026-01-10T09:01:00.000Z',
+            },
+            { resource: 'concurrency', window: null, limit: 20, used: 3, remaining: 17, resets_at: null },
+            {
+              resource: 'budget',
+              window: 'month',
+              limit: '50.000000000000',
+              used: '12.340500000000',
+              remaining: '37.659500000000',
+              resets_at: '2026-02-01T00:00:00.000Z',
+            },
+          ],
+        },
+      },
+    },
+  }),
+];

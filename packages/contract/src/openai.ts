@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MiB, ok, route, scope, type Route } from './route.ts';
 
 /**
  * What passes through `/v1/chat/completions` and `/v1/embeddings`, for the documentation. Nothing is held to these
@@ -170,3 +171,184 @@ export const embeddings = z.looseObject({
   ),
   usage: tokenUsage,
 });
+
+const usageExample = { prompt_tokens: 11, completion_tokens: 9, total_tokens: 20 };
+
+const headExample = { id: 'chatcmpl-B9MBs8C', created: 1_768_000_000, model: 'gpt-4.1-mini' };
+
+const answerExample = (content: string) => ({
+  ...headExample,
+  object: 'chat.completion',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content, refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: usageExample,
+});
+
+const eventExample = (delta: object, finish_reason: string | null = null) => ({
+  ...headExample,
+  object: 'chat.completion.chunk',
+  choices: [{ index: 0, delta, finish_reason }],
+});
+
+const streamExample = [
+  eventExample({ role: 'assistant', content: '' }),
+  eventExample({ content: 'Hello' }),
+  eventExample({ content: '!' }),
+  eventExample({}, 'stop'),
+  { ...headExample, object: 'chat.completion.chunk', choices: [], usage: usageExample },
+]
+  .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+  .join('');
+
+const weatherExample = {
+  type: 'function',
+  function: {
+    name: 'weather',
+    description: 'The weather at a place now',
+    parameters: { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] },
+  },
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'chat.completions',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    bodyLimit: 20 * MiB,
+    passedBody: chatCompletionRequest,
+    response: { ...ok(chatCompletion), events: true },
+    summary: 'OpenAI-compatible chat completion',
+    description: [
+      'Takes the whole request of the OpenAI API and passes it on: fields that are not described here too.',
+      '`model` is a model of `GET /v1/models`, or `agent:` and the key or id of an agent. An agent puts its system',
+      'prompt before the messages and its parameters under those of the request.',
+      '',
+      'With `stream: true` the answer is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
+      'with `data: [DONE]`. If the provider fails after the first event, an event with an `error` object comes instead',
+      "and no `[DONE]`. A provider's refusal (400, 404, 422, 429) is told with the provider's own `code` where it",
+      'gives one.',
+    ].join('\n'),
+    examples: {
+      question: {
+        summary: 'One question',
+        body: {
+          model: 'gpt-4.1-mini',
+          messages: [
+            { role: 'system', content: 'Answer in one sentence.' },
+            { role: 'user', content: 'What is a gatehouse?' },
+          ],
+          temperature: 0.2,
+          max_tokens: 100,
+        },
+        response: answerExample('A gatehouse is a building that guards an entrance.'),
+      },
+      stream: {
+        summary: 'A stream, with its usage at the end',
+        body: {
+          model: 'gpt-4.1-mini',
+          messages: [{ role: 'user', content: 'Say hello.' }],
+          stream: true,
+          stream_options: { include_usage: true },
+        },
+        events: `${streamExample}data: [DONE]\n\n`,
+      },
+      agent: {
+        summary: 'An agent, by its key',
+        body: { model: 'agent:assistant', messages: [{ role: 'user', content: 'Say hello.' }] },
+        response: answerExample('Hello! What can I do for you?'),
+      },
+      parts: {
+        summary: 'A text and a picture',
+        body: {
+          model: 'gpt-4.1-mini',
+          messages: [
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: 'What does this picture show?' },
+                { type: 'image_url', image_url: { url: 'https://example.com/gate.png', detail: 'low' } },
+              ],
+            },
+          ],
+        },
+        response: answerExample('A gate between two towers.'),
+      },
+      tools: {
+        summary: 'A function that the model may ask for, and an answer in a given form',
+        body: {
+          model: 'gpt-4.1-mini',
+          messages: [{ role: 'user', content: 'Is it raining in Lima?' }],
+          tools: [weatherExample],
+          tool_choice: 'auto',
+          response_format: { type: 'json_object' },
+        },
+        response: {
+          ...answerExample(''),
+          choices: [
+            {
+              index: 0,
+              message: {
+                role: 'assistant',
+                content: null,
+                refusal: null,
+                tool_calls: [
+                  {
+                    id: 'call_1',
+                    type: 'function',
+                    function: { name: 'weather', arguments: '{"place":"Lima"}' },
+                  },
+                ],
+              },
+              logprobs: null,
+              finish_reason: 'tool_calls',
+            },
+          ],
+        },
+      },
+    },
+  }),
+  route({
+    id: 'embeddings.create',
+    method: 'POST',
+    path: '/v1/embeddings',
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    bodyLimit: 20 * MiB,
+    passedBody: embeddingsRequest,
+    response: ok(embeddings),
+    summary: 'OpenAI-compatible embeddings',
+    description: 'Takes the whole request of the OpenAI API and passes it on. Agents give no embeddings.',
+    examples: {
+      texts: {
+        summary: 'Two texts',
+        body: {
+          model: 'text-embedding-3-small',
+          input: ['gatehouse', 'portcullis'],
+          dimensions: 3,
+          encoding_format: 'float',
+        },
+        response: {
+          object: 'list',
+          model: 'text-embedding-3-small',
+          data: [
+            { object: 'embedding', index: 0, embedding: [0.12, -0.48, 0.86] },
+            { object: 'embedding', index: 1, embedding: [0.31, -0.52, 0.79] },
+          ],
+          usage: { prompt_tokens: 5, total_tokens: 5 },
+        },
+      },
+    },
+  }),
+];

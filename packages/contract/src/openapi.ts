@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
+import { ok, route, type Route } from './route.ts';
 
 /** `GET /openapi.json` (contract §3). */
 
@@ -11,3 +12,21 @@ export const openApiDocument = z.looseObject({
 
 /** The committed document, which `make gen` makes of the route table. */
 export const openApiFile = path.join(import.meta.dirname, '../openapi.json');
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'openapi',
+    method: 'GET',
+    path: '/openapi.json',
+    service: 'edge',
+    access: { kind: 'public' },
+    response: { ...ok(openApiDocument), revalidated: true },
+    summary: 'This document',
+    examples: {
+      document: {
+        summary: 'The document, cut short',
+        response: { openapi: '3.1.1', info: { title: 'Gatehouse', version: '0.1.0' }, paths: {} },
+      },
+    },
+  }),
+];

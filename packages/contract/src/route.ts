@@ -11,6 +11,22 @@ export type Access =
   | { kind: 'scope'; scope: Scope }
   | { kind: 'owner' };
 
+/** One request and its response, for the documentation. Tests hold both to the route's shapes and replay them. */
+export interface Example {
+  summary: string;
+  /** Parameters of the path. */
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number>>;
+  body?: unknown;
+  /** The JSON of the response; absent where there is none. */
+  response?: unknown;
+  /** The response as server-sent events instead. */
+  events?: string;
+}
+
+/** The examples of one route, by their names in the document. */
+export type Examples = Readonly<Record<string, Example>>;
+
 export interface Route {
   /** Stable name, also the metric label and the OpenAPI operation id. */
   id: string;
@@ -40,6 +56,8 @@ export interface Route {
   summary: string;
   /** What the summary and the shapes leave open, as Markdown. */
   description?: string;
+  /** Absent for routes that the OpenAPI document leaves out. */
+  examples?: Examples;
 }
 
 export interface RouteResponse {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listOf, modelId, page, slug, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits } from './keys.ts';
 import { isTimezone } from './timezone.ts';
+import { created, ok, owner, route, type Route } from './route.ts';
 
 /** Tenants, for the owner: `/internal/v1/owner/tenants*` (contract §3). */
 
@@ -87,3 +88,122 @@ export const listTenants = z.strictObject({
   q: storableText(1, 200).optional(),
 });
 export const tenantList = listOf(tenant);
+
+/** Of the form of a key, and nobody's. */
+const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
+
+export const tenantExample = {
+  id: '0198c2a4-8b1d-7f02-a6a1-0c9e4d7b8e55',
+  slug: 'acme',
+  name: 'Acme Ltd',
+  status: 'active',
+  limits: { requests_per_minute: 3_000, max_concurrent: 50 },
+  budget: { usd: '500.00', period: 'month' },
+  allowed_models: null,
+  timezone: 'Europe/Berlin',
+  retention_days: 90,
+  previews: { enabled: true, max_chars: 500 },
+  created_at: '2026-01-10T08:00:00.000Z',
+  updated_at: '2026-01-10T08:00:00.000Z',
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'owner.tenants.list',
+    method: 'GET',
+    path: '/internal/v1/owner/tenants',
+    service: 'tenant',
+    access: owner,
+    query: listTenants,
+    response: ok(tenantList),
+    summary: 'List tenants',
+    examples: {
+      active: {
+        summary: 'Tenants at work',
+        query: { status: 'active', limit: 20 },
+        response: { data: [tenantExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'owner.tenants.create',
+    method: 'POST',
+    path: '/internal/v1/owner/tenants',
+    service: 'tenant',
+    access: owner,
+    idempotencyKey: true,
+    body: createTenant,
+    response: created(tenantWithKey),
+    summary: 'Create a tenant with its first admin key',
+    examples: {
+      limited: {
+        summary: 'With limits, a budget and a time zone',
+        body: {
+          slug: tenantExample.slug,
+          name: tenantExample.name,
+          limits: tenantExample.limits,
+          budget: tenantExample.budget,
+          timezone: tenantExample.timezone,
+        },
+        response: { ...tenantExample, admin_key: textExample },
+      },
+      least: {
+        summary: 'The least',
+        body: { slug: 'initech', name: 'Initech' },
+        response: {
+          ...tenantExample,
+          id: '0198c2f3-6d8e-7c04-96f9-0a1b3c5d7e98',
+          slug: 'initech',
+          name: 'Initech',
+          limits: {},
+          budget: null,
+          timezone: 'UTC',
+          admin_key: textExample,
+        },
+      },
+    },
+  }),
+  route({
+    id: 'owner.tenants.get',
+    method: 'GET',
+    path: '/internal/v1/owner/tenants/{id}',
+    service: 'tenant',
+    access: owner,
+    response: ok(tenant),
+    summary: 'Get a tenant',
+    examples: {
+      tenant: { summary: 'One tenant', params: { id: tenantExample.id }, response: tenantExample },
+    },
+  }),
+  route({
+    id: 'owner.tenants.patch',
+    method: 'PATCH',
+    path: '/internal/v1/owner/tenants/{id}',
+    service: 'tenant',
+    access: owner,
+    body: patchTenant,
+    response: ok(tenant),
+    summary: 'Change, suspend or archive a tenant',
+    description:
+      'Absent members stay as they are (RFC 7396). Keys of a suspended or archived tenant are answered with 403 within 5 seconds.',
+    examples: {
+      suspend: {
+        summary: 'Suspend it',
+        params: { id: tenantExample.id },
+        body: { status: 'suspended' },
+        response: { ...tenantExample, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
+      },
+      lift: {
+        summary: 'Lift one limit, and allow two models only',
+        params: { id: tenantExample.id },
+        body: { limits: { max_concurrent: null }, allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'] },
+        response: {
+          ...tenantExample,
+          limits: { requests_per_minute: 3_000 },
+          allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'],
+          updated_at: '2026-01-12T08:00:00.000Z',
+        },
+      },
+    },
+  }),
+];

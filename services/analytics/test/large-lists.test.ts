@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { costSummary, tracePage, usageSummary } from '@gatehouse/contract/analytics';
+import { tracePage } from '@gatehouse/contract/traces';
+import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/pg/page';
 import { eventually } from '@gatehouse/test/eventually';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { costSummary, trace } from '@gatehouse/contract/analytics';
+import { trace } from '@gatehouse/contract/traces';
+import { costSummary } from '@gatehouse/contract/usage';
 import { writeWatermark } from '@gatehouse/events/watermark';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';

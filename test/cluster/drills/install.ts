@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import { usageSummary } from '@gatehouse/contract/analytics';
+import { usageSummary } from '@gatehouse/contract/usage';
 import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import type { Drill } from '../drill.ts';
 import { within } from '../drill.ts';

@@ -1,4 +1,4 @@
-import type { Dimension } from '@gatehouse/contract/analytics';
+import type { Dimension } from '@gatehouse/contract/usage';
 
 /** Sums over runs. Amounts are pico-USD. */
 export interface Totals {

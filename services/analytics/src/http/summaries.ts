@@ -1,4 +1,4 @@
-import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/analytics';
+import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/usage';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { InFlight } from '@gatehouse/http/in-flight';
 import { BoundedItems } from '@gatehouse/http/pagination';

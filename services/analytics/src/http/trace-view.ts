@@ -1,4 +1,4 @@
-import type { Span as WireSpan, Trace } from '@gatehouse/contract/analytics';
+import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
 import type { Span } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../domain/viewer.ts';

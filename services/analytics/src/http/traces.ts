@@ -1,4 +1,4 @@
-import type { FollowTraces, Trace } from '@gatehouse/contract/analytics';
+import type { FollowTraces, Trace } from '@gatehouse/contract/traces';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';

@@ -1,4 +1,4 @@
-import type { Dimension } from '@gatehouse/contract/analytics';
+import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { pageBytes } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';

@@ -1,102 +1,20 @@
 import { z } from 'zod';
 import {
+  count,
   modelId,
-  queryCursor,
-  queryLimit,
   storableText,
   timestamp,
+  tokenCounts,
   usd,
   userId,
   utcTime,
   uuid,
 } from './fields.ts';
+import { ok, route, scope, type Route } from './route.ts';
 import { isTimezone } from './timezone.ts';
+import { tokensExample } from './traces.ts';
 
-/** Traces, usage and costs: `/v1/traces*`, `/v1/usage/summary`, `/v1/costs/summary` (contract §3). */
-
-export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'interrupted']);
-
-const count = z.int().min(0);
-const traceId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hexadecimal digits');
-
-const tokens = {
-  input_tokens: count,
-  cached_input_tokens: count,
-  output_tokens: count,
-  reasoning_tokens: count,
-};
-
-/** One provider call of a run. */
-export const span = z.strictObject({
-  id: uuid,
-  kind: z.enum(['llm', 'tool', 'memory', 'embedding']),
-  name: z.string(),
-  status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
-  provider: z.string(),
-  request_model: z.string(),
-  response_model: z.string().nullable(),
-  started_at: utcTime.nullable(),
-  duration_ms: count.nullable(),
-  time_to_first_token_ms: count.nullable(),
-  http_status: z.int().nullable(),
-  ...tokens,
-  cost_usd: usd.nullable(),
-  usage_estimated: z.boolean(),
-  error: z.strictObject({ type: z.string() }).nullable(),
-});
-export type Span = z.output<typeof span>;
-
-export const trace = z.strictObject({
-  id: uuid,
-  trace_id: traceId,
-  name: z.string(),
-  status: traceStatus,
-  channel: z.string(),
-  agent_id: uuid.nullable(),
-  user_id: z.string().nullable(),
-  session_id: z.string().nullable(),
-  api_key_id: uuid,
-  request_model: z.string(),
-  response_model: z.string().nullable(),
-  provider: z.string().nullable(),
-  started_at: utcTime,
-  ended_at: utcTime.nullable(),
-  duration_ms: count.nullable(),
-  time_to_first_token_ms: count.nullable(),
-  ...tokens,
-  cost_usd: usd.nullable(),
-  priced: z.boolean(),
-  usage_estimated: z.boolean(),
-  error: z.strictObject({ type: z.string(), message: z.string() }).nullable(),
-  input_preview: z.string().nullable(),
-  output_preview: z.string().nullable(),
-  spans: z.array(span).optional(),
-});
-export type Trace = z.output<typeof trace>;
-
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
-
-export const followTraces = z.strictObject({
-  cursor: queryCursor.optional(),
-  since: timestamp.optional(),
-  limit: queryLimit,
-  agent_id: uuid.optional(),
-  session_id: storableText(1, 255).optional(),
-  user_id: userId.optional(),
-  status: traceStatus.optional(),
-  channel: storableText(1, 64).optional(),
-  trace_id: traceId.optional(),
-  include_spans: flag.default(false),
-});
-export type FollowTraces = z.output<typeof followTraces>;
-
-export const tracePage = z.strictObject({
-  traces: z.array(trace),
-  next_cursor: z.string(),
-  has_more: z.boolean(),
-  server_time: utcTime,
-  poll_after_ms: count.describe('How long to wait before the next call'),
-});
+/** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`. */
 
 export const dimension = z.enum([
   'hour',
@@ -157,7 +75,7 @@ const usageTotals = {
   requests: count,
   errors: count,
   cancelled: count,
-  ...tokens,
+  ...tokenCounts,
   total_tokens: count,
   tool_calls: count,
   unique_users: count,
@@ -196,3 +114,91 @@ export const costSummary = z.strictObject({
   truncated: z.boolean(),
 });
 export type CostSummary = z.output<typeof costSummary>;
+
+const totalsExample = {
+  requests: 42,
+  errors: 1,
+  cancelled: 0,
+  ...tokensExample,
+  total_tokens: 1_540,
+  tool_calls: 0,
+  unique_users: 7,
+  avg_duration_ms: 1_290.5,
+};
+
+const periodExample = { from: '2026-01-10T00:00:00.000Z', to: '2026-01-11T00:00:00.000Z' };
+
+const asOfExample = '2026-01-10T23:59:58.000Z';
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'usage.summary',
+    method: 'GET',
+    path: '/v1/usage/summary',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: summaryQuery,
+    response: ok(usageSummary),
+    summary: 'Requests and tokens, in sum and by group',
+    description:
+      'By default the last 24 hours; at most 400 days. `from` is inclusive, `to` is not. Every run that ended before `as_of` is counted.',
+    examples: {
+      models: {
+        summary: 'The last 24 hours by model',
+        query: { group_by: 'model' },
+        response: {
+          ...periodExample,
+          as_of: asOfExample,
+          totals: totalsExample,
+          groups: [{ key: { model: 'gpt-4.1-mini' }, ...totalsExample }],
+          previous: null,
+          truncated: false,
+        },
+      },
+    },
+  }),
+  route({
+    id: 'costs.summary',
+    method: 'GET',
+    path: '/v1/costs/summary',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: summaryQuery,
+    response: ok(costSummary),
+    summary: 'What runs cost, in sum and by group',
+    description:
+      'Amounts are exact decimal text in USD. Runs of a model without a price are told under `unpriced`, never counted as free.',
+    examples: {
+      days: {
+        summary: 'By day and user, in a time zone, beside the period before',
+        query: { group_by: 'day,user', timezone: 'Europe/Berlin', compare: 'previous' },
+        response: {
+          currency: 'USD',
+          ...periodExample,
+          as_of: asOfExample,
+          total_usd: '0.043008000000',
+          unpriced: { requests: 2, models: ['local-llama'] },
+          estimated: { requests: 0, total_usd: '0.000000000000' },
+          groups: [
+            {
+              key: { day: '2026-01-10', user: 'ada' },
+              requests: 42,
+              total_usd: '0.043008000000',
+              unpriced_requests: 2,
+            },
+          ],
+          previous: {
+            from: '2026-01-09T00:00:00.000Z',
+            to: periodExample.from,
+            total_usd: '0.039120000000',
+            unpriced: { requests: 0, models: [] },
+            estimated: { requests: 0, total_usd: '0.000000000000' },
+          },
+          truncated: false,
+        },
+      },
+    },
+  }),
+];

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import {
+  createOwnerApiKey,
+  listOwnerApiKeys,
+  ownerApiKey,
+  ownerApiKeyList,
+  ownerApiKeyWithText,
+} from './keys.ts';
+import { created, ok, owner, route, type Route } from './route.ts';
+
+/** Of the form of a key, and nobody's. */
+const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
+
+export const ownerKeyExample = {
+  id: '0198c2e1-4c6d-7a93-b5e8-9f0d2a3c4e87',
+  name: 'Night shift',
+  role: 'owner',
+  scopes: ['transfers.write'],
+  user_id: null,
+  prefix: 'gwk_3Kd8PsYv6QfJ1bTn',
+  status: 'active',
+  limits: null,
+  budget: null,
+  created_by: null,
+  created_at: '2026-01-10T08:00:00.000Z',
+  last_used_at: null,
+  expires_at: null,
+  revoked_at: null,
+  tenant_id: null,
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'owner.api-keys.list',
+    method: 'GET',
+    path: '/internal/v1/owner/api-keys',
+    service: 'tenant',
+    access: owner,
+    query: listOwnerApiKeys,
+    response: ok(ownerApiKeyList),
+    summary: 'Audit owner and admin keys',
+    description: 'Metadata only: no text of a key is ever shown again.',
+    examples: {
+      unused: {
+        summary: 'Keys that work and were not used since then',
+        query: { status: 'active', unused_since: '2026-01-01T00:00:00Z' },
+        response: { data: [ownerKeyExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'owner.api-keys.create',
+    method: 'POST',
+    path: '/internal/v1/owner/api-keys',
+    service: 'tenant',
+    access: owner,
+    idempotencyKey: true,
+    body: createOwnerApiKey,
+    response: created(ownerApiKeyWithText),
+    summary: 'Create an owner key, or an admin key of a tenant',
+    description: 'An admin key needs the `tenant_id` it is for; an owner key has none.',
+    examples: {
+      owner: {
+        summary: 'Another owner key',
+        body: { name: ownerKeyExample.name, role: ownerKeyExample.role },
+        response: { ...ownerKeyExample, key: textExample },
+      },
+    },
+  }),
+  route({
+    id: 'owner.api-keys.revoke',
+    method: 'POST',
+    path: '/internal/v1/owner/api-keys/{id}/revoke',
+    service: 'tenant',
+    access: owner,
+    body: z.strictObject({}),
+    response: ok(ownerApiKey),
+    summary: 'Revoke any API key',
+    description: 'The last owner key that works can not be revoked.',
+    examples: {
+      now: {
+        summary: 'Takes no fields',
+        params: { id: ownerKeyExample.id },
+        body: {},
+        response: { ...ownerKeyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },
+      },
+    },
+  }),
+];

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import {
+  count,
+  queryCursor,
+  queryLimit,
+  storableText,
+  timestamp,
+  tokenCounts,
+  usd,
+  userId,
+  utcTime,
+  uuid,
+} from './fields.ts';
+import { ok, route, scope, type Route } from './route.ts';
+
+/** Traces: `/v1/traces*`. */
+
+export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'interrupted']);
+
+const traceId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hexadecimal digits');
+
+/** One provider call of a run. */
+export const span = z.strictObject({
+  id: uuid,
+  kind: z.enum(['llm', 'tool', 'memory', 'embedding']),
+  name: z.string(),
+  status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
+  provider: z.string(),
+  request_model: z.string(),
+  response_model: z.string().nullable(),
+  started_at: utcTime.nullable(),
+  duration_ms: count.nullable(),
+  time_to_first_token_ms: count.nullable(),
+  http_status: z.int().nullable(),
+  ...tokenCounts,
+  cost_usd: usd.nullable(),
+  usage_estimated: z.boolean(),
+  error: z.strictObject({ type: z.string() }).nullable(),
+});
+export type Span = z.output<typeof span>;
+
+export const trace = z.strictObject({
+  id: uuid,
+  trace_id: traceId,
+  name: z.string(),
+  status: traceStatus,
+  channel: z.string(),
+  agent_id: uuid.nullable(),
+  user_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+  api_key_id: uuid,
+  request_model: z.string(),
+  response_model: z.string().nullable(),
+  provider: z.string().nullable(),
+  started_at: utcTime,
+  ended_at: utcTime.nullable(),
+  duration_ms: count.nullable(),
+  time_to_first_token_ms: count.nullable(),
+  ...tokenCounts,
+  cost_usd: usd.nullable(),
+  priced: z.boolean(),
+  usage_estimated: z.boolean(),
+  error: z.strictObject({ type: z.string(), message: z.string() }).nullable(),
+  input_preview: z.string().nullable(),
+  output_preview: z.string().nullable(),
+  spans: z.array(span).optional(),
+});
+export type Trace = z.output<typeof trace>;
+
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+export const followTraces = z.strictObject({
+  cursor: queryCursor.optional(),
+  since: timestamp.optional(),
+  limit: queryLimit,
+  agent_id: uuid.optional(),
+  session_id: storableText(1, 255).optional(),
+  user_id: userId.optional(),
+  status: traceStatus.optional(),
+  channel: storableText(1, 64).optional(),
+  trace_id: traceId.optional(),
+  include_spans: flag.default(false),
+});
+export type FollowTraces = z.output<typeof followTraces>;
+
+export const tracePage = z.strictObject({
+  traces: z.array(trace),
+  next_cursor: z.string(),
+  has_more: z.boolean(),
+  server_time: utcTime,
+  poll_after_ms: count.describe('How long to wait before the next call'),
+});
+
+export const tokensExample = {
+  input_tokens: 1_200,
+  cached_input_tokens: 0,
+  output_tokens: 340,
+  reasoning_tokens: 0,
+};
+
+const traceExample = {
+  id: '0198c2c4-0a6b-7e25-9c81-7d3f5e2a1b64',
+  trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+  name: 'chat gpt-4.1-mini',
+  status: 'ok',
+  channel: 'api',
+  agent_id: null,
+  user_id: 'ada',
+  session_id: 'order-4711',
+  api_key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  request_model: 'gpt-4.1-mini',
+  response_model: 'gpt-4.1-mini-2025-04-14',
+  provider: 'openai',
+  started_at: '2026-01-10T09:15:00.120Z',
+  ended_at: '2026-01-10T09:15:01.480Z',
+  duration_ms: 1_360,
+  time_to_first_token_ms: 410,
+  ...tokensExample,
+  cost_usd: '0.001024000000',
+  priced: true,
+  usage_estimated: false,
+  error: null,
+  input_preview: 'Where is my order?',
+  output_preview: 'It is on its way.',
+};
+
+const spanExample = {
+  id: '0198c2c4-0a6c-7f91-8d02-1e4b6a7c8d95',
+  kind: 'llm',
+  name: 'chat gpt-4.1-mini',
+  status: 'ok',
+  provider: 'openai',
+  request_model: 'gpt-4.1-mini',
+  response_model: 'gpt-4.1-mini-2025-04-14',
+  started_at: '2026-01-10T09:15:00.131Z',
+  duration_ms: 1_340,
+  time_to_first_token_ms: 400,
+  http_status: 200,
+  ...tokensExample,
+  cost_usd: '0.001024000000',
+  usage_estimated: false,
+  error: null,
+};
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'traces.follow',
+    method: 'GET',
+    path: '/v1/traces/follow',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: followTraces,
+    response: ok(tracePage),
+    summary: 'Runs that started or ended since the last call',
+    description:
+      'Poll it: come back with `next_cursor` and the same filters after `poll_after_ms`. Each run that changed comes in its latest state, in a stable order. A page may be empty although `has_more` is true. Without a cursor it begins at `since`, by default an hour ago.',
+    examples: {
+      finished: {
+        summary: 'Runs that went well',
+        query: { status: 'ok', limit: 20 },
+        response: {
+          traces: [traceExample],
+          next_cursor: 'eyJ2IjoxLCJhZnRlciI6NDJ9',
+          has_more: false,
+          server_time: '2026-01-10T09:15:03.000Z',
+          poll_after_ms: 2_000,
+        },
+      },
+    },
+  }),
+  route({
+    id: 'traces.get',
+    method: 'GET',
+    path: '/v1/traces/{id}',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    response: ok(trace),
+    summary: 'One run with its provider calls',
+    description: 'The id is the `x-run-id` of the response.',
+    examples: {
+      run: {
+        summary: 'A run with one call',
+        params: { id: traceExample.id },
+        response: { ...traceExample, spans: [spanExample] },
+      },
+    },
+  }),
+];
