@@ -1,11 +1,14 @@
-import type { Agent as WireAgent, CreateAgent, PatchAgent } from '@gatehouse/contract/agents';
+import { agent, type CreateAgent, type PatchAgent } from '@gatehouse/contract/agents';
 import { slug } from '@gatehouse/contract/fields';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
 import { mergePatch } from './merge-patch.ts';
 
 /** What a tenant decides about an agent: the wire shape without what the gateway itself writes. */
-export type AgentSettings = Omit<WireAgent, 'id' | 'created_at' | 'updated_at'>;
+const settings = agent.omit({ id: true, created_at: true, updated_at: true });
+export const settingShapes = settings.shape;
+export type AgentSettings = z.output<typeof settings>;
 
 export interface Agent extends AgentSettings {
   id: string;

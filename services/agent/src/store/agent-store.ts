@@ -4,7 +4,13 @@ import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
 import { only } from '@gatehouse/pg/rows';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { isAgentRef, type Agent, type AgentSettings, type AgentSummary } from '../domain/agent.ts';
+import {
+  isAgentRef,
+  settingShapes,
+  type Agent,
+  type AgentSettings,
+  type AgentSummary,
+} from '../domain/agent.ts';
 import type { Viewer } from '../domain/viewer.ts';
 
 export interface AgentFilter {
@@ -16,8 +22,9 @@ export interface AgentFilter {
   before: string | null;
 }
 
-const columns = `id, key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility,
-  owner_user_id, status, metadata, created_at as "createdAt", updated_at as "updatedAt"`;
+/** A column of each setting, under its name in the contract. */
+const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
+const columns = `id, ${settingColumns.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** Which rows the viewer may see; its parameters are those of `sight`. */
 const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;
@@ -120,9 +127,8 @@ export async function insertAgent(
   { id, settings }: { id: string; settings: AgentSettings },
 ): Promise<Agent> {
   const inserted = db.query<Agent>(
-    `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
-       parameters, tools, memory, visibility, owner_user_id, status, metadata)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    `insert into agent.agents (id, tenant_id, ${settingColumns.join(', ')})
+     values ($1, $2, ${settingColumns.map((_, index) => `$${index + 3}`).join(', ')})
      returning ${columns}`,
     [id, tenantId, ...settingValues(settings)],
   );
@@ -138,9 +144,9 @@ export async function updateAgent(
   if (settings.key !== before.key) await lockKeys(db, tenantId);
   // now() is when the transaction began, which may be before the change it waited for.
   const updated = db.query<Agent>(
-    `update agent.agents set key = $2, name = $3, description = $4, model = $5, model_fallbacks = $6,
-       system_prompt = $7, parameters = $8, tools = $9, memory = $10, visibility = $11, owner_user_id = $12,
-       status = $13, metadata = $14, updated_at = clock_timestamp()
+    `update agent.agents set
+       ${settingColumns.map((column, index) => `${column} = $${index + 2}`).join(', ')},
+       updated_at = clock_timestamp()
      where id = $1
      returning ${columns}`,
     [before.id, ...settingValues(settings)],
@@ -152,23 +158,14 @@ export async function deleteAgent(db: Queryable, id: string): Promise<void> {
   await db.query('delete from agent.agents where id = $1', [id]);
 }
 
-/** In the order of the columns of both statements above. */
+/** In the order of `settingColumns`. An object is stored as JSON. */
 function settingValues(settings: AgentSettings): unknown[] {
-  return [
-    settings.key,
-    settings.name,
-    settings.description,
-    settings.model,
-    settings.model_fallbacks,
-    settings.system_prompt,
-    JSON.stringify(settings.parameters),
-    JSON.stringify(settings.tools),
-    JSON.stringify(settings.memory),
-    settings.visibility,
-    settings.owner_user_id,
-    settings.status,
-    JSON.stringify(settings.metadata),
-  ];
+  return settingColumns.map((column) => {
+    const value = settings[column];
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? JSON.stringify(value)
+      : value;
+  });
 }
 
 function nameTakenKey(error: unknown): never {
