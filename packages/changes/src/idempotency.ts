@@ -5,7 +5,7 @@ import {
   type RepeatGuard,
 } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
-import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AppError, errorBody, toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -30,7 +30,7 @@ export interface IdempotencyOptions extends IdempotencyStoreOptions {
   log: Logger;
 }
 
-const removal = { firstMs: 60_000, everyMs: 600_000, batchSize: 200, pauseMs: 100 };
+const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
 
 /**
  * Makes requests take effect once however often they are sent, to any replica, and whatever dies: a claim in the
@@ -41,22 +41,30 @@ export class Idempotency implements RepeatGuard {
   readonly #service: string;
   readonly #keyRing: KeyRing;
   readonly #log: Logger;
-  readonly #removing = new BackgroundLoop(() => this.#removeSome());
+  readonly #deleting: PeriodicWork;
 
   constructor(options: IdempotencyOptions) {
     this.#store = new IdempotencySystemStore(options);
     this.#service = options.service;
     this.#keyRing = options.keyRing;
     this.#log = options.log;
+    const { firstMs, everyMs, batchSize } = deletion;
+    this.#deleting = new PeriodicWork({
+      task: 'delete expired idempotency records',
+      log: options.log,
+      firstMs,
+      everyMs,
+      round: async () => (await this.#store.removeExpired(batchSize)) === batchSize,
+    });
   }
 
-  /** Begins to remove records that have expired. */
+  /** Begins to delete expired records. */
   start(): void {
-    this.#removing.start(jittered(removal.firstMs));
+    this.#deleting.start();
   }
 
   async stop(): Promise<void> {
-    await this.#removing.stop();
+    await this.#deleting.stop();
   }
 
   /**
@@ -129,17 +137,6 @@ export class Idempotency implements RepeatGuard {
   /** What the encryption is bound to. */
   #context({ id, request }: Pick<Claim, 'id' | 'request'>): string {
     return `${request.tenantId ?? 'owner'}/${this.#service}.idempotency_records/response/${id}`;
-  }
-
-  /** One batch; returns how long to wait for the next. */
-  async #removeSome(): Promise<number> {
-    try {
-      const removed = await this.#store.removeExpired(removal.batchSize);
-      return removed === removal.batchSize ? removal.pauseMs : jittered(removal.everyMs);
-    } catch (error) {
-      this.#log.warn({ err: error }, 'failed to delete expired idempotency records');
-      return jittered(removal.everyMs);
-    }
   }
 }
 

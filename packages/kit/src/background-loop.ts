@@ -1,4 +1,5 @@
 import { sleep } from './clock.ts';
+import type { Logger } from './log.ts';
 
 /** Work that comes round again and again, one round at a time, until it is stopped. */
 export class BackgroundLoop {
@@ -39,4 +40,45 @@ export class BackgroundLoop {
 /** Half of this time at least and all of it at most: replicas that were started together need not work together. */
 export function jittered(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
+}
+
+export interface PeriodicWorkOptions {
+  /** What the log says that failed: `failed to <task>`. */
+  task: string;
+  log: Logger;
+  /** At most this long after the start, and after each round; half of it at least, so that replicas spread. */
+  everyMs: number;
+  /** Default: `everyMs`. */
+  firstMs?: number;
+  /** One round. True when there is more to do at once. What it throws is logged, and the work continues next time. */
+  round: () => Promise<boolean>;
+}
+
+/** Between two rounds when there is more to do. */
+const pauseMs = 100;
+
+/** Housekeeping of a service, such as deleting expired rows in batches. Every replica does it. */
+export class PeriodicWork {
+  readonly #loop: BackgroundLoop;
+  readonly #firstMs: number;
+
+  constructor({ task, log, everyMs, firstMs = everyMs, round }: PeriodicWorkOptions) {
+    this.#firstMs = firstMs;
+    this.#loop = new BackgroundLoop(async () => {
+      const more = await round().catch((error: unknown) => {
+        log.warn({ err: error }, `failed to ${task}`);
+        return false;
+      });
+      return more ? pauseMs : jittered(everyMs);
+    });
+  }
+
+  start(): void {
+    this.#loop.start(jittered(this.#firstMs));
+  }
+
+  /** Resolves when the round in progress is over. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
 }

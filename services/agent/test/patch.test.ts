@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Agent } from '@gatehouse/contract/agents';
-import { maxJsonBytes } from '../src/domain/agent.ts';
+import { maxJsonBytes } from '../src/agents/agent.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;

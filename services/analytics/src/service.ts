@@ -9,7 +9,7 @@ import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
-import { Freshness } from './freshness.ts';
+import { Freshness } from './ingest/freshness.ts';
 import { summaryHandlers } from './http/summaries.ts';
 import { traceHandlers } from './http/traces.ts';
 import { Ingest } from './ingest/ingest.ts';

@@ -5,7 +5,7 @@ import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Client } from 'pg';
-import type { Group } from '../src/domain/summary.ts';
+import type { Group } from '../src/usage/summary.ts';
 import type { Ingest } from '../src/ingest/ingest.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
 import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';

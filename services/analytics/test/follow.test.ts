@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { Position } from '../src/domain/trace-cursor.ts';
+import type { Position } from '../src/traces/trace-cursor.ts';
 import type { Ingest } from '../src/ingest/ingest.ts';
 import { TraceStore } from '../src/store/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';

@@ -7,7 +7,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { loadBootstrapConfig, migrations } from './config.ts';
-import type { NewApiKey } from './domain/api-key.ts';
+import type { NewApiKey } from './keys/api-key.ts';
 import { keyCreated } from './http/changes.ts';
 import { insertFirstOwnerKey } from './store/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-recorder.ts';

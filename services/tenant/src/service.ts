@@ -8,14 +8,14 @@ import { migrations, type TenantConfig } from './config.ts';
 import { shareAuditTopic } from './audit/audit-topic.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
 import { AuditIntake } from './audit/intake.ts';
-import { LastUse } from './domain/last-use.ts';
+import { LastUse } from './keys/last-use.ts';
 import { apiKeyHandlers } from './http/api-keys.ts';
 import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerAuditLogHandlers } from './http/owner-audit-log.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
 import { whoamiHandlers } from './http/whoami.ts';
-import { QuotaCleanup } from './quota-cleanup.ts';
+import { limitCleanup } from './limits/limit-cleanup.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
 import { lease } from './rpc/lease.ts';
@@ -24,8 +24,8 @@ import { settle } from './rpc/settle.ts';
 import { ApiKeyStore } from './store/api-key-store.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
 import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
-import { QuotaStore } from './store/quota-store.ts';
-import { QuotaSystemStore } from './store/quota-system-store.ts';
+import { LimitStore } from './store/limit-store.ts';
+import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
@@ -54,7 +54,7 @@ export async function createTenantService(
   const tenants = new TenantSystemStore(pools.system);
   const auditLog = new AuditLogSystemStore(pools.system);
   const recordChange = changeRecorder(config);
-  const quotas = new QuotaSystemStore(pools.lease, recordChange);
+  const leases = new LeaseSystemStore(pools.lease, recordChange);
   const intake = new AuditIntake({ auditLog, log, registry });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
@@ -72,7 +72,7 @@ export async function createTenantService(
     handler: shell.createApp({
       handlers: {
         ...whoamiHandlers(),
-        ...limitHandlers(new QuotaStore(app)),
+        ...limitHandlers(new LimitStore(app)),
         ...apiKeyHandlers(apiKeys, changes),
         ...ownerTenantHandlers(tenants, changes),
         ...ownerAuditLogHandlers(auditLog),
@@ -84,11 +84,19 @@ export async function createTenantService(
       rpcService(TenantServiceService, {
         authenticate: authenticate({ apiKeys: apiKeysOfAll, lastUse }),
         getTenantSettings: getTenantSettings(new TenantStore(pools.settings)),
-        lease: lease(quotas),
-        settle: settle(quotas),
+        lease: lease(leases),
+        settle: settle(leases),
         recordAudit: recordAudit(intake),
       }),
     ],
-    parts: [lastUse, new QuotaCleanup(quotas, log), idempotency],
+    parts: [
+      lastUse,
+      ...limitCleanup({
+        deleteOld: () => leases.deleteOld(),
+        findUnknownTimezones: () => leases.findUnknownTimezones(),
+        log,
+      }),
+      idempotency,
+    ],
   });
 }

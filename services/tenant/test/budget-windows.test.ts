@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { picoOf, usdOf } from '@gatehouse/kit/money';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
-import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
+import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -237,7 +237,7 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
     );
   const log = createLogger('test', 'silent');
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const store = new QuotaSystemStore(pool, () => Promise.resolve());
+  const store = new LeaseSystemStore(pool, () => Promise.resolve());
   const left = async () =>
     (
       await service.query<{ count: number }>(

@@ -3,7 +3,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { timezoneNames } from '@gatehouse/test/timezones';
-import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
+import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -66,7 +66,7 @@ it('limits of a tenant with a stored time zone that the database has lost go by 
   expect(grant.windowStart).toBe((await lease(utc.id)).windowStart);
   expect(await replica.settlePartially([settlementOf(lost, replica, grant, 5n)])).toEqual([]);
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const unknown = await new QuotaSystemStore(pool, () => Promise.resolve()).findUnknownTimezones();
+  const unknown = await new LeaseSystemStore(pool, () => Promise.resolve()).findUnknownTimezones();
   expect(unknown).toContainEqual({ id: lost.id, timezone: 'US/Pacific-New' });
   expect(unknown).not.toContainEqual(expect.objectContaining({ id: utc.id }));
   await pool.end();

@@ -5,8 +5,8 @@ import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import { modelsOf, newSettings, patchedSettings, type Agent } from '../domain/agent.ts';
-import { viewerOf } from '../domain/viewer.ts';
+import { modelsOf, newSettings, patchedSettings, type Agent } from '../agents/agent.ts';
+import { viewerOf } from '../agents/viewer.ts';
 import type { ModelClient } from '../peers/models.ts';
 import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from '../store/agent-store.ts';
 

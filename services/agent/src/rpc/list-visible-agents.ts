@@ -2,7 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
-import { viewerOf } from '../domain/viewer.ts';
+import { viewerOf } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import { epochSeconds, tenantOf } from './context.ts';
 

@@ -5,8 +5,8 @@ import type {
   ResolveAgentRequest,
   ResolveAgentResponse,
 } from '@gatehouse/proto/agent/v1/agent';
-import type { Agent } from '../domain/agent.ts';
-import { viewerOf } from '../domain/viewer.ts';
+import type { Agent } from '../agents/agent.ts';
+import { viewerOf } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import { epochSeconds, tenantOf } from './context.ts';
 

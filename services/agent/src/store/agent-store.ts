@@ -10,8 +10,8 @@ import {
   type Agent,
   type AgentSettings,
   type AgentSummary,
-} from '../domain/agent.ts';
-import type { Viewer } from '../domain/viewer.ts';
+} from '../agents/agent.ts';
+import type { Viewer } from '../agents/viewer.ts';
 
 export interface AgentFilter {
   status: Agent['status'] | null;

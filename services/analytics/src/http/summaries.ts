@@ -3,9 +3,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { InFlight } from '@gatehouse/http/in-flight';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
-import { periodOf, previousOf, type Period } from '../domain/period.ts';
-import type { Summary, Totals } from '../domain/summary.ts';
-import { viewerOf } from '../domain/viewer.ts';
+import { periodOf, previousOf, type Period } from '../usage/period.ts';
+import type { Summary, Totals } from '../usage/summary.ts';
+import { viewerOf } from '../traces/viewer.ts';
 import type { UsageStore } from '../store/usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;

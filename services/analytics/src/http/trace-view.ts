@@ -1,7 +1,7 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
 import type { Span } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
-import type { Viewer } from '../domain/viewer.ts';
+import type { Viewer } from '../traces/viewer.ts';
 import type { TraceRow } from '../store/trace-store.ts';
 
 /** A run as the contract shows it to this viewer; `withSpans` with its provider calls. */

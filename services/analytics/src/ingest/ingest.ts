@@ -4,7 +4,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
+import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 

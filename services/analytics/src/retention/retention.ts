@@ -4,7 +4,7 @@ import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { deadLetterDays, traceAges } from '../domain/retention.ts';
+import { deadLetterDays, traceAges } from './trace-ages.ts';
 import type { TenantRetention } from '../peers/tenant-retention.ts';
 import {
   blankTraces,

@@ -3,8 +3,8 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
-import { lateAfterDays, withoutTexts } from '../domain/retention.ts';
-import { unpricedModelsOf } from '../domain/unpriced-models.ts';
+import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
+import { unpricedModelsOf } from '../usage/unpriced-models.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
 
 /** What one transaction takes in. Of one run there is one row at most: its end, if that is among them. */

@@ -1,7 +1,7 @@
 import type { Span } from '@gatehouse/events/run-event';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Position } from '../domain/trace-cursor.ts';
+import type { Position } from '../traces/trace-cursor.ts';
 
 /** A run as it is stored. Bigints and exact amounts come as text. */
 export interface TraceRow {

@@ -2,8 +2,8 @@ import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { pageBytes } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Period } from '../domain/period.ts';
-import type { Group, Summary, Totals } from '../domain/summary.ts';
+import type { Period } from '../usage/period.ts';
+import type { Group, Summary, Totals } from '../usage/summary.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-columns.ts';
 
 export interface UsageFilter {

@@ -1,7 +1,7 @@
 import type { Change } from '@gatehouse/changes/audit-entry';
 import type { Changed } from '@gatehouse/pg/pool';
-import type { ApiKey } from '../domain/api-key.ts';
-import type { Tenant } from '../domain/tenant.ts';
+import type { ApiKey } from '../keys/api-key.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { showOwnerApiKey, showTenant } from './views.ts';
 
 /** What happened to keys and tenants, for the audit log. */

@@ -3,18 +3,18 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
-import { spent } from '../domain/quota.ts';
-import type { QuotaStore } from '../store/quota-store.ts';
-import type { Limited } from '../store/quota-statements.ts';
+import { spent } from '../limits/leases.ts';
+import type { LimitStore } from '../store/limit-store.ts';
+import type { Limited } from '../store/limit-statements.ts';
 
 /** `GET /v1/limits`: how much of the limits that hold for the calling key is used. */
-export function limitHandlers(quotas: QuotaStore): Record<string, Handler> {
+export function limitHandlers(store: LimitStore): Record<string, Handler> {
   return {
     'limits.get': async (call: Call) => {
       const { principal } = call;
       // An owner's key belongs to no tenant, and nothing limits it.
       if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
-      const { limits } = await quotas.find(principal.tenantId, principal.keyId);
+      const { limits } = await store.find(principal.tenantId, principal.keyId);
       return { body: { limits: tightest(limits).map(showLimit) } };
     },
   };
@@ -28,20 +28,20 @@ function tightest(limits: readonly Limited[]): Limited[] {
   );
 }
 
-function remaining({ quota }: Limited): bigint {
-  const left = quota.limit - spent(quota);
+function remaining({ limitUse }: Limited): bigint {
+  const left = limitUse.limit - spent(limitUse);
   return left > 0n ? left : 0n;
 }
 
 function showLimit(limited: Limited): LimitState {
-  const { resource, quota, period } = limited;
+  const { resource, limitUse, period } = limited;
   const amount = resource === 'budget' ? usdOf : Number;
-  const { end } = quota.window;
+  const { end } = limitUse.window;
   return {
     resource,
     window: resource === 'concurrency' ? null : (period ?? 'minute'),
-    limit: amount(quota.limit),
-    used: amount(spent(quota)),
+    limit: amount(limitUse.limit),
+    used: amount(spent(limitUse)),
     remaining: amount(remaining(limited)),
     resets_at: end === null ? null : new Date(end).toISOString(),
   };

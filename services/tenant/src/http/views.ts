@@ -2,9 +2,9 @@ import type * as keys from '@gatehouse/contract/keys';
 import type * as tenants from '@gatehouse/contract/tenants';
 import { keyPrefix } from '@gatehouse/identity/key-text';
 import type { z } from 'zod';
-import type { ApiKey } from '../domain/api-key.ts';
-import { effectiveScopes } from '../domain/key-rules.ts';
-import type { Tenant } from '../domain/tenant.ts';
+import type { ApiKey } from '../keys/api-key.ts';
+import { effectiveScopes } from '../keys/key-rules.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 
 /** The wire shapes of what the domain knows. */
 

@@ -5,9 +5,9 @@ import {
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Rpc } from '@gatehouse/grpc/server';
-import { judge, type Verdict } from '../domain/authentication.ts';
-import { effectiveScopes } from '../domain/key-rules.ts';
-import type { LastUse } from '../domain/last-use.ts';
+import { judge, type Verdict } from '../keys/authentication.ts';
+import { effectiveScopes } from '../keys/key-rules.ts';
+import type { LastUse } from '../keys/last-use.ts';
 import type { ApiKeySystemStore, KeyToAuthenticate } from '../store/api-key-system-store.ts';
 
 export interface AuthenticateDependencies {

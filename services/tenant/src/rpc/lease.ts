@@ -2,18 +2,18 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Granted, QuotaSystemStore, ResourceAsk } from '../store/quota-system-store.ts';
+import type { Granted, LeaseSystemStore, ResourceAsk } from '../store/lease-system-store.ts';
 import { fromWire } from './resources.ts';
 
 /** Leases parts of a tenant's limits to a replica. */
-export function lease(quotas: QuotaSystemStore): Rpc<LeaseRequest, LeaseResponse> {
+export function lease(leases: LeaseSystemStore): Rpc<LeaseRequest, LeaseResponse> {
   return {
     callers: ['chat'],
     handle: async ({ holderId, sequence, tenantId, asks }) => {
       const read = asks.map(readAsk);
       if (![holderId, tenantId, ...read.map((ask) => ask.subjectId)].every(isUuid))
         throw new AppError('invalid_value', 'Holder, tenant and subjects are UUIDs.');
-      const granted = await quotas.lease({ id: holderId, sequence }, tenantId, read);
+      const granted = await leases.lease({ id: holderId, sequence }, tenantId, read);
       return { grants: granted.map(showGrant) };
     },
   };

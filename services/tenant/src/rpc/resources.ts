@@ -1,6 +1,6 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
-import { limitOf, resources, type Resource } from '../domain/quota.ts';
+import { limitOf, resources, type Resource } from '../limits/leases.ts';
 
 const wire: Record<Resource, WireResource> = {
   requests: WireResource.REQUESTS,

@@ -2,16 +2,16 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
-import type { QuotaSystemStore } from '../store/quota-system-store.ts';
+import type { LeaseSystemStore } from '../store/lease-system-store.ts';
 
 /** Charges what runs cost, and frees what dead replicas held. */
-export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleResponse> {
+export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
     handle: async (request, { log }) => {
       const { holderId, settlements, releasedHolderIds, acceptsPartial } = request;
       assertValid(request);
-      const uncharged = await quotas.settle(
+      const uncharged = await leases.settle(
         holderId,
         settlements.map(({ charges, ...settlement }) => ({
           ...settlement,
@@ -30,7 +30,7 @@ export function settle(quotas: QuotaSystemStore): Rpc<SettleRequest, SettleRespo
         );
         if (acceptsPartial !== true) throw error;
       }
-      if (releasedHolderIds.length > 0) await quotas.releaseHolders(releasedHolderIds);
+      if (releasedHolderIds.length > 0) await leases.releaseHolders(releasedHolderIds);
       return { unchargedIds: uncharged.flatMap(({ ids }) => ids) };
     },
   };

@@ -1,6 +1,6 @@
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { ApiKey, NewApiKey } from '../domain/api-key.ts';
+import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
 
 /** Statements on keys. The role and the tenant of the connection decide which rows they reach. */
 

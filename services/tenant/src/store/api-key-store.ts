@@ -1,5 +1,5 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import type { ApiKey } from '../domain/api-key.ts';
+import type { ApiKey } from '../keys/api-key.ts';
 import { apiKeyColumns } from './api-key-statements.ts';
 
 export interface PageRequest {

@@ -2,8 +2,8 @@ import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
-import type { ApiKey, ApiKeyStatus, NewApiKey } from '../domain/api-key.ts';
-import type { Credentials } from '../domain/authentication.ts';
+import type { ApiKey, ApiKeyStatus, NewApiKey } from '../keys/api-key.ts';
+import type { Credentials } from '../keys/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
 

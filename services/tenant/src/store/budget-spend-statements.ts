@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Window } from '../domain/quota.ts';
+import type { Window } from '../limits/leases.ts';
 
 /** What was settled of budgets, in buckets of 15 minutes: days begin on one in every time zone (ADR 23). */
 

@@ -1,6 +1,6 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { ApiKey } from '../domain/api-key.ts';
-import type { Tenant } from '../domain/tenant.ts';
+import type { ApiKey } from '../keys/api-key.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { tenantColumns } from './tenant-statements.ts';
 
 /** One tenant, as itself. */

@@ -1,10 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { lease, moveWindow, spent, thresholdsReached, validForMs, type Ask, type Quota } from './quota.ts';
+import {
+  lease,
+  moveWindow,
+  spent,
+  thresholdsReached,
+  validForMs,
+  type Ask,
+  type LimitUse,
+} from './leases.ts';
 
 const minute = { start: 60_000, end: 120_000 };
 
-function quota(fields: Partial<Quota> = {}): Quota {
+function limitUse(fields: Partial<LimitUse> = {}): LimitUse {
   return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, ...fields };
 }
 
@@ -14,36 +22,36 @@ function ask(needs: readonly number[], fields: Partial<Ask> = {}): Ask {
 
 describe('a lease of what is counted', () => {
   it('grants what fits, in order, and no more of a small limit', () => {
-    expect(lease('requests', quota({ used: 58n }), ask([1, 1, 1]), 1)).toMatchObject({
+    expect(lease('requests', limitUse({ used: 58n }), ask([1, 1, 1]), 1)).toMatchObject({
       granted: 2n,
       used: 60n,
       remaining: 0n,
     });
-    expect(lease('tokens', quota({ used: 30n }), ask([40, 20, 10]), 1)).toMatchObject({
+    expect(lease('tokens', limitUse({ used: 30n }), ask([40, 20, 10]), 1)).toMatchObject({
       granted: 30n,
       used: 60n,
     });
   });
 
   it('takes back what was leased in the same window, and nothing of another one', () => {
-    expect(lease('requests', quota({ used: 60n }), ask([1, 1], { returned: 1n }), 1)).toMatchObject({
+    expect(lease('requests', limitUse({ used: 60n }), ask([1, 1], { returned: 1n }), 1)).toMatchObject({
       granted: 1n,
       used: 60n,
     });
     const old = ask([1], { returned: 5n, windowStart: 0 });
-    expect(lease('requests', quota({ used: 60n }), old, 1)).toMatchObject({ granted: 0n, used: 60n });
+    expect(lease('requests', limitUse({ used: 60n }), old, 1)).toMatchObject({ granted: 0n, used: 60n });
   });
 
   it('adds a slice of a large limit: an eighth of what is left, shared by the replicas', () => {
-    expect(lease('requests', quota({ limit: 16_001n }), ask([1]), 2).granted).toBe(1_001n);
-    expect(lease('requests', quota({ limit: 16_001n }), ask([]), 2).granted).toBe(0n);
+    expect(lease('requests', limitUse({ limit: 16_001n }), ask([1]), 2).granted).toBe(1_001n);
+    expect(lease('requests', limitUse({ limit: 16_001n }), ask([]), 2).granted).toBe(0n);
     // Too few for the requests to come.
-    expect(lease('tokens', quota({ limit: 16_000n }), ask([1_000]), 2).granted).toBe(1_000n);
+    expect(lease('tokens', limitUse({ limit: 16_000n }), ask([1_000]), 2).granted).toBe(1_000n);
   });
 });
 
 describe('a lease of what is held', () => {
-  const money = (fields: Partial<Quota> = {}): Quota => quota({ limit: 600n, ...fields });
+  const money = (fields: Partial<LimitUse> = {}): LimitUse => limitUse({ limit: 600n, ...fields });
 
   it('counts what others hold, and sets what the replica keeps', () => {
     const asked = ask([100, 100], { holding: 150n });
@@ -61,7 +69,7 @@ describe('a lease of what is held', () => {
   });
 
   it('keeps slots over the minutes', () => {
-    const slots = quota({ limit: 10n, window: { start: 0, end: null }, name: 0, othersHold: 4n });
+    const slots = limitUse({ limit: 10n, window: { start: 0, end: null }, name: 0, othersHold: 4n });
     expect(lease('concurrency', slots, ask([1, 1, 1], { windowStart: 0, holding: 5n }), 1)).toMatchObject({
       granted: 1n,
       hold: 6n,
@@ -84,7 +92,7 @@ it('grants no more than is left, whoever asks for what', () => {
         resource: fc.constantFrom('requests', 'tokens', 'concurrency', 'budget'),
       }),
       ({ limit, used, othersHold, holding, needs, replicas, resource }) => {
-        const state = quota({ limit, used, othersHold });
+        const state = limitUse({ limit, used, othersHold });
         const before = lease(resource, state, { ...ask([]), holding }, replicas);
         const leased = lease(resource, state, { ...ask([]), holding, needs }, replicas);
         expect(leased.granted).toBeLessThanOrEqual(before.remaining);
@@ -202,7 +210,7 @@ describe('the time of a lease', () => {
 
 describe('what is spent', () => {
   it('includes what is held', () => {
-    expect(spent(quota({ used: 5n, othersHold: 7n }))).toBe(12n);
+    expect(spent(limitUse({ used: 5n, othersHold: 7n }))).toBe(12n);
   });
 
   it.each([

@@ -60,7 +60,7 @@ export interface WindowMove {
 }
 
 /** A limit as it stands. */
-export interface Quota {
+export interface LimitUse {
   limit: bigint;
   /** The window of now, and what replicas call it. */
   window: Window;
@@ -105,16 +105,16 @@ const fewRequests = 4n;
 const sliceOf = 8n;
 
 /** Grants what fits of the needs, and a slice on top for those to come. */
-export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: number): Lease {
-  const { window, name } = quota;
+export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas: number): Lease {
+  const { window, name } = limitUse;
   const held = isHeld(resource);
   const mine = ask.windowStart === name;
   const back = mine && !held ? ask.returned : 0n;
-  const used = larger(0n, quota.used - back);
+  const used = larger(0n, limitUse.used - back);
   const keep = mine && held ? ask.holding : 0n;
-  const room = larger(0n, quota.limit - used - keep - quota.othersHold);
+  const room = larger(0n, limitUse.limit - used - keep - limitUse.othersHold);
   const fitting = whatFits(room, ask.needs);
-  const slice = sliceFor(quota.limit, room - fitting, ask.needs, replicas);
+  const slice = sliceFor(limitUse.limit, room - fitting, ask.needs, replicas);
   const granted = fitting + slice;
   return {
     window,
@@ -127,8 +127,8 @@ export function lease(resource: Resource, quota: Quota, ask: Ask, replicas: numb
 }
 
 /** What is spent and held of the window of now. */
-export function spent(quota: Quota): bigint {
-  return quota.used + quota.othersHold;
+export function spent(limitUse: LimitUse): bigint {
+  return limitUse.used + limitUse.othersHold;
 }
 
 /**

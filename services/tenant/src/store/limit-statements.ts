@@ -6,11 +6,11 @@ import {
   moveWindow,
   resources,
   type CountedWindow,
-  type Quota,
+  type LimitUse,
   type Resource,
   type Window,
   type WindowMove,
-} from '../domain/quota.ts';
+} from '../limits/leases.ts';
 import { findSpend } from './budget-spend-statements.ts';
 
 /** What both stores read of limits in the same words: whose rows they reach is the connection's role and tenant. */
@@ -25,7 +25,7 @@ export interface Limited {
   resource: Resource;
   /** Of a budget. */
   period: Budget['period'] | null;
-  quota: Quota;
+  limitUse: LimitUse;
   /** What becomes of what the row has counted. */
   counted: WindowMove['used'];
   /** Of a budget: the highest threshold in percent that the audit log has of this window. */
@@ -52,7 +52,7 @@ interface SubjectRow {
   period_end: number;
 }
 
-export interface QuotaRow {
+export interface LimitRow {
   subjectId: string;
   resource: Resource;
   window: CountedWindow;
@@ -76,16 +76,18 @@ export async function readLimits(
   tenantId: string,
   {
     keyIds,
-    quotas,
+    limitRows,
     held,
-  }: { keyIds: readonly string[]; quotas: readonly QuotaRow[]; held: readonly HeldRow[] },
+  }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
 ): Promise<LimitsNow> {
   const subjects = await findSubjects(db, tenantId, keyIds);
   const found = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
       const limit = limitOf(subject, resource);
       if (limit === null) return [];
-      const row = quotas.find((quota) => quota.subjectId === subject.id && quota.resource === resource);
+      const row = limitRows.find(
+        (limitUse) => limitUse.subjectId === subject.id && limitUse.resource === resource,
+      );
       const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
       return [{ subject, resource, limit, row, move }];
     }),
@@ -112,7 +114,7 @@ export async function readLimits(
       subjectId: subject.id,
       resource,
       period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
-      quota: { limit, window, name, used, othersHold },
+      limitUse: { limit, window, name, used, othersHold },
       counted: move.used,
       toldPercent,
     };
@@ -121,11 +123,11 @@ export async function readLimits(
 }
 
 /** `lock` makes others wait who would change the same rows; then the caller must name them in a fixed order. */
-export async function findQuotas(
+export async function findLimitRows(
   db: Queryable,
   subjectIds: readonly string[],
   { of = resources, lock = '' }: { of?: readonly Resource[]; lock?: 'for update' | '' } = {},
-): Promise<QuotaRow[]> {
+): Promise<LimitRow[]> {
   const { rows } = await db.query<{
     subject_id: string;
     resource: Resource;

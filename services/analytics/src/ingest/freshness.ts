@@ -2,8 +2,8 @@ import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { TransactionAge } from './domain/transaction-age.ts';
-import { usageLagSeconds } from './store/usage-store.ts';
+import { TransactionAge } from '../traces/transaction-age.ts';
+import { usageLagSeconds } from '../store/usage-store.ts';
 
 const everyMs = 5_000;
 

@@ -4,7 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
-import { QuotaSystemStore } from '../src/store/quota-system-store.ts';
+import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
@@ -247,7 +247,7 @@ it('forgets settlements after a week, and replicas that nobody released after 40
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
-  await new QuotaSystemStore(pool, () => Promise.resolve()).deleteOld();
+  await new LeaseSystemStore(pool, () => Promise.resolve()).deleteOld();
   await pool.end();
   const ids = [[old, young]];
   expect(await service.query('select id from tenant.settlements where id = any($1)', ids)).toEqual([

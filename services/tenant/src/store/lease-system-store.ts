@@ -13,11 +13,11 @@ import {
   validForMs,
   type Ask,
   type Lease,
-  type Quota,
+  type LimitUse,
   type Resource,
-} from '../domain/quota.ts';
+} from '../limits/leases.ts';
 import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
-import { countHolders, findHeld, findQuotas, readLimits, type Limited } from './quota-statements.ts';
+import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 
 /** How often a sign of life is written, of how many holders that is remembered. */
 const touchEveryMs = 1_000;
@@ -58,7 +58,7 @@ export interface Uncharged {
 }
 
 /** Limits of all tenants, as replicas of chat lease from them. */
-export class QuotaSystemStore {
+export class LeaseSystemStore {
   readonly #pool: Pool;
   readonly #recordChange: RecordChange;
   /** When a holder's sign of life was last written, by the monotonic clock. */
@@ -84,12 +84,12 @@ export class QuotaSystemStore {
     return withTransaction(this.#pool, async (db) => {
       await insertMissing(db, tenantId, asks);
       // Held by others is read after the lock is ours: a statement sees what was committed before it began.
-      const quotas = await findQuotas(db, subjectIds, { lock: 'for update' });
+      const limitRows = await findLimitRows(db, subjectIds, { lock: 'for update' });
       const held = await findHeld(db, subjectIds, holder.id);
       const replicas = await countHolders(db);
       const { now, tenantStatus, limits } = await readLimits(db, tenantId, {
         keyIds: subjectIds,
-        quotas,
+        limitRows,
         held,
       });
       assertActive(tenantStatus, asks);
@@ -100,7 +100,7 @@ export class QuotaSystemStore {
         return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now }) };
       });
       const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
-      await updateQuotas(db, leases);
+      await updateLimitRows(db, leases);
       await upsertHolds(db, { holder, tenantId, leases });
       await dropHolds(
         db,
@@ -175,19 +175,19 @@ export class QuotaSystemStore {
       .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
-    await findQuotas(db, subjectIds, { of: ['budget'], lock: 'for update' });
+    await findLimitRows(db, subjectIds, { of: ['budget'], lock: 'for update' });
     await chargeBudgets(db, tenantId, charges);
     await chargeHolds(db, charges);
-    const quotas = await findQuotas(db, subjectIds, { of: ['budget'] });
-    const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, quotas, held: [] });
-    for (const { subjectId, resource, quota, counted, toldPercent } of limits) {
+    const limitRows = await findLimitRows(db, subjectIds, { of: ['budget'] });
+    const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
+    for (const { subjectId, resource, limitUse, counted, toldPercent } of limits) {
       if (resource !== 'budget' || counted !== 'kept') continue;
-      const reached = thresholdsReached(quota.used, quota.limit, toldPercent);
+      const reached = thresholdsReached(limitUse.used, limitUse.limit, toldPercent);
       for (const percent of reached)
-        await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, quota }));
+        await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, limitUse }));
       const highest = reached.at(-1);
       if (highest !== undefined)
-        await updateTold(db, tenantId, { subjectId, window: quota.window, percent: highest });
+        await updateTold(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
     }
   }
 
@@ -207,7 +207,7 @@ export class QuotaSystemStore {
 
 function thresholdReached(
   tenantId: string,
-  { subjectId, percent, quota }: { subjectId: string; percent: number; quota: Quota },
+  { subjectId, percent, limitUse }: { subjectId: string; percent: number; limitUse: LimitUse },
 ): NewAuditEntry {
   return {
     id: newId(),
@@ -220,9 +220,9 @@ function thresholdReached(
     before: null,
     after: {
       percent,
-      used_usd: usdOf(quota.used),
-      budget_usd: usdOf(quota.limit),
-      window_start: new Date(quota.window.start).toISOString(),
+      used_usd: usdOf(limitUse.used),
+      budget_usd: usdOf(limitUse.limit),
+      window_start: new Date(limitUse.window.start).toISOString(),
     },
   };
 }
@@ -234,13 +234,13 @@ function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[])
 }
 
 function grant(
-  { resource, quota, toldPercent }: Limited,
+  { resource, limitUse, toldPercent }: Limited,
   { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
 ): Granted {
-  const leased = lease(resource, quota, ask, replicas);
+  const leased = lease(resource, limitUse, ask, replicas);
   const { window } = leased;
   return {
-    limit: quota.limit,
+    limit: limitUse.limit,
     lease: leased,
     toldPercent,
     validForMs: validForMs(window, now),
@@ -268,7 +268,7 @@ interface AskedLease {
 }
 
 /** When a budget's window moves on, the one before is remembered for runs that settle late. */
-async function updateQuotas(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
+async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
   const budget = (asked: AskedLease, bound: number | null): number | null =>
     asked.ask.resource === 'budget' ? bound : null;
   await db.query(

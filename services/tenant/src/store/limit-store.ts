@@ -1,8 +1,8 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { findHeld, findQuotas, readLimits, type LimitsNow } from './quota-statements.ts';
+import { findHeld, findLimitRows, readLimits, type LimitsNow } from './limit-statements.ts';
 
 /** Limits of one tenant, to look at. */
-export class QuotaStore {
+export class LimitStore {
   readonly #pool: Pool;
 
   /** `pool` acts as `tenant_app`. */
@@ -13,9 +13,9 @@ export class QuotaStore {
   /** The limits of the tenant and of one of its keys, with what is spent and held. */
   async find(tenantId: string, keyId: string): Promise<LimitsNow> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const quotas = await findQuotas(db, [tenantId, keyId]);
+      const limitRows = await findLimitRows(db, [tenantId, keyId]);
       const held = await findHeld(db, [tenantId, keyId], null);
-      return readLimits(db, tenantId, { keyIds: [keyId], quotas, held });
+      return readLimits(db, tenantId, { keyIds: [keyId], limitRows, held });
     });
   }
 }
