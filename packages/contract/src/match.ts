@@ -43,14 +43,14 @@ export class RouteMatcher {
       const { prefix, name, route } = asSent;
       return { kind: 'route', route, params: { [name]: path.slice(prefix.length) } };
     }
+    if (!isSafePath(path)) return { kind: 'none' };
     const segments = path.split('/').slice(1);
-    if (!path.startsWith('/') || segments.some(isUnsafe)) return { kind: 'none' };
     const values: string[] = [];
     const found = this.#walk(this.#root, segments, values);
     if (found === null) return { kind: 'none' };
     // A HEAD request is a GET whose body is not sent (RFC 9110 §9.3.2).
     const end = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
-    if (end === undefined) return { kind: 'method', allow: allowed(found) };
+    if (end === undefined) return { kind: 'method', allow: allowedMethods([...found.keys()]) };
     return { kind: 'route', route: end.route, params: nameValues(end, values) };
   }
 
@@ -100,6 +100,11 @@ export class RouteMatcher {
   }
 }
 
+/** Whether a path has no empty segment and no dot segment, encoded or not, and can be decoded. */
+export function isSafePath(path: string): boolean {
+  return path.startsWith('/') && !path.split('/').slice(1).some(isUnsafe);
+}
+
 function isUnsafe(segment: string): boolean {
   if (segment === '') return true;
   if (!segment.includes('.') && !segment.includes('%')) return false;
@@ -117,7 +122,7 @@ function nameValues({ names }: End, values: readonly string[]): Record<string, s
   return params;
 }
 
-function allowed(ends: Node['ends']): string[] {
-  const methods = [...ends.keys()];
-  return methods.includes('GET') ? [...methods, 'HEAD'].sort() : methods.sort();
+/** The value of `Allow` for a path with these methods. HEAD comes with GET. */
+export function allowedMethods(methods: readonly string[]): string[] {
+  return [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { RouteMatcher, type Match } from '@gatehouse/contract/match';
+import type { Match } from '@gatehouse/contract/match';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
@@ -8,7 +8,6 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import express, { type Express } from 'express';
 import { checkBodyHeaders, hasBody, parseJson, readBody } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
@@ -23,6 +22,7 @@ import {
 import { InFlight } from './in-flight.ts';
 import { checkPrincipal } from './principal-check.ts';
 import { sendError, sendJson, type Reply } from './reply.ts';
+import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
 import { queryObject, validate } from './validate.ts';
@@ -75,60 +75,57 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
 }
 
 /**
- * The HTTP handler of a service: matches the contract's routes, checks the edge's assertion, the access and the
- * shapes, and turns what handlers return or throw into responses. Throws when the service and the table disagree on
- * which routes it serves. Raw handlers are reached without express, whose own layers would cost them a third.
+ * The HTTP handler of a service: express's router with the contract's routes. It checks the edge's assertion, the
+ * access and the shapes, and turns what handlers return or throw into responses. Throws when the service and the table
+ * disagree on which routes it serves. Raw handlers are reached without express, whose layers would cost them a third.
  */
 export function createApp(options: AppOptions): RequestListener {
+  const own = routes.filter((route) => route.service === options.service);
+  assertComplete(options, own);
   const server = new RouteServer(options);
-  const app: Express = express();
-  app.disable('x-powered-by').disable('etag');
-  app.use(async (request, response) => server.answer(request, response));
-  const rawPaths = new Set(server.rawPaths);
+  const app = routerOf(own, (request, response, match) => server.answer(request, response, match));
+  const raw = own.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
   return (request, response) => {
-    if (!rawPaths.has(request.url ?? '')) {
+    const route = raw.find(({ path, method }) => path === request.url && method === request.method);
+    if (route === undefined) {
       app(request, response);
       return;
     }
-    // The edge, which dates its answers itself, would read one more header for nothing.
+    // The edge writes the date of its answers itself, so this header would only cost time.
     response.sendDate = false;
-    void server.answer(request, response);
+    void server.answer(request, response, { kind: 'route', route, params: {} });
   };
+}
+
+function assertComplete(
+  { service, handlers, rawHandlers, idempotency }: AppOptions,
+  own: readonly Route[],
+): void {
+  const served = [...Object.keys(handlers), ...Object.keys(rawHandlers ?? {})].sort();
+  const declared = own.map((route) => route.id).sort();
+  if (served.join() !== declared.join())
+    throw new Error(`${service} serves [${served.join()}] but the route table says [${declared.join()}]`);
+  if (idempotency === undefined && own.some((route) => route.idempotencyKey))
+    throw new Error(`${service} has routes that take an Idempotency-Key and keeps no record of them`);
 }
 
 class RouteServer {
   readonly #options: AppOptions;
-  readonly #matcher: RouteMatcher;
   readonly #raw: Record<string, RawHandler>;
   readonly #reads = new InFlight(readsInFlight);
-  readonly rawPaths: readonly string[];
 
   constructor(options: AppOptions) {
-    const own = routes.filter((route) => route.service === options.service);
     this.#options = options;
     this.#raw = options.rawHandlers ?? {};
-    const served = [...Object.keys(options.handlers), ...Object.keys(this.#raw)].sort();
-    const declared = own.map((route) => route.id).sort();
-    if (served.join() !== declared.join()) {
-      throw new Error(
-        `${options.service} serves [${served.join()}] but the route table says [${declared.join()}]`,
-      );
-    }
-    if (options.idempotency === undefined && own.some((route) => route.idempotencyKey))
-      throw new Error(
-        `${options.service} has routes that take an Idempotency-Key and keeps no record of them`,
-      );
-    this.#matcher = new RouteMatcher(own);
-    this.rawPaths = own.filter((route) => Object.hasOwn(this.#raw, route.id)).map((route) => route.path);
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(request: IncomingMessage, response: ServerResponse, match: Match): Promise<void> {
     const context = requestContext(request);
     const startedAt = monotonicMs();
-    let matched: Route | null = null;
+    const matched = match.kind === 'route' ? match.route : null;
     try {
-      const { route, params } = this.#resolve(request);
-      matched = route;
+      if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
+      const { route, params } = match;
       const identity = await checkPrincipal(request, route, this.#options.verifier);
       await this.#serve(request, response, { ...context, ...identity, route, params });
     } catch (error) {
@@ -141,13 +138,6 @@ class RouteServer {
         requestSpan({ context, method: request.method ?? '', route: matched, status, startedAt, endedAt }),
       );
     }
-  }
-
-  #resolve(request: IncomingMessage): { route: Route; params: Record<string, string> } {
-    const [path = ''] = (request.url ?? '').split('?', 1);
-    const match = this.#matcher.match(request.method ?? '', path);
-    if (match.kind === 'route') return match;
-    throw noRoute(match, request.method ?? '');
   }
 
   async #serve(

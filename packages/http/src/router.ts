@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { allowedMethods, isSafePath, type Match } from '@gatehouse/contract/match';
+import type { Route } from '@gatehouse/contract/routes';
+import express, { type Express, type Request, type Response } from 'express';
+
+/** Answers one request, by what the router has found for it. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, match: Match) => Promise<void>;
+
+/**
+ * An express application with these routes. Like `RouteMatcher`, by which the edge finds a route, it prefers literal
+ * segments to parameters, and finds the methods that a path has.
+ */
+export function routerOf(routes: readonly Route[], answer: Answer): Express {
+  const app = express();
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
+  app.use(async (request, response, next) => {
+    if (isSafePath(request.path)) next();
+    else await answer(request, response, { kind: 'none' });
+  });
+  const byPath = Object.groupBy(routes, ({ path }) => path);
+  for (const [path, group = []] of Object.entries(byPath).sort(([a], [b]) => compareSpecific(a, b))) {
+    const methods = group.map(({ method }) => method);
+    const route = app.route(expressPath(path));
+    for (const found of group) {
+      const method = found.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
+      route[method](async (request: Request, response: Response) =>
+        answer(request, response, { kind: 'route', route: found, params: paramsOf(request) }),
+      );
+    }
+    route.all(async (request, response) =>
+      answer(request, response, { kind: 'method', allow: allowedMethods(methods) }),
+    );
+  }
+  app.use(async (request: Request, response: Response) => answer(request, response, { kind: 'none' }));
+  return app;
+}
+
+/** `/v1/models/{id+}` → `/v1/models/*id`. */
+function expressPath(path: string): string {
+  return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** Sorts `/a/b` before `/a/{id}` before `/a/{id+}`: express takes the first path that fits. */
+function compareSpecific(a: string, b: string): number {
+  const [left, right] = [rank(a), rank(b)];
+  return left < right ? -1 : Number(left > right);
+}
+
+function rank(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => (segment.endsWith('+}') ? '2' : segment.startsWith('{') ? '1' : `0${segment}`))
+    .join('/');
+}
+
+function paramsOf(request: Request): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(request.params).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join('/') : value,
+    ]),
+  );
+}
