@@ -6,14 +6,14 @@ import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { Authenticator } from './auth/authenticator.ts';
 import { upstreamAddresses, type EdgeConfig } from './config.ts';
-import { Cors } from './domain/cors.ts';
+import { Cors } from './cors/cors.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
-import { AddressList } from './upstream/address-list.ts';
-import { GeneralProxy } from './upstream/general-proxy.ts';
-import { Liveness } from './upstream/liveness.ts';
-import { PassThrough } from './upstream/pass-through.ts';
-import { RequestBodies } from './upstream/request-body.ts';
+import { AddressList } from './replicas/address-list.ts';
+import { GeneralProxy } from './proxy/general-proxy.ts';
+import { Liveness } from './replicas/liveness.ts';
+import { PassThrough } from './proxy/pass-through.ts';
+import { RequestBodies } from './proxy/request-body.ts';
 
 /** What a test may replace. */
 export interface EdgeOverrides extends ShellOverrides {

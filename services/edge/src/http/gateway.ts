@@ -21,17 +21,17 @@ import type { Histogram } from '@gatehouse/kit/metrics';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Authenticator } from '../auth/authenticator.ts';
-import { actingUser, actingUserHeader, checkActingUserHeader } from '../domain/acting-user.ts';
-import { relayedHeaders, requestHeaders, type HeaderList } from '../domain/headers.ts';
-import { isOpenToBrowsers, type Cors } from '../domain/cors.ts';
-import { checkRelayPath, relayForbidden } from '../domain/relay-path.ts';
-import { clientIp, type IsTrustedProxy } from '../domain/client-ip.ts';
-import type { GeneralProxy } from '../upstream/general-proxy.ts';
-import type { PassThrough } from '../upstream/pass-through.ts';
-import { consoleHandlers } from './console.ts';
-import type { DocumentHandler } from './document.ts';
-import { healthAnswer } from './health.ts';
-import { openApiHandler } from './openapi.ts';
+import { actingUser, actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
+import { relayedHeaders, requestHeaders, type HeaderList } from '../proxy/headers.ts';
+import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
+import { checkRelayPath, relayForbidden } from '../relay/relay-path.ts';
+import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
+import type { GeneralProxy } from '../proxy/general-proxy.ts';
+import type { PassThrough } from '../proxy/pass-through.ts';
+import { consoleHandlers } from '../documents/console.ts';
+import type { DocumentHandler } from '../documents/document.ts';
+import { healthAnswer } from '../documents/health.ts';
+import { openApiHandler } from '../documents/openapi.ts';
 
 export interface GatewayOptions {
   authenticator: Authenticator;

@@ -6,7 +6,7 @@ import { routes } from '@gatehouse/contract/routes';
 import { BodyBudget } from '@gatehouse/http/body-budget';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
-import { AddressList } from './address-list.ts';
+import { AddressList } from '../replicas/address-list.ts';
 import { PassThrough } from './pass-through.ts';
 import { RequestBodies } from './request-body.ts';
 

@@ -1,6 +1,6 @@
 import { Agent, type ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { connectTimeoutMs, idleMs } from './upstream.ts';
+import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 /** Node's pool of kept connections, with what it lacks: a limit to the time that connecting takes. */
 export class KeptConnections extends Agent {

@@ -3,7 +3,7 @@ import { connect, type TcpNetConnectOpts } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { freePort } from '@gatehouse/local/ports';
 import { Client } from 'undici';
-import { upstreamError, wasRefused } from './upstream.ts';
+import { upstreamError, wasRefused } from './upstream-error.ts';
 
 async function connectError(options: Partial<TcpNetConnectOpts>): Promise<unknown> {
   const [error] = (await once(connect({ port: await freePort(), ...options }), 'error')) as [unknown];

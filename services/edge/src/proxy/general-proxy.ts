@@ -4,12 +4,12 @@ import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { sendError } from '@gatehouse/http/reply';
 import type { Logger } from '@gatehouse/kit/log';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
-import { headerObject } from '../domain/headers.ts';
-import type { AddressList } from './address-list.ts';
+import { headerObject } from './headers.ts';
+import type { AddressList } from '../replicas/address-list.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { Passage } from './pass-through.ts';
 import type { RequestBodies } from './request-body.ts';
-import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream.ts';
+import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** No route but completions takes longer than this. */
 const timeoutMs = 60_000;

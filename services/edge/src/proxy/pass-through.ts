@@ -4,8 +4,8 @@ import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/ht
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type Dispatcher } from 'undici';
-import { responseHeaders, type HeaderList } from '../domain/headers.ts';
-import type { AddressList } from './address-list.ts';
+import { responseHeaders, type HeaderList } from './headers.ts';
+import type { AddressList } from '../replicas/address-list.ts';
 import type { RequestBodies } from './request-body.ts';
 import {
   connectTimeoutMs,
@@ -14,7 +14,7 @@ import {
   unreachable,
   upstreamError,
   wasRefused,
-} from './upstream.ts';
+} from './upstream-error.ts';
 
 /** Chat ends a call of a provider in its own time, and tries others: a chain with retries may take hours. */
 const headersTimeoutMs = 12 * 3_600_000;
