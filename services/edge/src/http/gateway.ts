@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { RouteMatcher, type Match } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { relayId } from '@gatehouse/contract/console';
-import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
+import { routes, type Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import { checkBodyHeaders } from '@gatehouse/http/body';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
@@ -26,8 +26,7 @@ import { relayedHeaders, requestHeaders, type HeaderList } from '../proxy/header
 import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
 import { checkRelayPath, relayForbidden } from '../relay/relay-path.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
-import type { GeneralProxy } from '../proxy/general-proxy.ts';
-import type { PassThrough } from '../proxy/pass-through.ts';
+import type { Forwarder } from '../proxy/forwarder.ts';
 import { consoleHandlers } from '../documents/console.ts';
 import type { DocumentHandler } from '../documents/document.ts';
 import { healthAnswer } from '../documents/health.ts';
@@ -36,8 +35,7 @@ import { openApiHandler } from '../documents/openapi.ts';
 export interface GatewayOptions {
   authenticator: Authenticator;
   signer: Signer;
-  general: GeneralProxy;
-  passThrough: ReadonlyMap<ServiceName, PassThrough>;
+  forwarder: Forwarder;
   isTrustedProxy: IsTrustedProxy;
   /** If null, no response has CORS headers. */
   cors: Cors | null;
@@ -130,11 +128,8 @@ export class Gateway {
         ...['traceparent', toTraceparent(context.trace)],
       ]);
     const { tenantId } = principal;
-    const passage = { request, response, route, url, headers, tenantId, requestId: context.requestId };
-    const short = route.passThrough ? this.#options.passThrough.get(route.service) : undefined;
-    if (short !== undefined) return short.forward(passage);
-    response.setHeaders(new Headers(doorHeaders(context.requestId)));
-    return this.#options.general.forward(passage);
+    const { requestId } = context;
+    return this.#options.forwarder.forward({ request, response, route, url, headers, tenantId, requestId });
   }
 
   /**

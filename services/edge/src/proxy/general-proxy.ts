@@ -1,114 +1,103 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Route, ServiceName } from '@gatehouse/contract/routes';
-import { sendError } from '@gatehouse/http/reply';
-import type { Logger } from '@gatehouse/kit/log';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+import type { Answer, AnswerSource } from './answer.ts';
 import { headerObject } from './headers.ts';
-import type { AddressList } from '../replicas/address-list.ts';
 import { KeptConnections } from './kept-connections.ts';
-import type { Passage } from './pass-through.ts';
-import type { RequestBodies } from './request-body.ts';
-import { rejectedAssertion, unreachable, upstreamError, wasRefused } from './upstream-error.ts';
+import type { Attempt, Sender } from './sender.ts';
 
 /** No route but completions takes longer than this. */
-const timeoutMs = 60_000;
+const defaultSilenceMs = 60_000;
 
-interface Journey {
-  route: Route;
-  address: string;
-  headers: Passage['headers'];
-  body: Buffer | null;
-  requestId: string;
-  retried: boolean;
-}
-
-/** The way to a service for all routes but completions: http-proxy-middleware over a pool of kept connections. */
-export class GeneralProxy {
-  readonly #addresses: ReadonlyMap<ServiceName, AddressList>;
-  readonly #bodies: RequestBodies;
-  readonly #log: Logger;
+/** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
+export class GeneralProxy implements Sender {
+  readonly streamsBodies = false;
+  readonly #silenceMs: number;
   readonly #agent = new KeptConnections();
-  readonly #journeys = new WeakMap<IncomingMessage, Journey>();
   readonly #middleware: RequestHandler;
 
-  constructor(addresses: ReadonlyMap<ServiceName, AddressList>, bodies: RequestBodies, log: Logger) {
-    this.#addresses = addresses;
-    this.#bodies = bodies;
-    this.#log = log;
+  /** `silenceMs`: how long a service may send nothing, before and during its answer. */
+  constructor({ silenceMs = defaultSilenceMs }: { silenceMs?: number } = {}) {
+    this.#silenceMs = silenceMs;
     this.#middleware = createProxyMiddleware({
       agent: this.#agent,
-      proxyTimeout: timeoutMs,
-      router: (request, _response, options) => {
-        const journey = this.#journeyOf(request);
-        // Set per request, as the router is: a body that was gathered can be sent twice.
-        if (journey.body !== null) options.buffer = Readable.from([journey.body]);
-        return `http://${journey.address}`;
+      proxyTimeout: silenceMs,
+      selfHandleResponse: true,
+      router: (_request, response, options) => {
+        const { address, body } = exchangeOf(response).attempt;
+        if (body !== null) options.buffer = Readable.from([body]);
+        return `http://${address}`;
       },
       on: {
-        proxyRes: (answer, request, response) => this.#checkAnswer(answer, request, response),
-        error: (error, request, response) => this.#failed(error, request, response as ServerResponse),
+        proxyRes: (incoming, _request, response) => exchangeOf(response).receive(incoming),
+        error: (error, _request, response) => exchangeOf(response).answer.fail(error),
       },
     });
   }
 
-  /** Sends the request to a replica of its service, and to another one if the first refuses the connection. */
-  async forward(passage: Passage): Promise<void> {
-    const { request, response, route, url, headers, requestId } = passage;
-    const body = await this.#bodies.gather(passage, Math.max(route.bodyLimit, 1024 * 1024));
-    const address = this.#addresses.get(route.service)?.next() ?? null;
-    if (address === null) throw unreachable(route.service);
+  send(attempt: Attempt, answer: Answer): void {
+    const { request, url } = attempt.passage;
+    const length = Buffer.isBuffer(attempt.body) ? { 'content-length': String(attempt.body.length) } : {};
     request.url = url;
-    this.#journeys.set(request, { route, address, headers, body, requestId, retried: false });
-    return this.#proxy(request, response);
+    request.headers = { ...headerObject(attempt.headers), ...length };
+    const exchange = new Exchange(attempt, answer, this.#silenceMs);
+    answer.start(exchange);
+    void this.#middleware(request, exchange, (error) => answer.fail(error));
   }
 
-  /** Breaks off what is under way: a request that has no answer yet gets a 502. */
-  close(): void {
+  close(): Promise<void> {
     this.#agent.destroy();
+    return Promise.resolve();
+  }
+}
+
+/**
+ * One attempt, as the response that the library gets. It belongs to no connection: the library destroys its response
+ * when the service fails, and `Answer` decides what the client gets. A `WeakMap` from responses to attempts would keep
+ * each of them until the whole heap is collected, because attempts refer to their responses.
+ */
+class Exchange extends ServerResponse implements AnswerSource {
+  readonly attempt: Attempt;
+  readonly answer: Answer;
+  readonly #silenceMs: number;
+  #incoming: IncomingMessage | null = null;
+
+  constructor(attempt: Attempt, answer: Answer, silenceMs: number) {
+    super(attempt.passage.request);
+    this.attempt = attempt;
+    this.answer = answer;
+    this.#silenceMs = silenceMs;
   }
 
-  async #proxy(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { headers, body } = this.#journeyOf(request);
-    const length = body === null ? {} : { 'content-length': String(body.length) };
-    request.headers = { ...headerObject(await headers()), ...length };
-    void this.#middleware(request, response, (error) => this.#failed(error, request, response));
+  receive(incoming: IncomingMessage): void {
+    this.#incoming = incoming;
+    incoming
+      .on('data', (chunk: Buffer) => this.answer.write(chunk))
+      .on('end', () => this.answer.end())
+      .on('error', (error) => this.answer.fail(error));
+    this.answer.begin(incoming.statusCode ?? 0, incoming.headers);
   }
 
-  #journeyOf(request: IncomingMessage): Journey {
-    const journey = this.#journeys.get(request);
-    if (journey === undefined) throw new Error('a request that was not sent on its way by forward()');
-    return journey;
+  /** Meanwhile the service's silence doesn't count. */
+  pause(): void {
+    this.#incoming?.pause();
+    this.#incoming?.socket.setTimeout(0);
   }
 
-  #checkAnswer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
-    // The library passes these on, though they are about the service's connection and not about the client's.
-    delete answer.headers['keep-alive'];
-    const closes = response.getHeader('connection') === 'close' || !response.shouldKeepAlive;
-    answer.headers.connection = closes ? 'close' : 'keep-alive';
-    if (answer.statusCode !== 401) return;
-    answer.destroy();
-    const { route, requestId } = this.#journeyOf(request);
-    this.#log.error({ request_id: requestId, service: route.service }, 'a service refused our assertion');
-    sendError(response, rejectedAssertion(route.service), requestId);
+  resume(): void {
+    // After its end the connection may carry another request.
+    if (this.#incoming === null || this.#incoming.readableEnded) return;
+    this.#incoming.resume();
+    this.#incoming.socket.setTimeout(this.#silenceMs);
   }
 
-  #failed(error: unknown, request: IncomingMessage, response: ServerResponse): void {
-    if (response.destroyed || response.writableEnded) return;
-    const journey = this.#journeyOf(request);
-    const { route, requestId } = journey;
-    const addresses = this.#addresses.get(route.service);
-    if (wasRefused(error) && !journey.retried) {
-      addresses?.refused(journey.address);
-      const other = addresses?.next(journey.address) ?? null;
-      if (other !== null) {
-        Object.assign(journey, { address: other, retried: true });
-        this.#proxy(request, response).catch((failure: unknown) => this.#failed(failure, request, response));
-        return;
-      }
-    }
-    const known = upstreamError(route.service, error);
-    this.#log.error({ err: error, request_id: requestId }, 'proxying failed');
-    sendError(response, known, requestId);
+  /** Ends the request to the service: the library does that when its response closes. */
+  abort(): void {
+    this.emit('close');
   }
+}
+
+function exchangeOf(response: unknown): Exchange {
+  if (response instanceof Exchange) return response;
+  throw new Error('a response that send() did not make');
 }

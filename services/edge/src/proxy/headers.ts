@@ -45,6 +45,7 @@ export function relayedHeaders(incoming: IncomingHttpHeaders): IncomingHttpHeade
   return Object.fromEntries(names.map((name) => [name, incoming[name]]));
 }
 
+/** Headers of one connection (RFC 9110 §7.6.1). */
 const connectionOnly = new Set([
   'connection',
   'keep-alive',
@@ -57,19 +58,26 @@ const connectionOnly = new Set([
 ]);
 
 /**
- * Names and values in turn of a service's response headers, without those of the connection it came on and without
- * `replaced`, which the edge sets itself.
+ * Names and values in turn of a service's response headers, without internal ones, without those of the connection it
+ * came on, and without `replaced`, which the edge sets itself.
  */
 export function responseHeaders(
   upstream: IncomingHttpHeaders,
   replaced: Readonly<Record<string, string>>,
 ): (string | string[])[] {
   const headers: (string | string[])[] = [];
+  const listed = listedAsConnectionOnly(upstream.connection);
   for (const name of Object.keys(upstream)) {
     const value = upstream[name];
     if (value === undefined || connectionOnly.has(name) || name.startsWith('x-gatehouse-')) continue;
-    if (!Object.hasOwn(replaced, name)) headers.push(name, value);
+    if (listed?.includes(name) !== true && !Object.hasOwn(replaced, name)) headers.push(name, value);
   }
   for (const name of Object.keys(replaced)) headers.push(name, replaced[name] ?? '');
   return headers;
+}
+
+/** The headers that a `Connection` header names besides the usual; null for none. */
+function listedAsConnectionOnly(connection: string | undefined): string[] | null {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return null;
+  return connection.split(',').map((name) => name.trim().toLowerCase());
 }

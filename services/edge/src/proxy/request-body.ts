@@ -13,6 +13,9 @@ export interface RequestBodiesOptions {
   pace?: PaceOptions | undefined;
 }
 
+/** A body on its way to a service; null when the request has none. */
+export type RequestBody = Buffer | AsyncIterable<Buffer> | null;
+
 interface IncomingBody {
   request: IncomingMessage;
   response: ServerResponse;
@@ -36,10 +39,7 @@ export class RequestBodies {
   }
 
   /** A small body as its bytes; another as a stream that throws `payload_too_large` or `request_timeout`. */
-  async gatherOrStream(
-    incoming: IncomingBody,
-    limit: number,
-  ): Promise<Buffer | AsyncIterable<Buffer> | null> {
+  async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
     const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
     return isSmall ? this.gather(incoming, limit) : stream(request, limit, this.#options.pace ?? {});

@@ -1,16 +1,16 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** A replica that is there takes a connection in a millisecond; one lost packet is sent again after a second. */
+/** A live replica accepts a connection within a millisecond; TCP resends one lost packet after a second. */
 export const connectTimeoutMs = 1_500;
 
 /**
- * An idle connection is closed after this time: before a replica that drains closes it, which could be just as the next
- * request is written to it.
+ * Idle connections are closed after this time. A replica that drains closes them later: if it were first, it could close
+ * one just as the next request is written to it.
  */
 export const idleMs = 4_000;
 
-/** Errors of a connection that was never made, so that nothing was sent: refused, no way there, or no answer. */
+/** Whether no connection was made, so that nothing was sent: it was refused, has no route, or timed out. */
 export function wasRefused(error: unknown): boolean {
   const { code, syscall, errors } = (error ?? {}) as NodeJS.ErrnoException & Partial<AggregateError>;
   // A name with several addresses was tried at each, and fails with one error for each.
@@ -18,31 +18,25 @@ export function wasRefused(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
-/** What the client is told when a service can't be reached or drops its request. */
+/** The client's error for a service that can't be reached, breaks off, is silent for too long or sends no valid HTTP. */
 export function upstreamError(service: ServiceName, error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (wasRefused(error)) return unreachable(service, error);
   return new AppError(
     'bad_gateway',
-    `The connection to the ${service} service broke off. Whether the request took effect is unknown.`,
-    {
-      cause: error,
-    },
+    `The ${service} service did not complete its answer. The request may have taken effect.`,
+    { cause: error },
   );
 }
 
 export function unreachable(service: ServiceName, cause?: unknown): AppError {
-  return new AppError(
-    'service_unavailable',
-    `The ${service} service can not be reached. Try again shortly.`,
-    {
-      cause,
-      headers: { 'retry-after': '1' },
-    },
-  );
+  return new AppError('service_unavailable', `The ${service} service cannot be reached. Try again shortly.`, {
+    cause,
+    headers: { 'retry-after': '1' },
+  });
 }
 
-/** A service that refuses the edge's own assertion is misconfigured; the client's key is not at fault. */
+/** For a 401 of a service: it rejects the edge's own assertion. The client's key is valid, so the client gets no 401. */
 export function rejectedAssertion(service: ServiceName): AppError {
-  return new AppError('bad_gateway', `The ${service} service refused the edge.`);
+  return new AppError('bad_gateway', `The ${service} service rejected the gateway's own credentials.`);
 }
