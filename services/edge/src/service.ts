@@ -7,6 +7,7 @@ import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { Authenticator } from './auth/authenticator.ts';
 import { upstreamAddresses, type EdgeConfig } from './config.ts';
 import { Cors } from './cors/cors.ts';
+import { AccessLog } from './http/access-log.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
 import { AddressList } from './replicas/address-list.ts';
@@ -51,9 +52,8 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
     forwarder,
     isTrustedProxy: config.TRUSTED_PROXIES,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
+    accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer }),
     log,
-    duration: shell.httpDuration,
-    tracer,
   });
   return shell.createService({
     handler: createEdgeApp(gateway),

@@ -35,16 +35,6 @@ export function headerObject(list: HeaderList): Record<string, string> {
   return headers;
 }
 
-/** What the browser relay lets through: enough to call the API with a key, and nothing that says who else is calling. */
-const relayed = ['accept', 'content-length', 'content-type', 'idempotency-key'] as const;
-
-/** The headers of a relayed request (contract §3, browser relay): as if the client had sent no others. */
-export function relayedHeaders(incoming: IncomingHttpHeaders): IncomingHttpHeaders {
-  const names: string[] = [...relayed];
-  if (/^bearer /i.test(incoming.authorization ?? '')) names.push('authorization');
-  return Object.fromEntries(names.map((name) => [name, incoming[name]]));
-}
-
 /** Headers of one connection (RFC 9110 §7.6.1). */
 const connectionOnly = new Set([
   'connection',
