@@ -5,15 +5,15 @@ export const actingUserHeader = 'x-service-user-id';
 const printable = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The user a request acts for: the one the key is bound to, or else the one that the header names. `values` are all
- * the values the header was sent with. Throws `user_mismatch` when a bound key names another user.
+ * The user that a request acts for: the one that the key is bound to, otherwise the one in the header. `values`: every
+ * value that the header was sent with. Throws `user_mismatch` when a bound key's header names another user.
  */
 export function actingUser(values: readonly string[] | undefined, boundUser: string | null): string | null {
   if (values === undefined) return boundUser;
   if (boundUser !== null && values.some((value) => value !== boundUser)) {
     throw new AppError(
       'user_mismatch',
-      'The API key is bound to another user than X-Service-User-Id names.',
+      'X-Service-User-Id names another user than the one that the API key is bound to.',
       {
         param: 'X-Service-User-Id',
       },
@@ -22,7 +22,7 @@ export function actingUser(values: readonly string[] | undefined, boundUser: str
   return boundUser ?? values[0] ?? null;
 }
 
-/** Throws a 400 unless the header came once, with 1 to 255 printable ASCII characters. */
+/** Throws a 400 unless the header was sent at most once, with 1 to 255 printable ASCII characters. */
 export function checkActingUserHeader(values: readonly string[] | undefined): void {
   if (values === undefined) return;
   const [value] = values;

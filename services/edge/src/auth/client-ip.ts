@@ -6,18 +6,18 @@ import proxyaddr from 'proxy-addr';
 export type IsTrustedProxy = (address: string, hop: number) => boolean;
 
 /**
- * The client's address: the nearest one that no trusted proxy has, of the connection and then of `X-Forwarded-For` from
- * its end. What a client writes into that header itself stands before what a trusted proxy adds. Null when what stands
- * there is no address.
+ * The client's address: the first one that is not a trusted proxy's, starting with the connection's and then reading
+ * `X-Forwarded-For` from its end. Trusted proxies append to that header, so entries that a client forges come before
+ * theirs and are not reached. Null when the entry is not an address.
  */
 export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
   const peer = request.socket.remoteAddress ?? '';
-  // Of a peer that is no proxy, the header need not be read.
+  // The header counts only when a proxy sent it.
   const address = unmapped(isTrusted(peer, 0) ? proxyaddr(request, isTrusted) : peer);
   return isIP(address) === 0 ? null : address;
 }
 
-/** An IPv4 address as such, where a socket for both kinds shows it within IPv6 (RFC 4291 §2.5.5.2). */
+/** The IPv4 address in an IPv4-mapped IPv6 address, which dual-stack sockets report (RFC 4291 §2.5.5.2). */
 function unmapped(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }

@@ -1,7 +1,7 @@
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import type { Route } from '@gatehouse/contract/routes';
 
-/** What the API takes, and what OpenAI's SDK sends from browsers; `x-stainless-*` besides. */
+/** The headers that the API reads and those that OpenAI's SDK sends from browsers, apart from `x-stainless-*`. */
 const requestHeaders = [
   'authorization',
   'content-type',
@@ -41,15 +41,15 @@ const responseHeaders = [
 /** How long a browser may keep a preflight's answer; Chrome keeps none for longer. */
 const maxAgeSeconds = 7_200;
 
-/** Whether CORS applies to a route at all: those that take a tenant's key, except the operator surface. */
+/** Whether CORS applies to a route: it takes a tenant's key and is not on the operator surface. */
 export function isOpenToBrowsers(route: Pick<Route, 'access' | 'method' | 'path'>): boolean {
   const { kind } = route.access;
   return (kind === 'key' || kind === 'scope') && !isClosedToRelay(route.method, route.path);
 }
 
 /**
- * The response headers that let pages of the named origins use the API with a key (Fetch standard §3.2). Never with
- * credentials: a page must hold the key itself.
+ * The response headers that let pages of the configured origins call the API (Fetch standard §3.2). Credentials are
+ * never allowed: a page must hold the key itself.
  */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
@@ -63,7 +63,7 @@ export class Cors {
     return origin !== undefined && this.#origins.has(origin);
   }
 
-  /** For a response of a route that is open to browsers, an error's included. */
+  /** For every response of a route that is open to browsers, errors too. */
   responseHeaders(origin: string | undefined): Record<string, string> {
     if (!this.names(origin)) return { vary: 'Origin' };
     return {

@@ -23,8 +23,8 @@ const types: Record<string, string> = {
 };
 
 /**
- * The page takes nothing from anywhere but this origin and sends nothing elsewhere. Swagger UI's pictures are `data:`
- * URLs in its style sheet; it runs without inline scripts, inline styles and `eval`.
+ * The page loads from this origin only and sends nothing elsewhere. Swagger UI's images are `data:` URLs in its style
+ * sheet. It needs no inline scripts, inline styles or `eval`.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -46,7 +46,7 @@ const headers = {
   'x-frame-options': 'DENY',
 };
 
-/** `GET /api-docs` and the files it loads, by route id: read once, and no others. */
+/** `GET /api-docs` and the files that it loads, by route id. They are read once; no other file is served. */
 export function consoleHandlers(): [routeId: string, handler: DocumentHandler][] {
   return [
     [consolePageId, fileHandler(path.join(own, 'index.html'))],
@@ -59,6 +59,6 @@ export function consoleHandlers(): [routeId: string, handler: DocumentHandler][]
 
 function fileHandler(file: string): DocumentHandler {
   const type = types[path.extname(file)];
-  if (type === undefined) throw new Error(`${file} is of no known type`);
+  if (type === undefined) throw new Error(`${file} has an unknown type`);
   return documentHandler(readFileSync(file), { ...headers, 'content-type': type });
 }

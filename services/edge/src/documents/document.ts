@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export type DocumentHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Answers with the same bytes each time, or with 304 to who has them. `headers` say what they are. */
+/** Sends the same bytes each time, or 304 to a client that has them. `headers`: those of the document, its type too. */
 export function documentHandler(document: Buffer, headers: Record<string, string>): DocumentHandler {
   const etag = `"${createHash('sha256').update(document).digest('base64url')}"`;
   const { 'content-type': type, ...others } = headers;

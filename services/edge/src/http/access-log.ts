@@ -79,7 +79,7 @@ export class AccessLog {
   }
 }
 
-/** 499, as proxies call it, for a client that left before its response was complete. */
+/** The response's status, or 499 (nginx's number) when the client left before its response was complete. */
 function finalStatus(request: IncomingMessage, response: ServerResponse): number {
   // A response that was sent before the end of the request's body is complete, even if the client then leaves.
   const early = response.headersSent && !request.complete;

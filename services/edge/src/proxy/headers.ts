@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * What of a client's headers a service gets to see. A list of what passes, so that nothing slips in that the edge
- * alone may say (`x-gatehouse-*`), that is the edge's business (`authorization`, cookies, the acting user), or that
- * belongs to one connection only (RFC 9110 §7.6.1).
+ * The client's headers that are passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`),
+ * those that only the edge reads (`authorization`, cookies, the acting user) and those of one connection (RFC 9110
+ * §7.6.1).
  */
 const passedOn = [
   'accept',
@@ -15,10 +15,10 @@ const passedOn = [
   'x-session-id',
 ] as const;
 
-/** Names and values in turn: of objects with so many different names V8 keeps no shapes, and each look into one is slow. */
+/** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
 
-/** The list that a service gets: what passes of the client's headers, and the edge's `own`. */
+/** The headers for a service: those of the client that pass, and the edge's `own`. */
 export function requestHeaders(incoming: IncomingHttpHeaders, own: HeaderList): HeaderList {
   const headers: HeaderList = [];
   for (const name of passedOn) {

@@ -2,7 +2,7 @@ import { Agent, type ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
-/** Node's pool of kept connections, with what it lacks: a limit to the time that connecting takes. */
+/** Node's pool of kept connections with a connect timeout, which Node's own lacks. */
 export class KeptConnections extends Agent {
   constructor() {
     super({ keepAlive: true, timeout: idleMs });

@@ -4,11 +4,11 @@ import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { PaceWatch, type PaceOptions } from '@gatehouse/http/pace-check';
 
-/** Small bodies are gathered: one write is cheaper than a stream, and it can be sent again to another replica. */
+/** Bodies up to this size are gathered: one write costs less than a stream. */
 const gatherBytes = 64 * 1024;
 
 export interface RequestBodiesOptions {
-  /** For bodies that are gathered; those that stream take no memory to speak of. */
+  /** For bodies that are gathered; streams hold hardly any memory. */
   budget: BodyBudget;
   pace?: PaceOptions | undefined;
 }
@@ -23,7 +23,7 @@ interface IncomingBody {
   tenantId: string | null;
 }
 
-/** Reads the bodies of requests that go on to services, within the budget and at the least pace. */
+/** Reads request bodies for forwarding, within the memory budget and at the least pace. */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
 
@@ -38,7 +38,7 @@ export class RequestBodies {
     return readBody(request, limit, { ...pace, share: openShare(budget, tenantId, request, response) });
   }
 
-  /** A small body as its bytes; another as a stream that throws `payload_too_large` or `request_timeout`. */
+  /** A small body as its bytes, a larger one as a stream that throws `payload_too_large` or `request_timeout`. */
   async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
     const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
@@ -47,7 +47,7 @@ export class RequestBodies {
 }
 
 async function* stream(request: IncomingMessage, limit: number, pace: PaceOptions): AsyncIterable<Buffer> {
-  // Destroying the request on an early end would take the connection, and with it our answer, away from the client.
+  // Destroying the request would close the connection before the client has read the answer.
   const chunks = request.iterator({ destroyOnReturn: false });
   let fail: (error: unknown) => void = () => undefined;
   const watch = new PaceWatch(pace, (error) => fail(error));
@@ -59,7 +59,7 @@ async function* stream(request: IncomingMessage, limit: number, pace: PaceOption
         fail = reject;
         (chunks.next() as Promise<IteratorResult<Buffer, void>>).then(resolve, reject);
       });
-      // Until the service takes more, it is not the client that is slow.
+      // From here until the next read the service is slow, not the client.
       watch.waiting = false;
       if (next.done === true) return;
       watch.note(next.value.length);
@@ -69,7 +69,7 @@ async function* stream(request: IncomingMessage, limit: number, pace: PaceOption
     }
   } finally {
     watch.stop();
-    // Not awaited: after a time-out it settles only once more of the body arrives.
+    // Not awaited: after a timeout it settles only when more of the body arrives.
     chunks.return?.().catch(() => undefined);
   }
 }

@@ -14,7 +14,7 @@ const failed = (code: string, syscall: string): Error => Object.assign(new Error
 
 describe('an error of an upstream', () => {
   it.each([
-    ['a port that nobody listens on', { host: '127.0.0.1' }],
+    ['a port without a listener', { host: '127.0.0.1' }],
     ['several addresses of a name', { host: 'a.test', lookup: everywhere, autoSelectFamily: true }],
     ['a name that is none', { host: 'no-such-name.invalid' }],
   ])('says that nothing was sent: %s', async (_what, options) => {

@@ -13,12 +13,12 @@ export const idleMs = 4_000;
 /** Whether no connection was made, so that nothing was sent: it was refused, has no route, or timed out. */
 export function wasRefused(error: unknown): boolean {
   const { code, syscall, errors } = (error ?? {}) as NodeJS.ErrnoException & Partial<AggregateError>;
-  // A name with several addresses was tried at each, and fails with one error for each.
+  // Connecting to a name with several addresses fails with one error for each.
   if (Array.isArray(errors)) return errors.every(wasRefused);
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
-/** The client's error for a service that can't be reached, breaks off, is silent for too long or sends no valid HTTP. */
+/** The client's error when a service can't be reached, breaks off, times out or sends invalid HTTP. */
 export function upstreamError(service: ServiceName, error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (wasRefused(error)) return unreachable(service, error);

@@ -4,13 +4,13 @@ import { AppError } from '@gatehouse/kit/errors';
 const maxDecodings = 8;
 
 /**
- * Checks the path a relayed request is for: without query and percent-encoded, as it was sent.
- * Throws `relay_forbidden` if any way to read it leads under `/internal` or to the operator surface, and otherwise
- * `relay_path_ambiguous` if there is more than one way to read it. A path that passes means the same to everybody.
+ * Checks the path behind the relay: without query and percent-encoded, as it was sent. Throws `relay_forbidden` if any
+ * reading of it leads under `/internal` or to the operator surface, otherwise `relay_path_ambiguous` if it has more than
+ * one reading. Every server reads a path that passes in the same way.
  */
 export function checkRelayPath(method: string, path: string): void {
   const stages = decodings(path, (text) => text);
-  // What folding uncovers, such as a fullwidth percent sign, is decoded too.
+  // Folding may produce new escapes, from a fullwidth percent sign for example; they are decoded too.
   const texts = [...new Set([...stages.map(fold), ...decodings(path, fold)])];
   const closed = texts.flatMap(readings).some((reading) => isClosedToRelay(method, reading));
   if (closed) throw relayForbidden();
@@ -18,16 +18,16 @@ export function checkRelayPath(method: string, path: string): void {
   if (further.length > 0 || !isDecodable(path) || texts.some((text) => plain(text) !== text)) {
     throw new AppError(
       'relay_path_ambiguous',
-      'The relay takes only paths that can be read in one way: without dot segments, double slashes, backslashes, semicolons, or what is encoded twice.',
+      'The relay accepts only unambiguous paths: without dot segments, double slashes, backslashes, semicolons or double encoding.',
     );
   }
 }
 
 export function relayForbidden(): AppError {
-  return new AppError('relay_forbidden', 'The browser relay does not reach this endpoint.');
+  return new AppError('relay_forbidden', 'The browser relay gives no access to this endpoint.');
 }
 
-/** The text in some form, and what each decoding makes of it until nothing changes: at most eight. */
+/** The text, and each step of decoding it again until nothing changes, at most eight times. `form` applies to all. */
 function decodings(text: string, form: (text: string) => string): string[] {
   let last = form(text);
   const stages = [last];
@@ -40,7 +40,7 @@ function decodings(text: string, form: (text: string) => string): string[] {
   return stages;
 }
 
-/** Decodes what can be decoded and leaves the rest, where `decodeURIComponent` would throw. */
+/** Decodes valid escapes and keeps the rest, where `decodeURIComponent` would throw. */
 function decode(text: string): string {
   return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) =>
     Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'),
@@ -56,7 +56,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Compatible forms of a letter as one (UAX #15), in lower case. */
+/** In compatibility form (NFKC, UAX #15) and lower case. */
 function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }
@@ -65,12 +65,12 @@ const slashed = (text: string): string => text.replaceAll('\\', '/');
 const withoutParameters = (text: string): string => text.replaceAll(/;[^/]*/g, '');
 const withoutQuery = (text: string): string => text.replace(/[?#].*$/s, '');
 
-/** A path as the most obliging server would read it. */
+/** A path as the most lenient server would read it. */
 function plain(text: string): string {
   return resolve(withoutParameters(slashed(text)));
 }
 
-/** Without dot segments (RFC 3986 §5.2.4) and empty ones. */
+/** Removes dot segments (RFC 3986 §5.2.4) and empty ones. */
 function resolve(path: string): string {
   const kept: string[] = [];
   const segments = path.split('/');
@@ -82,9 +82,9 @@ function resolve(path: string): string {
   return `/${kept.join('/')}${ending}`;
 }
 
-/** A path from as it stands to what the most obliging server makes of it. */
+/** All readings of a path, from the literal one to that of the most lenient server. */
 function readings(text: string): string[] {
-  // URL parsers drop some of these, and C ends at the first.
+  // URL parsers drop some control characters, and a C string ends at the first NUL.
   const printable = text.replaceAll(/[\0-\x20\x7f]/g, '');
   return [...new Set([text, printable])].flatMap((path) => {
     const whole = [path, slashed(path), withoutParameters(slashed(path))];

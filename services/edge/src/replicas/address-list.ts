@@ -5,18 +5,18 @@ import type { Logger } from '@gatehouse/kit/log';
 
 const dnsScheme = 'dns:///';
 const refreshMs = 2_000;
-/** An address that refused a connection is passed over this long, unless all of them did. */
+/** How long an address that refused a connection is skipped, unless all of them did. */
 const restMs = 1_000;
 
 export interface AddressListOptions {
-  /** How names are looked up: by the system, unless a test says otherwise. */
+  /** Default: the system's resolver. */
   lookup?: (name: string) => Promise<readonly { address: string; family: number }[]>;
   everyMs?: number;
 }
 
 /**
- * The replicas of a service, taken in turn: a comma list as it is, or the addresses behind `dns:///name:port`, looked
- * up again every two seconds.
+ * The replicas of a service, used in turn: the addresses of a comma list, or those behind `dns:///name:port`, which is
+ * resolved every two seconds.
  */
 export class AddressList {
   readonly #configured: readonly string[];
@@ -27,7 +27,7 @@ export class AddressList {
   readonly #lookup: NonNullable<AddressListOptions['lookup']>;
   readonly #refreshing: BackgroundLoop;
   readonly #everyMs: number;
-  /** Whether the last lookup failed, which is told once. */
+  /** Whether the last lookup failed. Only the first failure in a row is logged. */
   #unknown = false;
   #next = 0;
 
@@ -46,11 +46,11 @@ export class AddressList {
   }
 
   stop(): void {
-    // A lookup that hangs is not waited for.
+    // Not awaited: a lookup may hang.
     void this.#refreshing.stop();
   }
 
-  /** The next address as `host:port`, another one than `except` if there is any; null when there is none. */
+  /** The next address as `host:port`, never `except`; null when there is none. */
   next(except: string | null = null): string | null {
     const others =
       except === null ? this.#addresses : this.#addresses.filter((address) => address !== except);
@@ -61,7 +61,7 @@ export class AddressList {
   }
 
   #usable(addresses: readonly string[]): readonly string[] {
-    // The usual case, in which nothing need be copied for a request.
+    // The usual case, without a copy for each request.
     if (this.#resting.size === 0 && this.#silent.size === 0) return addresses;
     const now = monotonicMs();
     return addresses.filter(
@@ -69,7 +69,7 @@ export class AddressList {
     );
   }
 
-  /** Notes that an address refused a connection. */
+  /** An address refused a connection. */
   refused(address: string): void {
     this.#resting.set(address, monotonicMs() + restMs);
   }
@@ -78,12 +78,12 @@ export class AddressList {
     return this.#addresses;
   }
 
-  /** Notes whether an address hangs; one that does is passed over, unless all do. */
+  /** Sets whether an address hangs. Addresses that hang are skipped, unless all do. */
   noteSilent(address: string, silent: boolean): void {
     if (silent === this.#silent.has(address) || !this.#addresses.includes(address)) return;
     if (silent) this.#silent.add(address);
     else this.#silent.delete(address);
-    this.#log.warn({ address }, silent ? 'a replica hangs and is passed over' : 'a replica answers again');
+    this.#log.warn({ address }, silent ? 'skipping a replica that hangs' : 'replica answers again');
   }
 
   async #refresh(): Promise<number> {
@@ -94,8 +94,8 @@ export class AddressList {
       for (const known of [this.#resting, this.#silent])
         for (const address of known.keys()) if (!this.#addresses.includes(address)) known.delete(address);
     } catch (error) {
-      // The last answer stays good: a name server's hiccup is no reason to drop traffic.
-      if (!this.#unknown) this.#log.warn({ err: error }, 'could not look up the addresses of a service');
+      // The last addresses stay in use: a failure of the name server must not drop traffic.
+      if (!this.#unknown) this.#log.warn({ err: error }, 'failed to resolve the addresses of a service');
       this.#unknown = true;
     }
     return this.#everyMs;

@@ -3,17 +3,17 @@ import type { AddressList } from './address-list.ts';
 
 export interface LivenessOptions {
   everyMs?: number;
-  /** How long a replica may take to answer. */
+  /** A replica that takes longer to answer counts as silent. */
   patienceMs?: number;
 }
 
-/** One slow answer is a full core or a long garbage collection; so many in a row are a replica that hangs. */
+/** One slow answer may be a busy core or a long garbage collection; two in a row mean that the replica hangs. */
 const silencesToRest = 2;
 
 /**
- * Asks the replicas of a service every second whether they live. One that hangs still takes connections, by its
- * kernel's hand, and would keep each request in turn until it goes on; one that is gone refuses them, which shows
- * without asking. Any answer will do, a 404 as well. A single replica isn't asked: there is no other to turn to.
+ * Checks every second that the replicas of a service answer. The kernel accepts connections for a process that hangs, so
+ * without this check every request in its turn would wait; a replica that is gone refuses connections, which the
+ * requests themselves detect. Any answer counts, a 404 too. A single replica is not checked: there is no alternative.
  */
 export class Liveness {
   readonly #addresses: AddressList;
@@ -53,7 +53,7 @@ export class Liveness {
   }
 }
 
-/** False only for silence: a refusal is an answer too. */
+/** False only for silence: a refused connection counts as an answer. */
 function answers(address: string, patienceMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = request(`http://${address}/livez`, { agent: false, timeout: patienceMs }, (response) => {
