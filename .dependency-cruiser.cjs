@@ -51,6 +51,15 @@ module.exports = {
       },
     },
     {
+      name: 'edge-rules-know-no-proxy',
+      comment: 'the rules of the edge know neither its HTTP server nor how requests are forwarded',
+      severity: 'error',
+      from: { path: '^services/edge/src/(auth|cors|relay|replicas|routing)/', pathNot: tests },
+      to: {
+        path: '(node_modules/(express|http-proxy-middleware|undici)/|^services/edge/src/(http|proxy)/)',
+      },
+    },
+    {
       name: 'only-main-has-effects',
       comment: 'nothing imports an entry file',
       severity: 'error',
@@ -67,6 +76,11 @@ module.exports = {
       'express',
       `^(packages/http|services/edge|test/bench)/|node_modules|${tests}`,
       'HTTP goes through packages/http',
+    ),
+    only(
+      'http-proxy-middleware',
+      `^(services/edge/src/proxy|test/bench)/|node_modules|${tests}`,
+      'requests are forwarded by proxy/ of the edge',
     ),
     only('kafkajs', `^(packages/events)/|node_modules|${tests}`, 'events go through packages/events'),
     only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),

@@ -47,7 +47,7 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   defaultModelsExpandDepth: 0,
   deepLinking: true,
-  // Keys stay in this tab's memory, and nothing is asked of anybody but the gateway.
+  // Keys stay in this tab's memory, and only the gateway is called.
   persistAuthorization: false,
   validatorUrl: null,
   // What is shown to copy is the request itself: programs don't use the relay.

@@ -23,7 +23,7 @@ const proxies = commaList.transform((list, context) => {
   }
 });
 
-/** An origin as browsers send it: scheme, host and port, lower-case, without the scheme's own port. */
+/** Whether a text is an origin as browsers send it: scheme, host and port in lower case, without a default port. */
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*');
@@ -52,7 +52,7 @@ const settings = z.object({
   ...serviceSettings,
   TENANT_GRPC: addresses,
   ...upstreamSettings,
-  /** Proxies in front of the edge: their word on the client's address (`X-Forwarded-For`) is believed. */
+  /** Proxies in front of the edge, whose `X-Forwarded-For` is trusted for the client's address. */
   TRUSTED_PROXIES: proxies,
   /** Origins whose pages may call the API from a browser (CORS); none by default. */
   CORS_ORIGINS: origins,

@@ -1,6 +1,6 @@
 import { run } from '@gatehouse/service/run';
 
-// The rest is loaded once signals are listened to.
+// Signals are handled before the rest is loaded.
 await run(async () => {
   const { loadConfig } = await import('./config.ts');
   const { createEdgeService } = await import('./service.ts');

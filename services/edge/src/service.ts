@@ -6,14 +6,16 @@ import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { Authenticator } from './auth/authenticator.ts';
 import { upstreamAddresses, type EdgeConfig } from './config.ts';
-import { Cors } from './domain/cors.ts';
+import { Cors } from './cors/cors.ts';
+import { AccessLog } from './http/access-log.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
-import { AddressList } from './upstream/address-list.ts';
-import { GeneralProxy } from './upstream/general-proxy.ts';
-import { Liveness } from './upstream/liveness.ts';
-import { PassThrough } from './upstream/pass-through.ts';
-import { RequestBodies } from './upstream/request-body.ts';
+import { AddressList } from './replicas/address-list.ts';
+import { Forwarder } from './proxy/forwarder.ts';
+import { GeneralProxy } from './proxy/general-proxy.ts';
+import { Liveness } from './replicas/liveness.ts';
+import { PassThrough } from './proxy/pass-through.ts';
+import { RequestBodies } from './proxy/request-body.ts';
 
 /** What a test may replace. */
 export interface EdgeOverrides extends ShellOverrides {
@@ -27,7 +29,6 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
   const { log, signer, tracer } = shell;
   const authenticator = new Authenticator(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
   shell.require('tenant', () => authenticator.ready);
-  const bodies = new RequestBodies({ budget: shell.bodyBudget, pace: overrides.pace });
   const upstreams = new Map<ServiceName, AddressList>();
   const passThrough = new Map<ServiceName, PassThrough>();
   for (const name of innerServices) {
@@ -36,27 +37,27 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
     shell.add(new Liveness(addresses));
     upstreams.set(name, addresses);
     if (routes.some((route) => route.service === name && route.passThrough))
-      passThrough.set(name, new PassThrough(addresses, bodies, log));
+      passThrough.set(name, new PassThrough(addresses));
   }
-  const general = new GeneralProxy(upstreams, bodies, log);
+  const forwarder = new Forwarder({
+    addresses: upstreams,
+    bodies: new RequestBodies({ budget: shell.bodyBudget, pace: overrides.pace }),
+    general: new GeneralProxy(),
+    passThrough,
+    log,
+  });
   const gateway = new Gateway({
     authenticator,
     signer,
-    general,
-    passThrough,
+    forwarder,
     isTrustedProxy: config.TRUSTED_PROXIES,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
+    accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer }),
     log,
-    duration: shell.httpDuration,
-    tracer,
   });
-  const breakOff = async (): Promise<void> => {
-    general.close();
-    await Promise.all([...passThrough.values()].map((proxy) => proxy.close()));
-  };
   return shell.createService({
     handler: createEdgeApp(gateway),
-    frontDoor: { cut: () => void breakOff() },
-    parts: [{ stop: breakOff }, gateway],
+    frontDoor: { cut: () => void forwarder.close() },
+    parts: [{ stop: () => forwarder.close() }, gateway],
   });
 }

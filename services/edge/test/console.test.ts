@@ -21,7 +21,7 @@ const policyOf = (response: Response): Record<string, string> =>
   ) as Record<string, string>;
 
 describe('the API console', () => {
-  it('is a page for everybody, which trusts nothing but its own origin', async () => {
+  it('is a public page that trusts only its own origin', async () => {
     const page = await get('/api-docs');
     expect(page.status).toBe(200);
     expect(Object.fromEntries(page.headers)).toMatchObject({

@@ -18,7 +18,7 @@ import { loadConfig } from '../src/config.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createEdgeService, type EdgeOverrides } from '../src/service.ts';
 
-/** What a service was sent. */
+/** A request as a service received it. */
 export interface Arrival {
   method: string;
   url: string;
@@ -30,8 +30,8 @@ const host = '127.0.0.1';
 const log = createLogger('edge', 'silent');
 
 /**
- * The real edge on a port of its own. Behind it, in place of every service, is one server that remembers what reached
- * it, and answers, or does what the test says. `key` opens every route: only the edge's other rules stand between it and the services.
+ * The real edge on a port of its own. One server stands in for every service: it records requests and answers them, or
+ * runs the test's own listener. `key` opens every route, so that only the edge's other rules apply.
  */
 export class EdgeUnderTest {
   readonly key: string;

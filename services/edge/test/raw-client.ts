@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net';
 
 export interface RawAnswer {
   status: number;
-  /** The error's code; null for what is no error. */
+  /** The error's code; null for other answers. */
   code: string | null;
 }
 
-/** Sends requests byte by byte as they are written, which `fetch` would tidy up first. One at a time. */
+/** Sends requests byte by byte as they are written, where `fetch` would normalise them. One at a time. */
 export class RawClient {
   readonly #port: number;
   readonly #headers: string;

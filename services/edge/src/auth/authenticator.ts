@@ -9,14 +9,15 @@ import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
 
-/** A key as the tenant service knows it; null for one that may not be used. */
+/** A key as the tenant service returns it; null for an unknown, expired or revoked one. */
 type Checked = { principal: Principal; tenantStatus: string; expiresAtMs: number } | null;
 
 const deadlineMs = 2_000;
 
 /**
- * Finds out whose key a request carries. Answers are used for 3 s, so that a revocation holds within 5 s; while the
- * tenant service or its database is away, keys checked in the last 5 min go on working and others get 503, never 401.
+ * Authenticates API keys with the tenant service. Results are cached for 3 s, so that a revocation takes effect within
+ * 5 s. During an outage of the tenant service or its database, keys authenticated in the last 5 min stay valid and other
+ * keys get 503, never 401.
  */
 export class Authenticator {
   readonly #peer: Peer<TenantServiceClient>;
@@ -33,7 +34,7 @@ export class Authenticator {
     this.#peer = peer;
   }
 
-  /** Whether requests can be authenticated now, if only those of keys that are known. */
+  /** Whether keys can be authenticated now, at least those in the cache. */
   get ready(): boolean {
     return this.#peer.reachable || this.#cache.coversOutage;
   }

@@ -3,18 +3,18 @@ import { parseKeyText, type KeyText } from '@gatehouse/identity/key-text';
 
 /** A key as a request carries it. */
 export type CarriedKey = Omit<KeyText, 'text'> & {
-  /** Differs for any two keys, and tells nobody the secret. */
+  /** Different for any two keys; it doesn't reveal the secret. */
   fingerprint: string;
 };
 
 /**
- * Reads keys out of `Authorization` headers. A client sends the same header with every request of a connection: what
- * it was found to be is kept with the connection, and not parsed and hashed again.
+ * Reads keys out of `Authorization` headers. A client sends the same header with every request of a connection, so the
+ * last key is cached per connection: parsing and hashing happen once.
  */
 export class KeyReader {
   readonly #last = new WeakMap<Socket, { authorization: string; key: CarriedKey }>();
 
-  /** Null when the header carries nothing that has the form of a key. */
+  /** Null when the header holds nothing in the form of a key. */
   read(authorization: string | undefined, connection: Socket): CarriedKey | null {
     if (authorization === undefined) return null;
     const last = this.#last.get(connection);

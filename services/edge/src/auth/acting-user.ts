@@ -1,0 +1,37 @@
+import { AppError } from '@gatehouse/kit/errors';
+
+export const actingUserHeader = 'x-service-user-id';
+
+const printable = /^[\x20-\x7e]{1,255}$/;
+
+/**
+ * The user that a request acts for: the one that the key is bound to, otherwise the one in the header. `values`: every
+ * value that the header was sent with. Throws `user_mismatch` when a bound key's header names another user.
+ */
+export function actingUser(values: readonly string[] | undefined, boundUser: string | null): string | null {
+  if (values === undefined) return boundUser;
+  if (boundUser !== null && values.some((value) => value !== boundUser)) {
+    throw new AppError(
+      'user_mismatch',
+      'X-Service-User-Id names another user than the one that the API key is bound to.',
+      {
+        param: 'X-Service-User-Id',
+      },
+    );
+  }
+  return boundUser ?? values[0] ?? null;
+}
+
+/** Throws a 400 unless the header was sent at most once, with 1 to 255 printable ASCII characters. */
+export function checkActingUserHeader(values: readonly string[] | undefined): void {
+  if (values === undefined) return;
+  const [value] = values;
+  if (values.length === 1 && value !== undefined && printable.test(value)) return;
+  throw new AppError(
+    'invalid_value',
+    'X-Service-User-Id must be sent once, with 1 to 255 printable ASCII characters.',
+    {
+      param: 'X-Service-User-Id',
+    },
+  );
+}

@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import proxyaddr from 'proxy-addr';
+
+/** Whether an address is that of a proxy in front of the edge. */
+export type IsTrustedProxy = (address: string, hop: number) => boolean;
+
+/**
+ * The client's address: the first one that is not a trusted proxy's, starting with the connection's and then reading
+ * `X-Forwarded-For` from its end. Trusted proxies append to that header, so entries that a client forges come before
+ * theirs and are not reached. Null when the entry is not an address.
+ */
+export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
+  const peer = request.socket.remoteAddress ?? '';
+  // The header counts only when a proxy sent it.
+  const address = unmapped(isTrusted(peer, 0) ? proxyaddr(request, isTrusted) : peer);
+  return isIP(address) === 0 ? null : address;
+}
+
+/** The IPv4 address in an IPv4-mapped IPv6 address, which dual-stack sockets report (RFC 4291 §2.5.5.2). */
+function unmapped(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+}

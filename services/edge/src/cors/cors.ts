@@ -1,0 +1,94 @@
+import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
+import type { Route } from '@gatehouse/contract/routes';
+
+/** The headers that the API reads and those that OpenAI's SDK sends from browsers, apart from `x-stainless-*`. */
+const requestHeaders = [
+  'authorization',
+  'content-type',
+  'accept',
+  'idempotency-key',
+  'openai-beta',
+  'openai-organization',
+  'openai-project',
+  'traceparent',
+  'tracestate',
+  'user-agent',
+  'x-request-id',
+  'x-service-user-id',
+  'x-session-id',
+];
+const sdkHeader = /^x-stainless-[a-z-]{1,50}$/;
+
+const responseHeaders = [
+  'idempotency-replayed',
+  'location',
+  'retry-after',
+  'retry-after-ms',
+  'x-gateway-model',
+  'x-gateway-provider',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-reset-tokens',
+  'x-request-id',
+  'x-run-id',
+  'x-should-retry',
+  'x-trace-id',
+].join(', ');
+
+/** How long a browser may keep a preflight's answer; Chrome keeps none for longer. */
+const maxAgeSeconds = 7_200;
+
+/** Whether CORS applies to a route: it takes a tenant's key and is not on the operator surface. */
+export function isOpenToBrowsers(route: Pick<Route, 'access' | 'method' | 'path'>): boolean {
+  const { kind } = route.access;
+  return (kind === 'key' || kind === 'scope') && !isClosedToRelay(route.method, route.path);
+}
+
+/**
+ * The response headers that let pages of the configured origins call the API (Fetch standard §3.2). Credentials are
+ * never allowed: a page must hold the key itself.
+ */
+export class Cors {
+  readonly #origins: ReadonlySet<string>;
+
+  /** `origins` as browsers send them: `https://app.example.com`. */
+  constructor(origins: Iterable<string>) {
+    this.#origins = new Set(origins);
+  }
+
+  names(origin: string | undefined): origin is string {
+    return origin !== undefined && this.#origins.has(origin);
+  }
+
+  /** For every response of a route that is open to browsers, errors too. */
+  responseHeaders(origin: string | undefined): Record<string, string> {
+    if (!this.names(origin)) return { vary: 'Origin' };
+    return {
+      vary: 'Origin',
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': responseHeaders,
+    };
+  }
+
+  /** For the answer to a preflight of a named origin. `requested`: its `Access-Control-Request-Headers`. */
+  preflightHeaders(
+    origin: string,
+    methods: readonly string[],
+    requested: string | undefined,
+  ): Record<string, string> {
+    const asked = (requested ?? '').split(',').map((name) => name.trim().toLowerCase());
+    return {
+      vary: 'Origin',
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': methods.join(', '),
+      'access-control-allow-headers': [
+        ...requestHeaders,
+        ...asked.filter((name) => sdkHeader.test(name)),
+      ].join(', '),
+      'access-control-max-age': String(maxAgeSeconds),
+    };
+  }
+}

@@ -1,0 +1,18 @@
+import { relayId } from '@gatehouse/contract/console';
+import { routes } from '@gatehouse/contract/routes';
+import { consoleHandlers } from './console.ts';
+import type { DocumentHandler } from './document.ts';
+import { healthHandler } from './health.ts';
+import { openApiHandler } from './openapi.ts';
+
+/** What the edge serves itself, by route id. Throws when a route of the edge has no handler. */
+export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, DocumentHandler> {
+  const handlers = new Map<string, DocumentHandler>([
+    ['health', healthHandler(isReady)],
+    ['openapi', openApiHandler()],
+    ...consoleHandlers(),
+  ]);
+  const missing = routes.find(({ id, service }) => service === 'edge' && id !== relayId && !handlers.has(id));
+  if (missing !== undefined) throw new Error(`the edge has no handler for ${missing.id}`);
+  return handlers;
+}

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from '@gatehouse/contract/routes';
+import { requestContext, type RequestContext } from '@gatehouse/http/request-context';
+import { requestSpan } from '@gatehouse/http/request-span';
+import type { Principal } from '@gatehouse/identity/principal';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Histogram } from '@gatehouse/kit/metrics';
+import type { Tracer } from '@gatehouse/kit/tracing';
+
+/** What is known of a request so far; the gateway fills it in. */
+export interface AccessEntry extends RequestContext {
+  readonly arrivedAt: number;
+  /** Null until one matches; the relay's own route for requests that the relay rejects. */
+  route: Route | null;
+  relayed: boolean;
+  principal: Principal | null;
+}
+
+export interface AccessLogOptions {
+  log: Logger;
+  duration: Histogram<'route' | 'status'>;
+  tracer?: Tracer | undefined;
+}
+
+/** Records every request once, when its response closes: a log line, the duration, a span. */
+export class AccessLog {
+  readonly #options: AccessLogOptions;
+
+  constructor(options: AccessLogOptions) {
+    this.#options = options;
+  }
+
+  open(request: IncomingMessage, response: ServerResponse): AccessEntry {
+    const entry: AccessEntry = {
+      ...requestContext(request),
+      arrivedAt: monotonicMs(),
+      route: null,
+      relayed: false,
+      principal: null,
+    };
+    response.on('close', () => this.#record(request, response, entry));
+    return entry;
+  }
+
+  #record(request: IncomingMessage, response: ServerResponse, entry: AccessEntry): void {
+    const endedAt = monotonicMs();
+    const durationMs = endedAt - entry.arrivedAt;
+    const status = finalStatus(request, response);
+    const routeId = entry.route?.id ?? 'none';
+    const tenantId = entry.principal?.tenantId ?? undefined;
+    const { log, duration, tracer } = this.#options;
+    duration.observe({ route: routeId, status }, durationMs / 1_000);
+    log.info(
+      {
+        request_id: entry.requestId,
+        trace_id: entry.trace.traceId,
+        method: request.method,
+        route: routeId,
+        relayed: entry.relayed || undefined,
+        status,
+        duration_ms: Math.round(durationMs),
+        tenant_id: tenantId,
+        key_id: entry.principal?.keyId ?? undefined,
+      },
+      'request',
+    );
+    tracer?.record(
+      requestSpan({
+        context: entry,
+        method: request.method ?? '',
+        route: entry.route,
+        status,
+        startedAt: entry.arrivedAt,
+        endedAt,
+        attributes: { 'gatehouse.tenant_id': tenantId, 'gatehouse.key_id': entry.principal?.keyId },
+      }),
+    );
+  }
+}
+
+/** The response's status, or 499 (nginx's number) when the client left before its response was complete. */
+function finalStatus(request: IncomingMessage, response: ServerResponse): number {
+  // A response that was sent before the end of the request's body is complete, even if the client then leaves.
+  const early = response.headersSent && !request.complete;
+  return response.writableFinished || early ? response.statusCode : 499;
+}

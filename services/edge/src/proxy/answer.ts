@@ -1,0 +1,121 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
+import { errorBody, type AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import { responseHeaders } from './headers.ts';
+import type { Passage } from './passage.ts';
+import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
+
+/** Where the bytes of an answer come from. */
+export interface AnswerSource {
+  pause(): void;
+  resume(): void;
+  abort(reason: Error): void;
+}
+
+const lineFeed = 0x0a;
+
+/**
+ * Passes the answer of one attempt on to the client, for both senders: which headers pass, back-pressure, a client that
+ * leaves, and what the client gets when the service fails.
+ */
+export class Answer {
+  readonly #passage: Passage;
+  readonly #log: Logger;
+  readonly #settle: (refusal: unknown) => void;
+  #source: AnswerSource | null = null;
+  #begun = false;
+  #failed = false;
+  #streams = false;
+  /** Whether what was sent ends with a blank line, so that another event may follow. */
+  #atBoundary = true;
+
+  /**
+   * `settle` is called when the response is closed, with null, or when the replica refused the connection, with the
+   * error: then nothing was sent, and another attempt may follow.
+   */
+  constructor(passage: Passage, log: Logger, settle: (refusal: unknown) => void) {
+    this.#passage = passage;
+    this.#log = log;
+    this.#settle = settle;
+    const { response } = passage;
+    response.on('close', () => {
+      if (!response.writableFinished) this.#source?.abort(clientLeft());
+      settle(null);
+    });
+    response.on('drain', () => this.#source?.resume());
+  }
+
+  /** The request is about to be sent. */
+  start(source: AnswerSource): void {
+    this.#source = source;
+    if (this.#passage.response.destroyed) source.abort(clientLeft());
+  }
+
+  /** The final status and the headers arrived. */
+  begin(status: number, headers: IncomingHttpHeaders): void {
+    const { response, requestId, route } = this.#passage;
+    if (status === 401) {
+      this.#abort(rejectedAssertion(route.service));
+      return;
+    }
+    closeWhenEarly(response);
+    try {
+      // All at once: headers that were set one by one before cost each of these twice what it takes.
+      response.writeHead(status, responseHeaders(headers, doorHeaders(requestId)));
+    } catch (error) {
+      this.#abort(error);
+      return;
+    }
+    this.#begun = true;
+    this.#streams = headers['content-type']?.startsWith('text/event-stream') === true;
+    if (this.#streams) response.flushHeaders();
+  }
+
+  write(chunk: Buffer): void {
+    if (this.#failed) return;
+    this.#atBoundary = chunk.at(-1) === lineFeed && chunk.at(-2) === lineFeed;
+    if (!this.#passage.response.write(chunk)) this.#source?.pause();
+  }
+
+  end(): void {
+    if (!this.#failed) endAnswer(this.#passage.response);
+  }
+
+  /** The service failed: before its answer began, or in the middle of it. Only the first call has an effect. */
+  fail(error: unknown): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    const { response, requestId, route } = this.#passage;
+    if (response.destroyed) {
+      // Its 'close' may have come before this answer listened.
+      this.#settle(null);
+      return;
+    }
+    if (wasRefused(error) && !this.#begun) {
+      this.#settle(error);
+      return;
+    }
+    const known = upstreamError(route.service, error);
+    if (known.status >= 500)
+      this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
+    if (this.#begun && this.#streams) this.#endStream(known);
+    else sendError(response, known, requestId);
+  }
+
+  #abort(error: unknown): void {
+    this.fail(error);
+    this.#source?.abort(error instanceof Error ? error : new Error('the answer was rejected'));
+  }
+
+  /** A stream that the service could not end itself: the error as an event and a normal close. */
+  #endStream(error: AppError): void {
+    const { response, requestId } = this.#passage;
+    const event = `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`;
+    response.end(this.#atBoundary ? event : `\n\n${event}`);
+  }
+}
+
+function clientLeft(): Error {
+  return new Error('the client left');
+}

@@ -1,0 +1,81 @@
+import type { Route, ServiceName } from '@gatehouse/contract/routes';
+import type { Logger } from '@gatehouse/kit/log';
+import type { AddressList } from '../replicas/address-list.ts';
+import { Answer } from './answer.ts';
+import type { Passage } from './passage.ts';
+import type { RequestBodies } from './request-body.ts';
+import type { Attempt, Sender } from './sender.ts';
+import { unreachable, upstreamError } from './upstream-error.ts';
+
+/** A body that comes with a route which defines none is passed on, up to this size. */
+const leastBodyLimit = 1024 * 1024;
+
+export interface ForwarderOptions {
+  /** The replicas of each service. */
+  addresses: ReadonlyMap<ServiceName, AddressList>;
+  bodies: RequestBodies;
+  general: Sender;
+  /** Senders for routes marked `passThrough`, by service. */
+  passThrough: ReadonlyMap<ServiceName, Sender>;
+  log: Logger;
+}
+
+/** Sends requests to the services of their routes, and their answers back. */
+export class Forwarder {
+  readonly #options: ForwarderOptions;
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends the request to a replica of its service, and once more to another one if the first refuses the connection.
+   * Resolves when the response is closed. Throws when no replica can be reached, and for a body that is too large or
+   * too slow.
+   */
+  async forward(passage: Passage): Promise<void> {
+    const { service } = passage.route;
+    const addresses = this.#options.addresses.get(service);
+    const sender = this.#senderFor(passage.route);
+    const limit = Math.max(passage.route.bodyLimit, leastBodyLimit);
+    const { bodies } = this.#options;
+    const body = await (sender.streamsBodies
+      ? bodies.gatherOrStream(passage, limit)
+      : bodies.gather(passage, limit));
+    const address = addresses?.next() ?? null;
+    if (addresses === undefined || address === null) throw unreachable(service);
+    const refusal = await this.#attempt(sender, { passage, address, body });
+    if (refusal === null) return;
+    addresses.refused(address);
+    const other = addresses.next(address);
+    // A stream was not touched either: reading begins once there is a connection.
+    const last = other === null ? refusal : await this.#attempt(sender, { passage, address: other, body });
+    if (last === null) return;
+    this.#options.log.error(
+      { err: last, request_id: passage.requestId, service },
+      'no connection to a service',
+    );
+    throw upstreamError(service, last);
+  }
+
+  /** Ends what is in flight: a stream with the error event, any other request with a 502. */
+  async close(): Promise<void> {
+    const { general, passThrough } = this.#options;
+    await Promise.all([general, ...passThrough.values()].map((sender) => sender.close()));
+  }
+
+  #senderFor(route: Route): Sender {
+    const { general, passThrough } = this.#options;
+    return (route.passThrough ? passThrough.get(route.service) : undefined) ?? general;
+  }
+
+  /** The error when the address refused the connection; null in all other cases, which the answer has dealt with. */
+  async #attempt(sender: Sender, attempt: Omit<Attempt, 'headers'>): Promise<unknown> {
+    const { passage } = attempt;
+    const headers = await passage.headers();
+    if (passage.response.destroyed) return null;
+    return new Promise((resolve) => {
+      sender.send({ ...attempt, headers }, new Answer(passage, this.#options.log, resolve));
+    });
+  }
+}

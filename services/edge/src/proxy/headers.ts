@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * The client's headers that are passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`),
+ * those that only the edge reads (`authorization`, cookies, the acting user) and those of one connection (RFC 9110
+ * §7.6.1).
+ */
+const passedOn = [
+  'accept',
+  'content-length',
+  'content-type',
+  'idempotency-key',
+  'tracestate',
+  'user-agent',
+  'x-session-id',
+] as const;
+
+/** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
+export type HeaderList = string[];
+
+/** The headers for a service: those of the client that pass, and the edge's `own`. */
+export function requestHeaders(incoming: IncomingHttpHeaders, own: HeaderList): HeaderList {
+  const headers: HeaderList = [];
+  for (const name of passedOn) {
+    const value = incoming[name];
+    if (typeof value === 'string') headers.push(name, value);
+  }
+  headers.push(...own);
+  return headers;
+}
+
+export function headerObject(list: HeaderList): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let index = 0; index < list.length; index += 2) headers[list[index] ?? ''] = list[index + 1] ?? '';
+  return headers;
+}
+
+/** Headers of one connection (RFC 9110 §7.6.1). */
+const connectionOnly = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * Names and values in turn of a service's response headers, without internal ones, without those of the connection it
+ * came on, and without `replaced`, which the edge sets itself.
+ */
+export function responseHeaders(
+  upstream: IncomingHttpHeaders,
+  replaced: Readonly<Record<string, string>>,
+): (string | string[])[] {
+  const headers: (string | string[])[] = [];
+  const listed = listedAsConnectionOnly(upstream.connection);
+  for (const name of Object.keys(upstream)) {
+    const value = upstream[name];
+    if (value === undefined || connectionOnly.has(name) || name.startsWith('x-gatehouse-')) continue;
+    if (listed?.includes(name) !== true && !Object.hasOwn(replaced, name)) headers.push(name, value);
+  }
+  for (const name of Object.keys(replaced)) headers.push(name, replaced[name] ?? '');
+  return headers;
+}
+
+/** The headers that a `Connection` header names besides the usual; null for none. */
+function listedAsConnectionOnly(connection: string | undefined): string[] | null {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return null;
+  return connection.split(',').map((name) => name.trim().toLowerCase());
+}

@@ -1,0 +1,20 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from '@gatehouse/contract/routes';
+import type { HeaderList } from './headers.ts';
+
+/** A request that passed the edge's checks, on its way to the service of its route. */
+export interface Passage {
+  request: IncomingMessage;
+  response: ServerResponse;
+  route: Route;
+  /** Path and query for the service; of a relayed request, those behind the relay. */
+  url: string;
+  /**
+   * Makes the headers for the service, with a new assertion. Called each time the request is sent, because a body may
+   * take longer to arrive than an assertion lasts.
+   */
+  headers: () => Promise<HeaderList>;
+  /** Null for owner keys. */
+  tenantId: string | null;
+  requestId: string;
+}

@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http';
+import type { RouteMatcher } from '@gatehouse/contract/match';
+import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
+import { noRoute } from '@gatehouse/http/app';
+import { matchRoute, pathOf, type Target } from '../routing/target.ts';
+import { checkRelayPath, relayForbidden } from './relay-path.ts';
+import { relayedHeaders } from './relayed-headers.ts';
+
+/** `/api-docs/proxy/<path>`: serves the route of `<path>`, with few of the client's headers. */
+export class BrowserRelay {
+  readonly #matcher: RouteMatcher;
+
+  constructor(matcher: RouteMatcher) {
+    this.#matcher = matcher;
+  }
+
+  /**
+   * The target behind the relay's own path. `rest`: what follows `/api-docs/proxy/`. Throws a 404 or 405,
+   * `relay_forbidden` and `relay_path_ambiguous`.
+   */
+  targetOf(request: IncomingMessage, rest: string): Target {
+    const { method = '', url = '', headers } = request;
+    const path = `/${rest}`;
+    checkRelayPath(method, path);
+    if (isAtOrUnder(path, '/api-docs')) throw noRoute({ kind: 'none' }, method);
+    const { route } = matchRoute(this.#matcher, method, path);
+    // Checked again by the route that matched, whatever the path looked like.
+    if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
+    const query = url.slice(pathOf(url).length);
+    return { route, url: path + query, headers: relayedHeaders(headers), actingUsers: () => undefined };
+  }
+}

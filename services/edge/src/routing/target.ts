@@ -1,0 +1,40 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Match, RouteMatcher } from '@gatehouse/contract/match';
+import type { Route } from '@gatehouse/contract/routes';
+import { noRoute } from '@gatehouse/http/app';
+import { actingUserHeader } from '../auth/acting-user.ts';
+
+/** What a request asks for: as it came, or what the browser relay lets through of it. */
+export interface Target {
+  route: Route;
+  /** Path and query. */
+  url: string;
+  headers: IncomingHttpHeaders;
+  /** All the values that `X-Service-User-Id` was sent with. */
+  actingUsers: () => readonly string[] | undefined;
+}
+
+/** The target of a request that takes no relay. */
+export function targetOf(request: IncomingMessage, route: Route): Target {
+  const { url = '', headers } = request;
+  return {
+    route,
+    url,
+    headers,
+    // Node splits all headers to find the distinct values of one.
+    actingUsers: () =>
+      headers[actingUserHeader] === undefined ? undefined : request.headersDistinct[actingUserHeader],
+  };
+}
+
+/** Throws a 404 or 405 if the route table has no such route. */
+export function matchRoute(matcher: RouteMatcher, method: string, path: string): Match & { kind: 'route' } {
+  const match = matcher.match(method, path);
+  if (match.kind !== 'route') throw noRoute(match, method);
+  return match;
+}
+
+/** The path of a URL, without its query. */
+export function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? '';
+}
