@@ -1,4 +1,4 @@
-import type { Principal } from '@gatehouse/identity/principal';
+import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -29,6 +29,12 @@ export interface RpcContext {
   requestId: string;
   trace: TraceContext;
   log: Logger;
+}
+
+/** The principal inside a tenant for which a call is made. Throws when there is none. */
+export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPrincipal {
+  if (principal !== null && isTenantPrincipal(principal)) return principal;
+  throw new AppError('service_unauthenticated', 'The call names no tenant.');
 }
 
 export interface Rpc<Request, Response> {

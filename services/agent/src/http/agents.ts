@@ -2,7 +2,7 @@ import type { Agent as WireAgent, CreateAgent, listAgents, PatchAgent } from '@g
 import type { Changes } from '@gatehouse/changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { AppError } from '@gatehouse/kit/errors';
+import { found } from '@gatehouse/http/resource';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { modelsOf, newSettings, patchedSettings, type Agent } from '../agents/agent.ts';
@@ -13,6 +13,8 @@ import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } fro
 type List = Call<unknown, z.output<typeof listAgents>>;
 type Create = Call<CreateAgent>;
 type Patch = Call<PatchAgent>;
+
+const what = 'agent';
 
 export interface AgentDependencies {
   agents: AgentStore;
@@ -50,7 +52,7 @@ export function agentHandlers({ agents, models, changes }: AgentDependencies): R
 
     'agents.get': async (call: Call) => {
       const agent = await agents.find(viewerOf(tenantOf(call)), refOf(call));
-      return { body: showAgent(found(agent)) };
+      return { body: showAgent(found(agent, what)) };
     },
 
     'agents.patch': async (call: Patch) => {
@@ -58,7 +60,7 @@ export function agentHandlers({ agents, models, changes }: AgentDependencies): R
       // Models are checked before the row is locked: no transaction waits for another service.
       await assertNewModelsUsable(call, { agents, models });
       return changes.change(call, async (db) => {
-        const before = found(await lockAgent(db, viewerOf(principal), refOf(call)));
+        const before = found(await lockAgent(db, viewerOf(principal), refOf(call)), what);
         const settings = patchedSettings(before, call.body, principal.actingUser);
         const after = await updateAgent(db, principal.tenantId, { before, settings });
         return {
@@ -73,7 +75,7 @@ export function agentHandlers({ agents, models, changes }: AgentDependencies): R
     'agents.delete': async (call: Call) => {
       const viewer = viewerOf(tenantOf(call));
       return changes.change(call, async (db) => {
-        const agent = found(await lockAgent(db, viewer, refOf(call)));
+        const agent = found(await lockAgent(db, viewer, refOf(call)), what);
         await deleteAgent(db, agent.id);
         return {
           changes: [{ action: 'agent.deleted', id: agent.id, before: showAgent(agent), after: null }],
@@ -90,7 +92,7 @@ async function assertNewModelsUsable(
 ): Promise<void> {
   const named = modelsOf(call.body);
   if (named.length === 0) return;
-  const agent = found(await agents.find(viewerOf(tenantOf(call)), refOf(call)));
+  const agent = found(await agents.find(viewerOf(tenantOf(call)), refOf(call)), what);
   const known = new Set(modelsOf(agent).map(({ model }) => model));
   await models.assertUsable(
     call,
@@ -100,11 +102,6 @@ async function assertNewModelsUsable(
 
 function refOf(call: Pick<Call, 'params'>): string {
   return call.params['agentID'] ?? '';
-}
-
-function found<Found>(agent: Found | null): Found {
-  if (agent === null) throw new AppError('not_found', 'There is no such agent.');
-  return agent;
 }
 
 function showAgent({ createdAt, updatedAt, ...agent }: Agent): WireAgent {

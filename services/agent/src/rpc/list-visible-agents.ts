@@ -1,10 +1,10 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
 import { viewerOf } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
-import { epochSeconds, tenantOf } from './context.ts';
+import { epochSeconds } from './epoch-seconds.ts';
 
 const pageSize = 1_000;
 

@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import type {
   Agent as AgentMessage,
@@ -8,7 +8,7 @@ import type {
 import type { Agent } from '../agents/agent.ts';
 import { viewerOf } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
-import { epochSeconds, tenantOf } from './context.ts';
+import { epochSeconds } from './epoch-seconds.ts';
 
 /** The agent with this id or key, as far as the principal may see it. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {

@@ -2,6 +2,7 @@ import { inBatches } from '@gatehouse/events/batches';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
@@ -54,27 +55,31 @@ export class Ingest {
       );
   }
 
-  /** All in one transaction, or each alone when the database refuses one of them; the watermarks never before the runs. */
+  /** All in one transaction, or each alone when the database refuses one of them. Watermarks never before the runs. */
   async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
-    if (events.length === 0 && watermarks.length === 0) return;
-    const runs = events.map(({ run }) => run);
-    try {
-      await numberUsers(this.#pool, runs);
-      const late = await insertIntake(this.#pool, { runs, watermarks });
-      if (late.length === 0) return;
-      await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
-    } catch (error) {
-      // Anything else may pass when it is tried again, and nothing that may be counted yet is given up.
-      if (!isRefusal(error) || events.length === 0) throw error;
-      const [only, ...others] = events;
-      if (only !== undefined && others.length === 0)
-        await this.#deadLetters.bury(only.received, refusalOf(error));
-      else for (const event of events) await this.#store([event], []);
+    let stored = watermarks.length === 0;
+    if (events.length > 0) {
+      await togetherOrAlone(events, {
+        store: async (some) => {
+          const all = some.length === events.length;
+          await this.#insert(some, all ? watermarks : []);
+          stored ||= all;
+        },
+        isRefusal,
+        refuse: ({ received }, error) => this.#deadLetters.bury(received, refusalOf(error)),
+      });
     }
-    await this.#store([], watermarks);
+    if (!stored) await this.#insert([], watermarks);
   }
 
-  /** `domain/retention.ts` says why there is a time after which no row is made. */
+  async #insert(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+    const runs = events.map(({ run }) => run);
+    await numberUsers(this.#pool, runs);
+    const late = await insertIntake(this.#pool, { runs, watermarks });
+    if (late.length > 0) await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
+  }
+
+  /** `retention/trace-ages.ts` says why no row is made after a certain time. */
   async #storeLate(runs: readonly RunEvent[]): Promise<void> {
     const lost = await endLateRuns(
       this.#pool,

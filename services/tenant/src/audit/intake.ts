@@ -3,6 +3,7 @@ import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
+import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { AuditLogSystemStore } from '../store/audit-log-system-store.ts';
 
@@ -36,19 +37,11 @@ export class AuditIntake {
         await this.#deadLetters.bury(received, (error as Error).message);
       }
     }
-    if (readable.length > 0) await this.#store(readable);
-  }
-
-  /** All in one transaction, or each alone when the database refuses one of them. */
-  async #store(events: readonly Readable[]): Promise<void> {
-    try {
-      await this.#auditLog.takeIn(events.map(({ entry }) => entry));
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      const [first, ...others] = events;
-      if (first !== undefined && others.length === 0)
-        await this.#deadLetters.bury(first.received, refusalOf(error));
-      else for (const event of events) await this.#store([event]);
-    }
+    if (readable.length === 0) return;
+    await togetherOrAlone(readable, {
+      store: (events) => this.#auditLog.takeIn(events.map(({ entry }) => entry)),
+      isRefusal,
+      refuse: ({ received }, error) => this.#deadLetters.bury(received, refusalOf(error)),
+    });
   }
 }

@@ -2,6 +2,7 @@ import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contrac
 import type { Changes } from '@gatehouse/changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { nowMs } from '@gatehouse/kit/clock';
@@ -13,7 +14,6 @@ import { withoutNulls } from '../tenants/tenant.ts';
 import { insertApiKey, replaceSecret, revokeApiKey } from '../store/api-key-statements.ts';
 import type { ApiKeyStore } from '../store/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from './changes.ts';
-import { found, resourceId } from './resource-id.ts';
 import { showApiKey } from './views.ts';
 
 type List = Call<unknown, z.output<typeof listApiKeys>>;

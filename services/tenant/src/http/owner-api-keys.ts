@@ -2,6 +2,7 @@ import type { Changes } from '@gatehouse/changes/changes';
 import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -13,7 +14,6 @@ import { insertApiKey } from '../store/api-key-statements.ts';
 import { revokeAnyApiKey, type ApiKeySystemStore } from '../store/api-key-system-store.ts';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
 import { keyCreated, keyRevoked } from './changes.ts';
-import { found, resourceId } from './resource-id.ts';
 import { showOwnerApiKey } from './views.ts';
 
 type List = Call<unknown, z.output<typeof listOwnerApiKeys>>;

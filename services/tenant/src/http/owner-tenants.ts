@@ -2,6 +2,7 @@ import type { Changes } from '@gatehouse/changes/changes';
 import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract/tenants';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -10,7 +11,6 @@ import { scopesForNewKey } from '../keys/key-rules.ts';
 import { patchSettings, withoutNulls, type NewTenant } from '../tenants/tenant.ts';
 import { changeTenant, insertTenantWithKey, type TenantSystemStore } from '../store/tenant-system-store.ts';
 import { keyCreated, tenantCreated, tenantUpdated } from './changes.ts';
-import { found, resourceId } from './resource-id.ts';
 import { showTenant } from './views.ts';
 
 type List = Call<unknown, z.output<typeof listTenants>>;

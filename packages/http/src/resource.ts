@@ -1,14 +1,14 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 
-/** The id in a path. What can't be an id is answered like an id that nobody has. */
+/** The id in a path, in lower case. A text that is no id gets the same 404 as an id that does not exist. */
 export function resourceId(params: Record<string, string>, what: string): string {
   const { id = '' } = params;
   if (!isUuid(id)) throw notFound(what);
   return id.toLowerCase();
 }
 
-/** The row that was found, or the 404 that foreign and missing resources share. */
+/** The row that was found, or the 404 that foreign and missing resources share: `There is no such <what>.` */
 export function found<Row>(row: Row | null, what: string): Row {
   if (row === null) throw notFound(what);
   return row;
