@@ -1,7 +1,7 @@
 import { DirectSink } from '@gatehouse/events/direct-sink';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import type { Outbox } from '@gatehouse/events/outbox';
-import { Relay } from '@gatehouse/events/relay';
+import { OutboxRelay } from '@gatehouse/events/outbox-relay';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { isMessageTooLarge } from '@gatehouse/grpc/errors';
@@ -29,7 +29,7 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   const { log, registry, name } = shell;
   const kafka = kafkaPlace(options.kafka, options.topic);
   const publishTo = (sink: EventSink): void =>
-    shell.add(new Relay({ source, pool, outbox, sink, watermarks, log, registry }));
+    shell.add(new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry }));
   if (kafka !== null) publishTo(new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log }));
   else if (send !== undefined) publishTo(new DirectSink({ send, isTooLarge: isMessageTooLarge }));
 }
