@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { ok, route, scope, type Route } from './route.ts';
 
-/** The parts of the OpenAI wire format that the gateway itself makes: `/v1/models*`. What passes: `openai.ts`. */
+/**
+ * The parts of the OpenAI API that the gateway itself serves: `/v1/models*`. For requests passed to providers see
+ * `openai.ts`.
+ */
 
 export const model = z.strictObject({
   id: z.string(),
@@ -17,7 +20,7 @@ export const modelList = z.strictObject({
   has_more: z
     .literal(true)
     .optional()
-    .describe('Only when there are more agents than fit into the 4 MiB of an answer'),
+    .describe('Present only if the response reached its size limit of 4 MiB and agents are missing'),
 });
 
 const modelExample = { id: 'gpt-4.1-mini', object: 'model', created: 0, owned_by: 'openai' };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ok, route, type Route } from './route.ts';
 
-/** `GET /health` (contract §3). */
+/** `GET /health`. */
 export const protocolVersion = 3;
 
 export const health = z.strictObject({

@@ -3,7 +3,7 @@ import { listOf, page, storableText, timestamp, usd, userId, utcTime, uuid } fro
 import { roles, scopes } from './scopes.ts';
 import { created, ok, route, scope, type Route } from './route.ts';
 
-/** API keys: `/v1/api-keys*`, `/v1/whoami` and the owner's `/internal/v1/owner/api-keys*` (contract §2, §3). */
+/** API keys: `/v1/api-keys*`, `/v1/whoami` and, for owners, `/internal/v1/owner/api-keys*`. */
 
 export const keyStatus = z.enum(['active', 'expiring', 'expired', 'revoked']);
 
@@ -23,8 +23,8 @@ export const apiKey = z.strictObject({
   role: z.enum(roles),
   scopes: z.array(z.enum(scopes)),
   user_id: z.string().nullable(),
-  prefix: z.string().describe("The public half of the key's text, for recognising it: `gwk_<id>`"),
-  status: keyStatus.describe('`expiring`: rotated, and the old secret still works'),
+  prefix: z.string().describe('The public part of the key, to recognize it by: `gwk_<id>`'),
+  status: keyStatus.describe('`expiring`: the key was rotated and its old secret still works'),
   limits: limits.nullable(),
   budget: budget.nullable(),
   created_by: z.string().nullable(),
@@ -35,9 +35,11 @@ export const apiKey = z.strictObject({
 });
 export type ApiKey = z.output<typeof apiKey>;
 
-const keyText = z.string().describe('The text that `Authorization: Bearer` takes; shown this once');
+const keyText = z
+  .string()
+  .describe('The secret key text for `Authorization: Bearer`; shown only in this response');
 
-/** Shown once, at creation and rotation: the only time the full text leaves the gateway. */
+/** The response to creation and rotation, the only ones with the full text of the key. */
 export const apiKeyWithText = apiKey.extend({ key: keyText });
 
 export const ownerApiKey = apiKey.extend({ tenant_id: uuid.nullable() });
@@ -59,7 +61,12 @@ export const createApiKey = z.strictObject({
 export type CreateApiKey = z.output<typeof createApiKey>;
 
 export const rotateApiKey = z.strictObject({
-  overlap_seconds: z.int().min(0).max(86_400).default(0).describe('How long the old secret goes on working'),
+  overlap_seconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('Seconds for which the old secret still works'),
 });
 
 export const listApiKeys = z.strictObject(page);
@@ -68,7 +75,7 @@ export const apiKeyList = listOf(apiKey);
 export const createOwnerApiKey = z.strictObject({
   ...newKey,
   role: z.enum(['owner', 'admin']),
-  tenant_id: uuid.nullable().optional().describe('Required for an admin key, absent for an owner key'),
+  tenant_id: uuid.nullable().optional().describe('Required for an admin key; an owner key has none'),
 });
 
 export const listOwnerApiKeys = z.strictObject({
@@ -76,7 +83,9 @@ export const listOwnerApiKeys = z.strictObject({
   role: z.enum(roles).optional(),
   tenant_id: uuid.optional(),
   status: keyStatus.optional(),
-  unused_since: timestamp.optional().describe('Keys not used since then, never used ones included'),
+  unused_since: timestamp
+    .optional()
+    .describe('Only keys that were not used since this time, including unused keys'),
 });
 export const ownerApiKeyList = listOf(ownerApiKey);
 

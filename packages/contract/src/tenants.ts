@@ -4,7 +4,7 @@ import { budget, limits } from './keys.ts';
 import { isTimezone } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
 
-/** Tenants, for the owner: `/internal/v1/owner/tenants*` (contract §3). */
+/** Tenants: `/internal/v1/owner/tenants*`. */
 
 export const tenantStatus = z.enum(['active', 'suspended', 'archived']);
 export type TenantStatus = z.output<typeof tenantStatus>;
@@ -13,7 +13,7 @@ const timezone = z
   .string()
   .max(64)
   .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
-  .describe('IANA time zone: when a day or month of the tenant begins');
+  .describe('IANA time zone that defines the days and months of the tenant');
 
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),
@@ -44,7 +44,7 @@ const settings = {
     .array(modelId)
     .max(1_000)
     .nullable()
-    .describe('`null` allows every model of the catalogue'),
+    .describe('`null` allows all models of the catalogue'),
   timezone,
   retention_days: z.int().min(1).max(3_650),
 };
@@ -61,7 +61,7 @@ export const createTenant = z.strictObject({
 });
 export type CreateTenant = z.output<typeof createTenant>;
 
-/** A JSON merge patch (RFC 7396): absent members stay. */
+/** A JSON merge patch (RFC 7396): absent members stay unchanged. */
 export const patchTenant = z.strictObject({
   slug: slug.optional(),
   name: storableText(1, 200).optional(),
@@ -77,9 +77,9 @@ export const patchTenant = z.strictObject({
 });
 export type PatchTenant = z.output<typeof patchTenant>;
 
-/** The first admin key of the new tenant rides along, this once. */
+/** The response to creation, with the first admin key. */
 export const tenantWithKey = tenant.extend({
-  admin_key: z.string().describe('The text of its first admin key; shown this once'),
+  admin_key: z.string().describe('The text of the first admin key; shown only in this response'),
 });
 
 export const listTenants = z.strictObject({

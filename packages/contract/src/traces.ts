@@ -88,7 +88,7 @@ export const tracePage = z.strictObject({
   next_cursor: z.string(),
   has_more: z.boolean(),
   server_time: utcTime,
-  poll_after_ms: count.describe('How long to wait before the next call'),
+  poll_after_ms: count.describe('Milliseconds to wait before the next call'),
 });
 
 export const tokensExample = {

@@ -38,10 +38,10 @@ const groupBy = z
     z
       .array(dimension)
       .max(3)
-      .refine((names) => new Set(names).size === names.length, 'must not name a dimension twice'),
+      .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
   )
   .meta({
-    description: 'At most three dimensions, parted by commas',
+    description: 'At most three dimensions, separated by commas',
     pattern: `^${dimensionPattern}(,${dimensionPattern}){0,2}$`,
   });
 
@@ -61,14 +61,17 @@ export const summaryQuery = z.strictObject({
     .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
     .default('UTC')
     .describe('IANA time zone of days and months'),
-  compare: z.literal('previous').optional().describe('Tell the period before, just as long, too'),
+  compare: z
+    .literal('previous')
+    .optional()
+    .describe('`previous` adds the totals of the period before, of the same length'),
 });
 export type SummaryQuery = z.output<typeof summaryQuery>;
 
 const groupKey = z
   .partialRecord(dimension, z.string().nullable())
   .describe(
-    'By the names in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour the time it begins',
+    'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time',
   );
 
 const usageTotals = {
@@ -86,13 +89,13 @@ const period = { from: utcTime, to: utcTime };
 
 export const usageSummary = z.strictObject({
   ...period,
-  as_of: utcTime.describe('Every run that ended before this time is counted'),
+  as_of: utcTime.describe('All runs that ended before this time are included'),
   totals: z.strictObject(usageTotals),
   groups: z.array(z.strictObject({ key: groupKey, ...usageTotals })),
   previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
   truncated: z
     .boolean()
-    .describe('Whether there are more groups than are listed: at most 10,000, and as many as fit into 4 MiB'),
+    .describe('Whether groups are missing because the response reached 10,000 groups or 4 MiB'),
 });
 export type UsageSummary = z.output<typeof usageSummary>;
 
