@@ -5,32 +5,34 @@ import { StartError } from './start-error.ts';
 export const repositoryRoot = path.resolve(import.meta.dirname, '../..');
 
 export interface LocalSettings {
-  /** Where the edge listens; further edges take the ports after it. */
+  /** The port of the edge; further edge processes use the following ports. */
   port: number;
   /** Absolute path of the state folder. */
   stateFolder: string;
-  /** Absolute path of the catalogue. */
+  /** Absolute path of the model catalogue. */
   modelsFile: string;
-  /** Answers come from the bundled simulator because no provider is set. */
+  /** Whether the bundled simulator answers, because no provider is set. */
   simulated: boolean;
-  /** Starts a Kafka of its own. */
+  /** Whether to start a local Kafka. */
   kafka: boolean;
-  /** `host:port,host:port` of the Kafka that the caller has. */
+  /** Brokers of an existing Kafka: `host:port,host:port`. */
   kafkaBrokers: string | undefined;
-  /** How many processes of each service. */
+  /** Number of processes by service. */
   replicas: ReadonlyMap<string, number>;
 }
 
 const lastPort = 65_535;
 const maxReplicas = 16;
 
-/** Reads what `make up` is told. Throws a `StartError` of one sentence about the first thing that is wrong. */
+/** Reads the settings of `make up`. Throws a `StartError` with one sentence about the first invalid setting. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
   const replicas = parseReplicas(valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '');
   const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
   const edges = replicas.get('edge') ?? 1;
   if (port + edges - 1 > lastPort)
-    throw new StartError(`PORT=${port} leaves no room for ${edges} edges: they take the ports after it.`);
+    throw new StartError(
+      `PORT=${port} is too high for ${edges} edge processes, which use consecutive ports up to ${lastPort}.`,
+    );
   const resolve = (name: string, fallback: string): string =>
     path.resolve(repositoryRoot, valueOf(environment, name) ?? fallback);
   const kafkaBrokers = parseBrokers(valueOf(environment, 'KAFKA_BROKERS'));
@@ -73,7 +75,7 @@ function parseBrokers(text: string | undefined): string | undefined {
   return brokers.join(',');
 }
 
-/** `edge=2,chat=3`; one process of each service that isn't named. */
+/** Parses `edge=2,chat=3`. Services that are not listed get one process. */
 function parseReplicas(text: string): Map<string, number> {
   const replicas = new Map<string, number>(services.map(({ name }) => [name, 1]));
   const named = new Set<string>();
@@ -81,12 +83,12 @@ function parseReplicas(text: string): Map<string, number> {
     if (entry === '') continue;
     const [, name = '', count = ''] = /^([^=\s]+)\s*=\s*(\d+)$/.exec(entry) ?? [];
     if (name === '')
-      throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "${entry}" does not.`);
+      throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "${entry}".`);
     if (!replicas.has(name))
       throw new StartError(
-        `GATEHOUSE_REPLICAS names "${name}", but the services are ${[...replicas.keys()].join(', ')}.`,
+        `GATEHOUSE_REPLICAS has the unknown service "${name}"; the services are ${[...replicas.keys()].join(', ')}.`,
       );
-    if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS names ${name} twice.`);
+    if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS has ${name} twice.`);
     if (Number(count) < 1 || Number(count) > maxReplicas)
       throw new StartError(`GATEHOUSE_REPLICAS: ${name} must be from 1 to ${maxReplicas}, not ${count}.`);
     named.add(name);
