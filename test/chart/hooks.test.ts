@@ -109,7 +109,7 @@ describe('before an install or an upgrade changes a pod', () => {
   });
 
   it('says what is missing without a database', () => {
-    expect(refusal({})).toContain('database.existingSecret: name the Secret');
+    expect(refusal({})).toContain('database.existingSecret is required');
     expect(refusal({ secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
   });
 
