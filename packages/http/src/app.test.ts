@@ -91,13 +91,13 @@ describe('creating an app', () => {
       {},
     ]) {
       const options = await optionsOf({ handlers: wrong });
-      expect(() => createApp(options)).toThrow(/agent serves \[.*\] but the route table says \[.*\]/);
+      expect(() => createApp(options)).toThrow(/agent has handlers for \[.*\] but the route table has \[.*\]/);
     }
   });
 
   it('fails when a route takes an Idempotency-Key and nothing keeps a record of it', async () => {
     const { idempotency: _idempotency, ...options } = await optionsOf();
-    expect(() => createApp(options)).toThrow(/takes? an Idempotency-Key/);
+    expect(() => createApp(options)).toThrow(/accept an Idempotency-Key/);
   });
 
   it('takes a raw handler for one, but not both for the same route', async () => {

@@ -4,15 +4,15 @@ import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
-/** What a handler answers. */
+/** The response of a handler. */
 export interface Reply {
-  /** Default: the route's. */
+  /** Default: the status of the route. */
   status?: number;
   body?: unknown;
   headers?: Record<string, string> | undefined;
 }
 
-/** How long the rest of a request's body may take to arrive once its answer is known. */
+/** How long to wait for the rest of a request body after the response is known. */
 const discardMs = 5_000;
 
 /** Sends a JSON document with its `content-length`. */
