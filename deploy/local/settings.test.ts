@@ -67,11 +67,7 @@ describe('the settings of make up', () => {
       'KAFKA_BROKERS must look like "kafka-1:9092,kafka-2:9092", not "localhost".',
     ],
     ['GATEHOUSE_REPLICAS', 'chat', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "chat".'],
-    [
-      'GATEHOUSE_REPLICAS',
-      'chat=-1',
-      'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "chat=-1".',
-    ],
+    ['GATEHOUSE_REPLICAS', 'chat=-1', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "chat=-1".'],
     ['GATEHOUSE_REPLICAS', 'chat=0', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 0.'],
     ['GATEHOUSE_REPLICAS', 'chat=99', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 99.'],
     ['GATEHOUSE_REPLICAS', 'chat=2,chat=3', 'GATEHOUSE_REPLICAS has chat twice.'],
