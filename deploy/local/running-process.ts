@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogStream } from './log-stream.ts';
 import { StartError } from './start-error.ts';
 
-/** A process that was started. */
+/** A process that has been started, whoever's program it is. */
 export interface RunningProcess {
   readonly pid: number;
   /** Resolves when the process ends, with the reason: `exited with code 1`. */
@@ -25,8 +25,9 @@ export interface NodeProcessOptions {
 }
 
 /**
- * Runs a module with the current Node. The process has its own session, so that Ctrl-C in a terminal reaches only the
- * supervisor, which stops all processes in order. It has an IPC channel, which closes when the supervisor exits.
+ * Runs a module with this Node. The process is in a session of its own, so that Ctrl-C in a terminal reaches the
+ * supervisor alone, which then stops all in order; and it has an IPC channel, whose end tells it that the supervisor is
+ * gone.
  */
 export function startNode(options: NodeProcessOptions): RunningProcess {
   const child = spawn(process.execPath, [options.main], {

@@ -66,15 +66,19 @@ describe('the settings of make up', () => {
       'localhost',
       'KAFKA_BROKERS must look like "kafka-1:9092,kafka-2:9092", not "localhost".',
     ],
-    ['GATEHOUSE_REPLICAS', 'chat', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "chat".'],
-    ['GATEHOUSE_REPLICAS', 'chat=-1', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "chat=-1".'],
+    ['GATEHOUSE_REPLICAS', 'chat', 'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "chat" does not.'],
+    [
+      'GATEHOUSE_REPLICAS',
+      'chat=-1',
+      'GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "chat=-1" does not.',
+    ],
     ['GATEHOUSE_REPLICAS', 'chat=0', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 0.'],
     ['GATEHOUSE_REPLICAS', 'chat=99', 'GATEHOUSE_REPLICAS: chat must be from 1 to 16, not 99.'],
-    ['GATEHOUSE_REPLICAS', 'chat=2,chat=3', 'GATEHOUSE_REPLICAS has chat twice.'],
+    ['GATEHOUSE_REPLICAS', 'chat=2,chat=3', 'GATEHOUSE_REPLICAS names chat twice.'],
     [
       'GATEHOUSE_REPLICAS',
       'chatt=2',
-      'GATEHOUSE_REPLICAS has the unknown service "chatt"; the services are tenant, agent, analytics, chat, edge.',
+      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, chat, edge.',
     ],
   ])('refuse %s=%s in one sentence', (name, value, sentence) => {
     expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));

@@ -24,7 +24,7 @@ export interface LocalSettings {
 const lastPort = 65_535;
 const maxReplicas = 16;
 
-/** Reads the settings of `make up`. Throws a `StartError` with one sentence about the first invalid setting. */
+/** Reads what `make up` is told. Throws a `StartError` of one sentence about the first thing that is wrong. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
   const replicas = parseReplicas(valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '');
   const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
@@ -83,12 +83,12 @@ function parseReplicas(text: string): Map<string, number> {
     if (entry === '') continue;
     const [, name = '', count = ''] = /^([^=\s]+)\s*=\s*(\d+)$/.exec(entry) ?? [];
     if (name === '')
-      throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; found "${entry}".`);
+      throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "${entry}" does not.`);
     if (!replicas.has(name))
       throw new StartError(
-        `GATEHOUSE_REPLICAS has the unknown service "${name}"; the services are ${[...replicas.keys()].join(', ')}.`,
+        `GATEHOUSE_REPLICAS names "${name}", but the services are ${[...replicas.keys()].join(', ')}.`,
       );
-    if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS has ${name} twice.`);
+    if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS names ${name} twice.`);
     if (Number(count) < 1 || Number(count) > maxReplicas)
       throw new StartError(`GATEHOUSE_REPLICAS: ${name} must be from 1 to ${maxReplicas}, not ${count}.`);
     named.add(name);

@@ -53,7 +53,7 @@ export class Supervised {
     await this.#starting;
   }
 
-  /** Stops the process without restarting it. */
+  /** Stops it for good. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running?.stop();
@@ -108,14 +108,14 @@ export class Supervised {
       });
       return await running.ended;
     } catch (error) {
-      return `failed to start: ${(error as Error).message}`;
+      return `could not start: ${(error as Error).message}`;
     }
   }
 
   async #launch(): Promise<RunningProcess> {
     const running = await this.#options.launch();
     this.#set(running);
-    // `stop` was called during the launch and did not see this process.
+    // Stopped while it was being launched: `stop` could not know of it.
     if (this.#stopping.signal.aborted) await running.stop();
     return running;
   }

@@ -75,7 +75,7 @@ export class LocalSystem {
     await this.#unlock();
   }
 
-  /** Kills all processes. */
+  /** Ends everything at once. */
   kill(): void {
     this.#stopping.abort();
     for (const member of this.#groups.flat()) member.kill();

@@ -4,10 +4,10 @@ import { loadSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { LocalSystem } from './system.ts';
 
-/** `make up`: runs the whole system on this machine until Ctrl-C or SIGTERM. */
+/** `make up`: the whole system on this machine, until Ctrl-C or SIGTERM. */
 
 const longestName = 'simulator'.length;
-/** Make, the shell and the terminal may each forward Ctrl-C: signals within this time count as one. */
+/** Ctrl-C reaches us more than once when make, a shell and the terminal each pass it on: these are one wish. */
 const sameSignalMs = 1_000;
 
 async function up(): Promise<void> {

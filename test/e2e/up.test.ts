@@ -234,7 +234,7 @@ describe('make up refuses to start', () => {
   it('with a setting that is wrong', async () => {
     expect(await refusal({ PORT: 'http' })).toBe('PORT must be a number from 1 to 65535, not "http".\n');
     expect(await refusal({ GATEHOUSE_REPLICAS: 'door=2' })).toMatch(
-      /^GATEHOUSE_REPLICAS has the unknown service "door"; .*\n$/,
+      /^GATEHOUSE_REPLICAS names "door", .*\n$/,
     );
   });
 

@@ -17,7 +17,7 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
-/** `make up` as a separate process, with the state folder of the test. */
+/** `make up` as a process of its own, on a state folder of the test's. */
 export class LocalSystem {
   readonly stateFolder: string;
   /** All output so far, including standard error. */

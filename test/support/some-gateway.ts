@@ -30,7 +30,7 @@ export interface SomeGateway {
   call: (route: string, call?: Call) => Promise<Answer>;
   /** Queries the database of a service as superuser. */
   rows: (service: ServiceName, sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
-  /** Creates a tenant with an admin key and a user key. */
+  /** A new tenant with an admin key and a user key. */
   makeTenant: (settings?: Record<string, unknown>) => Promise<TenantAccess>;
   stop: () => Promise<void>;
 }
