@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Repeats `attempt` until it no longer throws. After `withinMs` (default 20 s) throws the last error. */
+/** Tries again until it no longer throws; after `withinMs` (20 s) it throws what was thrown last. */
 export async function eventually<Result>(
   attempt: () => Promise<Result> | Result,
   withinMs = 20_000,

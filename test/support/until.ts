@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Polls the condition every 25 ms until it holds, and returns the elapsed milliseconds. Throws the complaint after the
- * timeout.
+ * Asks every so often (25 ms) until the condition holds, and returns after how many milliseconds it did. Throws the
+ * complaint when the time is over.
  */
 export async function until(
   condition: () => boolean | Promise<boolean>,
