@@ -185,10 +185,10 @@ export const routes: readonly Route[] = [
     response: ok(agentList),
     summary: 'List agents that the caller may use',
     description:
-      "With an acting user: the tenant's agents and that user's private ones. Without one, an admin key sees all agents and a user key those of the tenant.",
+      'With an acting user, returns the agents of the tenant and the private agents of that user. Without one, returns all agents for an admin key, and the agents of the tenant for a user key.',
     examples: {
       active: {
-        summary: 'Agents that can be used',
+        summary: 'Active agents',
         query: { status: 'active', limit: 20 },
         response: { data: [supportExample], has_more: false, next_cursor: null },
       },
@@ -206,7 +206,7 @@ export const routes: readonly Route[] = [
     response: created(agent),
     summary: 'Create an agent',
     description:
-      'Only `key` and `model` are required. A private agent needs an owner: the acting user, or `owner_user_id`.',
+      'Only `key` and `model` are required. A private agent needs an owner: the acting user or `owner_user_id`.',
     examples: {
       support: {
         summary: 'With a prompt, parameters and a fallback',
@@ -223,7 +223,7 @@ export const routes: readonly Route[] = [
         response: supportExample,
       },
       least: {
-        summary: 'The least',
+        summary: 'Only required fields',
         body: { key: 'plain', model: 'gpt-4.1-mini' },
         response: {
           ...supportExample,
@@ -263,7 +263,7 @@ export const routes: readonly Route[] = [
     response: ok(agent),
     summary: 'Change an agent (JSON merge patch)',
     description:
-      'Absent members stay as they are, objects merge, and `null` removes a member of `parameters` or `metadata` (RFC 7396).',
+      'Send only the fields to change (RFC 7396): objects are merged, and `null` removes a member of `parameters` or `metadata`.',
     examples: {
       parameters: {
         summary: 'Change one parameter and remove another',

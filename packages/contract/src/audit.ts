@@ -87,10 +87,10 @@ export const routes: readonly Route[] = [
     access: owner,
     query: listAuditLog,
     response: ok(auditLogList),
-    summary: 'Administrative changes, newest first',
+    summary: 'List administrative changes, newest first',
     examples: {
       suspensions: {
-        summary: 'Changes of tenants since the new year',
+        summary: 'Changes of tenants since January 1',
         query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
         response: { data: [changeExample], has_more: false, next_cursor: null },
       },

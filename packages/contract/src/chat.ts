@@ -36,7 +36,7 @@ export const routes: readonly Route[] = [
     access: scope('chat'),
     actingUser: true,
     response: ok(modelList),
-    summary: 'Models and agents that the caller may use',
+    summary: 'List models and agents that the caller may use',
     examples: {
       all: {
         summary: 'A model and an agent',
@@ -52,8 +52,8 @@ export const routes: readonly Route[] = [
     access: scope('chat'),
     actingUser: true,
     response: ok(model),
-    summary: 'One model or agent',
-    description: 'An id may contain slashes, as they are or percent-encoded.',
+    summary: 'Get a model or agent',
+    description: 'An id may contain slashes, plain or percent-encoded.',
     examples: {
       agent: { summary: 'An agent', params: { id: 'agent:assistant' }, response: agentExample },
       model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: modelExample },

@@ -98,7 +98,7 @@ export const whoami = z.strictObject({
   user_id: z.string().nullable(),
 });
 
-/** Of the form of a key, and nobody's. */
+/** Has the form of a key, but is not valid. */
 const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
 
 const apiKeyExample = {
@@ -128,7 +128,7 @@ export const routes: readonly Route[] = [
     service: 'tenant',
     access: { kind: 'key' },
     response: ok(whoami),
-    summary: 'What the key is and may do',
+    summary: 'Get the role, scopes and tenant of the key',
     examples: {
       user: {
         summary: 'A user key of a tenant',
@@ -151,10 +151,10 @@ export const routes: readonly Route[] = [
     access: scope('keys.write'),
     query: listApiKeys,
     response: ok(apiKeyList),
-    summary: "List the tenant's API keys",
+    summary: 'List the API keys of the tenant',
     examples: {
       page: {
-        summary: 'The newest',
+        summary: 'The newest key',
         query: { limit: 20 },
         response: { data: [apiKeyExample], has_more: false, next_cursor: null },
       },
@@ -169,12 +169,12 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createApiKey,
     response: created(apiKeyWithText),
-    summary: 'Create an API key; its text is shown this once',
+    summary: 'Create an API key; its text is shown only in this response',
     description:
-      "A key can be given no more than its creator has: role, scopes and bound user. Scopes are the role's unless given.",
+      'A key cannot have more rights than its creator: role, scopes and bound user. Without `scopes`, it has all scopes of its role.',
     examples: {
       limited: {
-        summary: 'Fewer scopes than its role has, a limit and a budget',
+        summary: 'With fewer scopes than its role, a limit and a budget',
         body: {
           name: apiKeyExample.name,
           role: apiKeyExample.role,
@@ -185,7 +185,7 @@ export const routes: readonly Route[] = [
         response: { ...apiKeyExample, key: textExample },
       },
       bound: {
-        summary: 'Bound to one end user, until a day',
+        summary: 'Bound to an end user, with an expiry',
         body: { name: "Ada's notebook", role: 'user', user_id: 'ada', expires_at: '2099-12-31T23:59:59Z' },
         response: {
           ...apiKeyExample,
@@ -209,7 +209,7 @@ export const routes: readonly Route[] = [
     response: ok(apiKey),
     summary: 'Get an API key',
     examples: {
-      key: { summary: 'One key', params: paramsExample, response: apiKeyExample },
+      key: { summary: 'A key', params: paramsExample, response: apiKeyExample },
     },
   }),
   route({
@@ -222,10 +222,10 @@ export const routes: readonly Route[] = [
     response: ok(apiKey),
     summary: 'Revoke an API key',
     description:
-      'Takes effect within 5 seconds everywhere; streams that run finish. To revoke a revoked key changes nothing.',
+      'Takes effect within 5 seconds; running streams finish. Revoking a revoked key has no effect.',
     examples: {
       now: {
-        summary: 'Takes no fields',
+        summary: 'Without fields',
         params: paramsExample,
         body: {},
         response: { ...apiKeyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },
@@ -241,7 +241,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(apiKeyWithText),
-    summary: 'Give an API key a new secret; the old one works on for the overlap',
+    summary: 'Rotate the secret of an API key; the old secret works during the overlap',
     examples: {
       overlap: {
         summary: 'Both secrets work for an hour',

@@ -30,10 +30,10 @@ export const routes: readonly Route[] = [
     service: 'tenant',
     access: { kind: 'key' },
     response: ok(limitList),
-    summary: 'The limits that hold for the key, and how much of them is used',
+    summary: 'Get the limits of the key and their use',
     examples: {
       tenant: {
-        summary: 'Requests of the minute, requests at a time and the money of the month',
+        summary: 'Requests per minute, concurrent requests and a monthly budget',
         response: {
           limits: [
             {

@@ -232,14 +232,14 @@ export const routes: readonly Route[] = [
     response: { ...ok(chatCompletion), events: true },
     summary: 'OpenAI-compatible chat completion',
     description: [
-      'Takes the whole request of the OpenAI API and passes it on: fields that are not described here too.',
-      '`model` is a model of `GET /v1/models`, or `agent:` and the key or id of an agent. An agent puts its system',
-      'prompt before the messages and its parameters under those of the request.',
+      'Passes the whole request of the OpenAI API to a provider, including fields that are not described here.',
+      '`model` is a model from `GET /v1/models`, or `agent:` followed by the key or id of an agent. An agent adds its',
+      'system prompt before the messages, and its parameters where the request has none.',
       '',
-      'With `stream: true` the answer is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
-      'with `data: [DONE]`. If the provider fails after the first event, an event with an `error` object comes instead',
-      "and no `[DONE]`. A provider's refusal (400, 404, 422, 429) is told with the provider's own `code` where it",
-      'gives one.',
+      'With `stream: true` the response is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
+      'with `data: [DONE]`. If the provider fails after the first event, the stream ends with an event that has an',
+      '`error` object, without `[DONE]`. Errors 400, 404, 422 and 429 of a provider have the `code` of the provider, if',
+      'it sends one.',
     ].join('\n'),
     examples: {
       question: {
@@ -256,7 +256,7 @@ export const routes: readonly Route[] = [
         response: answerExample('A gatehouse is a building that guards an entrance.'),
       },
       stream: {
-        summary: 'A stream, with its usage at the end',
+        summary: 'A stream with usage at the end',
         body: {
           model: 'gpt-4.1-mini',
           messages: [{ role: 'user', content: 'Say hello.' }],
@@ -266,12 +266,12 @@ export const routes: readonly Route[] = [
         events: `${streamExample}data: [DONE]\n\n`,
       },
       agent: {
-        summary: 'An agent, by its key',
+        summary: 'An agent by its key',
         body: { model: 'agent:assistant', messages: [{ role: 'user', content: 'Say hello.' }] },
         response: answerExample('Hello! What can I do for you?'),
       },
       parts: {
-        summary: 'A text and a picture',
+        summary: 'A text and an image',
         body: {
           model: 'gpt-4.1-mini',
           messages: [
@@ -287,7 +287,7 @@ export const routes: readonly Route[] = [
         response: answerExample('A gate between two towers.'),
       },
       tools: {
-        summary: 'A function that the model may ask for, and an answer in a given form',
+        summary: 'A function that the model may call, and a response format',
         body: {
           model: 'gpt-4.1-mini',
           messages: [{ role: 'user', content: 'Is it raining in Lima?' }],
@@ -332,7 +332,7 @@ export const routes: readonly Route[] = [
     passedBody: embeddingsRequest,
     response: ok(embeddings),
     summary: 'OpenAI-compatible embeddings',
-    description: 'Takes the whole request of the OpenAI API and passes it on. Agents give no embeddings.',
+    description: 'Passes the whole request of the OpenAI API to a provider. Agents cannot create embeddings.',
     examples: {
       texts: {
         summary: 'Two texts',

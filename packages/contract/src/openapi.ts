@@ -21,10 +21,10 @@ export const routes: readonly Route[] = [
     service: 'edge',
     access: { kind: 'public' },
     response: { ...ok(openApiDocument), revalidated: true },
-    summary: 'This document',
+    summary: 'Get this document',
     examples: {
       document: {
-        summary: 'The document, cut short',
+        summary: 'The document, shortened',
         response: { openapi: '3.1.1', info: { title: 'Gatehouse', version: '0.1.0' }, paths: {} },
       },
     },

@@ -89,7 +89,7 @@ export const listTenants = z.strictObject({
 });
 export const tenantList = listOf(tenant);
 
-/** Of the form of a key, and nobody's. */
+/** Has the form of a key, but is not valid. */
 const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
 
 export const tenantExample = {
@@ -119,7 +119,7 @@ export const routes: readonly Route[] = [
     summary: 'List tenants',
     examples: {
       active: {
-        summary: 'Tenants at work',
+        summary: 'Active tenants',
         query: { status: 'active', limit: 20 },
         response: { data: [tenantExample], has_more: false, next_cursor: null },
       },
@@ -148,7 +148,7 @@ export const routes: readonly Route[] = [
         response: { ...tenantExample, admin_key: textExample },
       },
       least: {
-        summary: 'The least',
+        summary: 'Only required fields',
         body: { slug: 'initech', name: 'Initech' },
         response: {
           ...tenantExample,
@@ -185,16 +185,16 @@ export const routes: readonly Route[] = [
     response: ok(tenant),
     summary: 'Change, suspend or archive a tenant',
     description:
-      'Absent members stay as they are (RFC 7396). Keys of a suspended or archived tenant are answered with 403 within 5 seconds.',
+      'Send only the fields to change (RFC 7396). Requests with keys of a suspended or archived tenant get 403 within 5 seconds.',
     examples: {
       suspend: {
-        summary: 'Suspend it',
+        summary: 'Suspend the tenant',
         params: { id: tenantExample.id },
         body: { status: 'suspended' },
         response: { ...tenantExample, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
       },
       lift: {
-        summary: 'Lift one limit, and allow two models only',
+        summary: 'Remove one limit and allow only two models',
         params: { id: tenantExample.id },
         body: { limits: { max_concurrent: null }, allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'] },
         response: {

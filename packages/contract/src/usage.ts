@@ -143,9 +143,9 @@ export const routes: readonly Route[] = [
     actingUser: true,
     query: summaryQuery,
     response: ok(usageSummary),
-    summary: 'Requests and tokens, in sum and by group',
+    summary: 'Get requests and tokens, in total and by group',
     description:
-      'By default the last 24 hours; at most 400 days. `from` is inclusive, `to` is not. Every run that ended before `as_of` is counted.',
+      'The period is the last 24 hours by default, and at most 400 days. `from` is inclusive, `to` exclusive. All runs that ended before `as_of` are included.',
     examples: {
       models: {
         summary: 'The last 24 hours by model',
@@ -170,12 +170,12 @@ export const routes: readonly Route[] = [
     actingUser: true,
     query: summaryQuery,
     response: ok(costSummary),
-    summary: 'What runs cost, in sum and by group',
+    summary: 'Get the cost of runs, in total and by group',
     description:
-      'Amounts are exact decimal text in USD. Runs of a model without a price are told under `unpriced`, never counted as free.',
+      'Amounts are exact decimal text in USD. Runs of models without a price are listed under `unpriced`; they never count as free.',
     examples: {
       days: {
-        summary: 'By day and user, in a time zone, beside the period before',
+        summary: 'By day and user, in a time zone, compared with the previous period',
         query: { group_by: 'day,user', timezone: 'Europe/Berlin', compare: 'previous' },
         response: {
           currency: 'USD',
