@@ -91,7 +91,9 @@ describe('creating an app', () => {
       {},
     ]) {
       const options = await optionsOf({ handlers: wrong });
-      expect(() => createApp(options)).toThrow(/agent has handlers for \[.*\] but the route table has \[.*\]/);
+      expect(() => createApp(options)).toThrow(
+        /agent has handlers for \[.*\] but the route table has \[.*\]/,
+      );
     }
   });
 
