@@ -3,7 +3,7 @@ import path from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { isMap, isScalar, parseDocument, type Pair, type YAMLMap } from 'yaml';
 
-/** Writes the table of values in the chart's README from the comments of values.yaml: `make gen`. */
+/** Run by `make gen`: writes the table of values in README.md from the comments of values.yaml. */
 const folder = path.join(import.meta.dirname, 'gatehouse');
 const readmeFile = path.join(folder, 'README.md');
 const [begin, end] = ['<!-- values: made by `make gen` -->', '<!-- /values -->'];
@@ -15,8 +15,8 @@ interface Row {
 }
 
 /**
- * A row for each value; one for a whole map whose own comment says all there is to say. Throws if a value has no
- * comment to be explained by.
+ * Yields a row for each value, and one row for a map if its comment covers all its values. Throws if a value has no
+ * comment.
  */
 function* rows(map: YAMLMap, prefix = ''): Generator<Row> {
   for (const pair of map.items) {
@@ -26,7 +26,7 @@ function* rows(map: YAMLMap, prefix = ''): Generator<Row> {
     if (inner !== null && (comment === '' || hasComments(inner))) {
       if (comment !== '') yield { name, comment, value: '' };
       yield* rows(inner, `${name}.`);
-    } else if (comment === '') throw new Error(`values.yaml does not say what ${name} is`);
+    } else if (comment === '') throw new Error(`values.yaml has no comment for ${name}`);
     else yield { name, comment, value: shown(pair.value) };
   }
 }
@@ -37,7 +37,7 @@ function hasComments(map: YAMLMap): boolean {
   );
 }
 
-/** The parser hangs the first comment of a map on the map. */
+/** The parser attaches the first comment of a map to the map. */
 function commentOf(pair: Pair, map: YAMLMap): string {
   const own = isScalar(pair.key) ? pair.key.commentBefore : undefined;
   const text = own ?? (map.items[0] === pair ? map.commentBefore : undefined) ?? '';
@@ -45,14 +45,14 @@ function commentOf(pair: Pair, map: YAMLMap): string {
   return lastParagraph.replace(/^ /gm, '').replaceAll('\n', ' ').trim();
 }
 
-/** A default as it would be written on one line. */
+/** A default value on one line. */
 function shown(value: unknown): string {
   return JSON.stringify((value as { toJSON(): unknown }).toJSON());
 }
 
 function table(): string {
   const document = parseDocument(readFileSync(path.join(folder, 'values.yaml'), 'utf8'));
-  if (!isMap(document.contents)) throw new Error('values.yaml is no map');
+  if (!isMap(document.contents)) throw new Error('values.yaml must be a map');
   const lines = [...rows(document.contents)].map(({ name, comment, value }) => {
     const fallback = value === '' ? '' : `\`${value}\``;
     return `| \`${name}\` | ${fallback.replaceAll('|', '\\|')} | ${comment.replaceAll('|', '\\|')} |`;
@@ -63,7 +63,8 @@ function table(): string {
 const readme = readFileSync(readmeFile, 'utf8');
 const [before, rest] = readme.split(begin);
 const after = rest?.split(end)[1];
-if (before === undefined || after === undefined) throw new Error(`${readmeFile} has no place for the table`);
+if (before === undefined || after === undefined)
+  throw new Error(`${readmeFile} has no markers for the table`);
 const whole = `${before}${begin}\n\n${table()}\n\n${end}${after}`;
 const style = await resolveConfig(readmeFile);
 writeFileSync(readmeFile, await format(whole, { ...style, parser: 'markdown' }));

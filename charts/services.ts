@@ -4,7 +4,10 @@ import { innerServices, services, type ServiceEntry } from '@gatehouse/contract/
 import { format, resolveConfig } from 'prettier';
 import { Document, isCollection } from 'yaml';
 
-/** Writes the chart's list of services, and the names that its values may use, from the one list: `make gen`. */
+/**
+ * Run by `make gen`: writes the list of services of the chart, and the names that its values accept, from
+ * packages/contract/src/services.ts.
+ */
 const folder = path.join(import.meta.dirname, 'gatehouse');
 const byName = services.toSorted((a, b) => a.name.localeCompare(b.name));
 
@@ -12,7 +15,7 @@ const head = `# What each service is, and which ports of which services it calls
 # network policies are made by looping over this file. Made by \`make gen\` from packages/contract/src/services.ts.
 `;
 
-/** The edge forwards requests to every other service, beside what it calls over gRPC. */
+/** The edge forwards requests to every other service over HTTP, in addition to its gRPC calls. */
 function callsOf({ public: isPublic, calls }: ServiceEntry): Record<string, string[]> {
   const callees = isPublic === true ? innerServices.toSorted() : calls;
   return Object.fromEntries(

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds one image and brings it to where the cluster finds it: image.sh NAME DOCKERFILE CONTEXT [--build-arg K=V …]
+# Builds one image and loads it for the cluster: image.sh NAME DOCKERFILE CONTEXT [--build-arg K=V …]
 #
-#   IMAGE_BUILD   called as: $IMAGE_BUILD DOCKERFILE CONTEXT TAG [--build-arg K=V …]; docker build by default.
-#                 May print an archive's path as its last line.
-#   IMAGE_LOAD    called with that archive, or else with the tag; by default pushes to REGISTRY where that is set
+#   IMAGE_BUILD   called as: $IMAGE_BUILD DOCKERFILE CONTEXT TAG [--build-arg K=V …]; by default docker build.
+#                 May print the path of an archive as its last line.
+#   IMAGE_LOAD    called with that archive, otherwise with the tag; by default pushes to REGISTRY if that is set
 #   REGISTRY      host and path of a registry, for the default IMAGE_LOAD
 #
-# Prints what the image is called.
+# Prints the name of the image.
 set -euo pipefail
 
 name=$1 dockerfile=$2 context=$3
@@ -24,7 +24,7 @@ push_to_registry() {
   docker push "$REGISTRY/$1" >&2
 }
 
-# Both may be commands with arguments.
+# Unquoted, because both may be commands with arguments.
 # shellcheck disable=SC2086
 output=$(${IMAGE_BUILD:-docker_build} "$dockerfile" "$context" "$name" "$@")
 archive=$(tail -n 1 <<<"$output")

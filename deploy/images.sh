@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the image of every service and of the setup step, each by image.sh, which says how they are built and loaded.
+# Builds the images of all services and of the setup step. See image.sh for how an image is built and loaded.
 #
-#   IMAGE_PREFIX  before a service's name, gatehouse/ by default
-#   IMAGE_TAG     the release of package.json by default
-#   SERVICES      which, by default all: a new folder under services/ is a new image
+#   IMAGE_PREFIX  prefix of the image names, by default gatehouse/
+#   IMAGE_TAG     by default the version in package.json
+#   SERVICES      names of the images to build, by default all folders in services/ and setup
 #
-# Prints one line per image: what it is called.
+# Prints the name of each image on a line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 for service in ${SERVICES:-$(cd services && echo *) setup}; do
   folder=services/$service
   [ "$service" != setup ] || folder=deploy/setup
-  [ -f "$folder/package.json" ] || { echo "there is no service $service" >&2; exit 1; }
+  [ -f "$folder/package.json" ] || { echo "unknown service: $service" >&2; exit 1; }
   bash deploy/image.sh "$prefix$service:$tag" deploy/Dockerfile . --build-arg "SERVICE=$service" \
     --build-arg "FOLDER=$folder" --build-arg "VERSION=$tag" --build-arg "REVISION=$revision"
 done

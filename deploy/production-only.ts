@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 /**
- * Takes the development dependencies out of every workspace's manifest and out of the lock. `npm ci -w` follows them
- * between workspaces even with `--omit=dev`, and would install what the tests need into the image of each service.
+ * Removes development dependencies from the manifests of all workspaces and from the lock file. `npm ci -w` follows
+ * them between workspaces even with `--omit=dev`, and would install test dependencies into every image.
  */
 interface Manifest {
   devDependencies?: unknown;

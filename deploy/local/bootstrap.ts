@@ -4,11 +4,11 @@ import { expectSuccess, type GatewayClient } from './gateway-client.ts';
 export interface BootstrapOptions {
   gateway: GatewayClient;
   url: string;
-  /** What an earlier start got to. */
+  /** Credentials that earlier starts created. */
   known: Partial<Credentials>;
-  /** Makes an owner key and returns its text. */
+  /** Creates an owner key and returns its text. */
   createOwnerKey: () => Promise<string>;
-  /** Called after each step, so that the next start can go on from there. */
+  /** Called after each step, so that the next start can continue from there. */
   keep: (known: Partial<Credentials>) => Promise<void>;
   log: (message: string) => void;
 }
@@ -17,8 +17,8 @@ const tenantSlug = 'demo';
 const agentKey = 'assistant';
 
 /**
- * Owner key, demo tenant with an admin and a user key, demo agent: each step is taken only where its result is missing
- * or no longer valid, so this works for the first start, for any later one and after an interruption at any point.
+ * Creates the owner key, the demo tenant with an admin and a user key, and the demo agent. Skips each step whose result
+ * exists and is valid, so it works for the first start, for later ones and after an interruption at any point.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<Credentials> {
   const { gateway } = options;
@@ -51,7 +51,10 @@ export async function bootstrap(options: BootstrapOptions): Promise<Credentials>
   };
 }
 
-/** The key if the gateway still knows it; one that may do nothing just now (its tenant is suspended) is still a key. */
+/**
+ * Returns the key if it is still valid, otherwise creates one. A key that is refused for another reason, such as a
+ * suspended tenant, counts as valid.
+ */
 async function validKey(
   gateway: GatewayClient,
   key: string | undefined,
@@ -70,11 +73,12 @@ async function demoTenant(gateway: GatewayClient, ownerKey: string): Promise<Dem
     const made = expectSuccess(reply, 'Creating the demo tenant');
     return { tenant_id: String(made['id']), tenant_slug: tenantSlug, admin_key: String(made['admin_key']) };
   }
-  // It is there, but its key was lost: the owner makes another.
+  // The tenant exists, but its key was lost: creates another one with the owner key.
   const list = await gateway.call(ownerKey, 'GET', `${tenants}?q=${tenantSlug}&limit=200`);
   const { data } = expectSuccess(list, 'Listing the tenants') as { data: { id: string; slug: string }[] };
   const tenant = data.find(({ slug }) => slug === tenantSlug);
-  if (tenant === undefined) throw new Error(`There is no tenant ${tenantSlug}, and its name is taken.`);
+  if (tenant === undefined)
+    throw new Error(`The slug ${tenantSlug} is taken, but no tenant with it was found.`);
   const key = await gateway.call(ownerKey, 'POST', '/internal/v1/owner/api-keys', {
     name: 'Demo admin',
     role: 'admin',
@@ -89,13 +93,13 @@ async function createUserKey(gateway: GatewayClient, adminKey: string): Promise<
   return String(expectSuccess(reply, 'Creating the user key of the demo tenant')['key']);
 }
 
-/** Makes the demo agent, or gives it a model again whose own has left the catalogue. */
+/** Creates the demo agent; gives an existing one another model if its model has left the catalogue. */
 async function demoAgent(options: BootstrapOptions, adminKey: string): Promise<void> {
   const { gateway, log } = options;
   const path = `/v1/agents/${agentKey}`;
   const found = await gateway.call(adminKey, 'GET', path);
   if (found.status === 403) {
-    log(`the demo agent was not looked at: ${JSON.stringify(found.body['error'])}`);
+    log(`skipped the demo agent: ${JSON.stringify(found.body['error'])}`);
     return;
   }
   const models = await modelsOf(gateway, adminKey);
@@ -105,7 +109,7 @@ async function demoAgent(options: BootstrapOptions, adminKey: string): Promise<v
     const agent = {
       key: agentKey,
       name: 'Assistant',
-      description: 'The demo agent that "make up" has made.',
+      description: 'The demo agent, created by "make up".',
       model,
       system_prompt: 'You are a helpful assistant. Answer briefly.',
     };
@@ -114,11 +118,13 @@ async function demoAgent(options: BootstrapOptions, adminKey: string): Promise<v
   }
   const agent = expectSuccess(found, 'Reading the demo agent');
   if (models.includes(String(agent['model']))) return;
-  log(`the demo agent's model ${String(agent['model'])} is not in the catalogue any more; it gets ${model}`);
+  log(
+    `the model ${String(agent['model'])} of the demo agent is no longer in the catalogue; changing it to ${model}`,
+  );
   expectSuccess(await gateway.call(adminKey, 'PATCH', path, { model }), 'Changing the demo agent');
 }
 
-/** In the order of the catalogue, which is the order of the list; agents are in that list too. */
+/** Returns the models in catalogue order, without agents, which are in the same list. */
 async function modelsOf(gateway: GatewayClient, adminKey: string): Promise<string[]> {
   const list = expectSuccess(await gateway.call(adminKey, 'GET', '/v1/models'), 'Listing the models');
   const { data } = list as { data: { id: string }[] };

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { readJson, writePrivateJson } from './private-file.ts';
 
-/** `<state>/credentials.json`: where the gateway is and the keys that open it. */
+/** `<state>/credentials.json`: the URL of the gateway and its keys. */
 export interface Credentials {
   url: string;
   owner_key: string;
@@ -15,8 +15,8 @@ export interface Credentials {
 }
 
 /**
- * Credentials on their way. Each is kept in a draft as soon as it is there, so that a start which was interrupted goes
- * on where it was; `credentials.json` itself appears when it is whole.
+ * Stores credentials. `keep` writes each to a draft as soon as it exists, so that an interrupted start can continue;
+ * `write` creates `credentials.json` when all exist.
  */
 export class CredentialsFile {
   readonly #file: string;
@@ -28,7 +28,7 @@ export class CredentialsFile {
   }
 
   async read(): Promise<Partial<Credentials>> {
-    // Both are ours alone, so their shape is what we wrote.
+    // Only this class writes both files, so their shape is known.
     const [written, draft] = (await Promise.all([readJson(this.#file), readJson(this.#draft)])) as [
       Partial<Credentials> | undefined,
       Partial<Credentials> | undefined,

@@ -13,7 +13,7 @@ export interface DatabaseOptions {
   passwords: Readonly<Record<string, string>>;
 }
 
-/** `DATABASE_URL` of a service: one database, a schema and a login role for each service. */
+/** The `DATABASE_URL` of a service. All services share one database; each has its own schema and login role. */
 export function serviceUrl(options: DatabaseOptions, service: string): string {
   const url = new URL(options.adminUrl(database));
   url.username = `${service}_login`;
@@ -21,7 +21,7 @@ export function serviceUrl(options: DatabaseOptions, service: string): string {
   return url.href;
 }
 
-/** Makes the database where it is missing and brings every service's schema up to date. */
+/** Creates the database if it does not exist, and migrates the schemas of all services. */
 export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
   await createDatabase(options);
   for (const { name } of services.filter((service) => service.database)) {

@@ -11,17 +11,17 @@ export interface EnvironmentOptions {
   secrets: LocalSecrets;
   database: DatabaseOptions;
   modelsFile: string;
-  /** Where clients reach the gateway. */
+  /** URL for clients. */
   url: string;
-  /** What the supervisor was started with. */
+  /** The environment of the supervisor. */
   caller: Environment;
-  /** Settings of the provider that the caller has not given: the simulator's. */
+  /** Provider settings that the caller has not set: those of the simulator. */
   provider: Record<string, string>;
-  /** `host:port,host:port`; undefined where there is no Kafka. */
+  /** `host:port,host:port`; undefined without Kafka. */
   kafkaBrokers: string | undefined;
 }
 
-/** How long requests in flight may take after Ctrl-C, unless the caller says otherwise: a person waits for it. */
+/** Default drain time after Ctrl-C, short because a person waits for it. */
 const drainTimeoutMs = '10000';
 
 const passedNames = new Set([
@@ -40,7 +40,7 @@ const passedNames = new Set([
 ]);
 const passedPrefixes = ['NODE_', 'OTEL_'];
 
-/** What any child gets of the caller's environment: nothing that could be a secret. */
+/** The variables that every child process gets: none may be a secret. */
 export function sharedEnvironment(caller: Environment): Record<string, string> {
   return pick(
     caller,
@@ -48,7 +48,7 @@ export function sharedEnvironment(caller: Environment): Record<string, string> {
   );
 }
 
-/** The settings of one process (architecture decision 16), and nothing of another's. */
+/** The settings of one process, without those of others. */
 export function serviceEnvironment(replica: Replica, options: EnvironmentOptions): Record<string, string> {
   const { service, ports } = replica;
   const { secrets } = options;
@@ -71,7 +71,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
   };
 }
 
-/** `<SVC>_HTTP` and `<SVC>_GRPC` of every service: addresses are no secret, and what is called is the service's affair. */
+/** `<SVC>_HTTP` and `<SVC>_GRPC` of every service. Every process gets all of them, because addresses are not secret. */
 function peerAddresses(replicas: readonly Replica[]): Record<string, string> {
   const addresses: Record<string, string> = {};
   for (const { name, grpc } of services) {

@@ -10,7 +10,7 @@ const callTimeoutMs = 10_000;
 const patienceMs = 20_000;
 const retryMs = 200;
 
-/** The gateway's API as the first steps need it. What is not available yet (502 to 504) is tried again for a while. */
+/** A client of the gateway's API for the first steps. Retries 502, 503 and 504 for up to 20 s. */
 export class GatewayClient {
   readonly #url: string;
 
@@ -42,7 +42,7 @@ export class GatewayClient {
   }
 }
 
-/** The body of a success; throws the gateway's own message otherwise. */
+/** Returns the body of a successful response; throws the error message of the gateway otherwise. */
 export function expectSuccess(reply: GatewayReply, what: string): Record<string, unknown> {
   if (reply.status < 300) return reply.body;
   const error = reply.body['error'] as { message?: string } | undefined;

@@ -4,8 +4,8 @@ const apiVersionsKey = 18;
 const correlationId = 1;
 
 /**
- * The smallest request there is: ApiVersions, version 0, without a client id (kafka.apache.org/protocol, request header
- * version 1). Its length comes first.
+ * The smallest request of the protocol: ApiVersions, version 0, without a client id (https://kafka.apache.org/protocol,
+ * request header version 1), prefixed by its length.
  */
 function apiVersionsRequest(): Buffer {
   const request = Buffer.alloc(14);
@@ -17,7 +17,7 @@ function apiVersionsRequest(): Buffer {
   return request;
 }
 
-/** Whether a broker answers requests. It accepts connections before it does. */
+/** Whether a broker answers requests. It accepts connections earlier. */
 export async function kafkaAnswers(host: string, port: number, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });

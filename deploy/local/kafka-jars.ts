@@ -14,31 +14,31 @@ const oldestJava = 17;
 const copyTimeoutMs = 600_000;
 const outputTailLines = 5;
 
-/** What Maven may need of the caller's environment: nothing that could be a secret of ours. */
+/** Environment variables that Maven may need; excludes all secrets of services. */
 const passedToMaven = /^(PATH|HOME|USER|LANG|TMPDIR|JAVA_.*|MAVEN_.*|M2_.*|.*_proxy)$/i;
 
 export interface KafkaProgram {
-  /** Path of a Java that is new enough. */
+  /** Path of a Java program of a supported version. */
   java: string;
-  /** `-cp` of Kafka's programs. */
+  /** The class path (`-cp`) of the programs of Kafka. */
   classPath: string;
 }
 
 /**
- * Kafka as a program of this machine. Its jars are copied once, by Maven. Throws one sentence about what is missing.
+ * Returns the Kafka program, after copying its jars with Maven if necessary. Throws one sentence about what is missing.
  */
 export async function kafkaProgram(log?: (message: string) => void): Promise<KafkaProgram> {
   const java = await findJava();
   const folder = await jarsFolder();
   if (!(await exists(folder))) {
     await assertMaven();
-    log?.('copying its jars, once');
+    log?.('downloading its jars (first start only)');
     await copyJars(folder);
   }
   return { java, classPath: path.join(folder, '*') };
 }
 
-/** Why Kafka can't be started on this machine; undefined when it can. */
+/** The reason why Kafka cannot be started on this machine; undefined when it can. */
 export async function kafkaObstacle(): Promise<string | undefined> {
   try {
     await findJava();
@@ -50,7 +50,7 @@ export async function kafkaObstacle(): Promise<string | undefined> {
   }
 }
 
-/** Named after the version, so that the jars of another one are copied anew. */
+/** Named after the version, so that another version gets new copies. */
 async function jarsFolder(): Promise<string> {
   const version = /<version>(.+?)<\/version>/.exec(await readFile(pom, 'utf8'))?.[1];
   if (version === undefined) throw new Error(`${pom} has no version`);
@@ -75,13 +75,13 @@ async function findJava(): Promise<string> {
 async function assertMaven(): Promise<void> {
   await run('mvn', ['--version'], { env: mavenEnvironment() }).catch((error: unknown) => {
     throw new StartError(
-      'Kafka\'s jars come by Maven: "mvn --version" fails; install Maven, or set KAFKA_BROKERS to a Kafka that runs.',
+      'Maven is needed to download the jars of Kafka: "mvn --version" fails; install Maven, or set KAFKA_BROKERS to a running Kafka.',
       { cause: error },
     );
   });
 }
 
-/** Copied beside their place and moved there when whole; of two copies at once the first one stays. */
+/** Copies to a temporary folder and renames it when complete. If two copies run at once, the first one stays. */
 async function copyJars(folder: string): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   const unfinished = await mkdtemp(`${folder}.unfinished-`);
@@ -95,7 +95,7 @@ async function copyJars(folder: string): Promise<void> {
       if (!(await exists(folder))) throw error;
     });
   } catch (error) {
-    throw new StartError(`Kafka's jars could not be copied:\n${tail(error)}`, { cause: error });
+    throw new StartError(`Downloading the jars of Kafka failed:\n${tail(error)}`, { cause: error });
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
@@ -105,7 +105,7 @@ function mavenEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => passedToMaven.test(name)));
 }
 
-/** The end of what a program has printed; Maven's errors go to standard output. */
+/** The first lines of error output; Maven writes errors to standard output. */
 function tail(error: unknown): string {
   const { stdout = '', message } = error as Error & { stdout?: string };
   return (stdout.trim() || message).split('\n').slice(0, outputTailLines).join('\n');

@@ -9,14 +9,14 @@ function pidFile(directory: string): string {
   return path.join(directory, 'kafka.pid');
 }
 
-/** Remembers whose folder it is. Synchronous: what is not written before we die can't be found again. */
+/** Records the process that uses the folder. Synchronous, so that the file exists before this process can die. */
 export function keepKafkaPid(directory: string, pid: number): void {
   writeFileSync(pidFile(directory), `${pid} ${startTicks(pid) ?? ''}\n`);
 }
 
 /**
- * Ends the Kafka that a run which crashed has left on this folder. The file holds when the process began too, so that
- * an id which has meanwhile been given to something else is never touched.
+ * Ends a Kafka process that a crashed run left on this folder. The file also has the start time of the process, so that
+ * another process with a reused id is not affected.
  */
 export async function stopKafkaLeftover(directory: string): Promise<void> {
   const [pid = 0, ticks] = readPid(directory);
@@ -24,7 +24,7 @@ export async function stopKafkaLeftover(directory: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (!runs()) return;
     sendSignal(pid, signal);
-    // One that was paused could not stop.
+    // A paused process cannot stop.
     sendSignal(pid, 'SIGCONT');
     const deadline = Date.now() + stopTimeoutMs;
     while (runs() && Date.now() < deadline) await sleep(20);

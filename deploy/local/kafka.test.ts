@@ -13,11 +13,11 @@ import { isAlive } from './processes.ts';
 
 const obstacle = await kafkaObstacle();
 const describeWithKafka = obstacle === undefined ? describe : describe.skip;
-/** Includes the first copy of its jars. */
+/** Includes downloading the jars at first use. */
 const startLimitMs = 300_000;
 const topic = 'kept';
 
-/** Not Kafka: says nothing, or the same to everyone. */
+/** A server other than Kafka: sends nothing, or the same bytes to every client. */
 async function otherServer(port: number, answer?: string): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined).resume();
@@ -35,7 +35,7 @@ describeWithKafka(`the local Kafka${obstacle === undefined ? '' : ` (skipped: ${
   let server: RunningKafka | undefined;
 
   beforeAll(async () => {
-    // What a folder may be called should not matter to a file of Java properties.
+    // A folder name with characters that are special in Java properties.
     folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-kafka é '));
     directory = path.join(folder, 'kafka');
     port = await freePort();
@@ -65,7 +65,7 @@ describeWithKafka(`the local Kafka${obstacle === undefined ? '' : ` (skipped: ${
     await producer.disconnect();
   }
 
-  /** All values of the topic, read by a new group. */
+  /** All values of the topic, read by a new consumer group. */
   async function received(count: number): Promise<string[]> {
     const values: string[] = [];
     const consumer = client().consumer({ groupId: `reader-${Math.random()}` });

@@ -14,19 +14,22 @@ import { StartError } from './start-error.ts';
 const run = promisify(execFile);
 
 export interface KafkaOptions {
-  /** Made when missing. Holds `data/`, `server.properties`, `kafka.log` and `kafka.pid`. */
+  /** Created if it does not exist. Contains `data/`, `server.properties`, `kafka.log` and `kafka.pid`. */
   directory: string;
-  /** Where clients connect; a free one unless given. */
+  /** The port for clients; by default a free one. */
   port?: number;
-  /** The one address that it listens on, the loopback's unless given. */
+  /** The address to listen on; by default loopback. */
   host?: string;
-  /** Told of what takes a moment. */
+  /** Called with messages about slow steps. */
   log?: (message: string) => void;
 }
 
-/** One Kafka that is broker and controller. A kill loses nothing that was acknowledged: the system has its pages. */
+/**
+ * A single Kafka node, both broker and controller. A kill loses no acknowledged message, because the operating system
+ * keeps its pages.
+ */
 export interface RunningKafka extends RunningProcess {
-  /** `<host>:<port>`, as `KAFKA_BROKERS` has it. */
+  /** `<host>:<port>`, as in `KAFKA_BROKERS`. */
   readonly brokers: string;
 }
 
@@ -35,20 +38,20 @@ const stopTimeoutMs = 10_000;
 const answerTimeoutMs = 1_000;
 const logLines = 15;
 
-/** Less time in the JIT: up in 1.5 s instead of 2.1 s. */
+/** Reduces JIT compilation: starts in 1.5 s instead of 2.1 s. */
 const javaOptions = ['-Xmx512m', '-XX:TieredStopAtLevel=1'];
 const logOptions = Object.entries({
   showDateTime: 'true',
   dateTimeFormat: "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-  // Hundreds of settings at each start.
+  // Suppresses hundreds of settings at each start.
   'log.org.apache.kafka.common.config': 'warn',
   'log.kafka.server.KafkaConfig': 'warn',
 }).map(([name, value]) => `-Dorg.slf4j.simpleLogger.${name}=${value}`);
 
 /**
- * Starts Apache Kafka (KRaft) on a folder, for this machine only unless told otherwise. Returns when it answers requests; throws with
- * the reason from its log when it does not. A start in the same folder continues with its topics, on whatever port; what an
- * earlier run has left running there is ended first.
+ * Starts Apache Kafka (KRaft) on a folder, by default reachable from this machine only. Resolves when it answers
+ * requests; throws with the reason from its log when it does not. A later start on the same folder keeps its topics, on
+ * any port. First ends a process that an earlier run left there.
  */
 export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   const program = await kafkaProgram(options.log);
@@ -75,7 +78,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   } catch (error) {
     child.kill('SIGKILL');
     await ended;
-    const reason = await complaints(directory, loggedBefore);
+    const reason = await errorLines(directory, loggedBefore);
     throw new StartError(`${(error as Error).message} From ${logFile(directory)}:\n${reason}`, {
       cause: error,
     });
@@ -105,7 +108,7 @@ function logFile(directory: string): string {
   return path.join(directory, 'kafka.log');
 }
 
-/** `server.properties`. All else is Kafka's default. */
+/** `server.properties`. All other settings have the defaults of Kafka. */
 function properties({ host, port, controllerPort }: Place, data: string): string {
   const settings = {
     'process.roles': 'broker,controller',
@@ -115,7 +118,7 @@ function properties({ host, port, controllerPort }: Place, data: string): string
     'listener.security.protocol.map': 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
-    // Voters that are not written into the metadata: the controller's port may differ at the next start.
+    // Static voters are not stored in the metadata, so the controller port may differ at the next start.
     'controller.quorum.voters': `1@${loopback}:${controllerPort}`,
     'log.dirs': data,
     'auto.create.topics.enable': false,
@@ -128,11 +131,11 @@ function properties({ host, port, controllerPort }: Place, data: string): string
     'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
     'share.coordinator.state.topic.num.partitions': 4,
-    // The first consumer of a group need not wait for others.
+    // The first consumer of a group does not wait for others.
     'group.initial.rebalance.delay.ms': 0,
-    // 128 MiB unless set, taken at the start.
+    // Default: 128 MiB, allocated at start.
     'log.cleaner.dedupe.buffer.size': 8 * 1_048_576,
-    // After a kill it may not come back before the session of its predecessor is over: up in 4 s instead of 11 s.
+    // After a kill, the broker can only return when the session of its predecessor has expired: 4 s instead of 11 s.
     'broker.session.timeout.ms': 3_000,
     'broker.heartbeat.interval.ms': 500,
   };
@@ -141,7 +144,7 @@ function properties({ host, port, controllerPort }: Place, data: string): string
     .join('');
 }
 
-/** As Java reads properties: a backslash escapes, and what is not Latin-1 is written `\uXXXX`. */
+/** Escapes a value for a Java properties file: backslashes, and characters other than printable ASCII as `\uXXXX`. */
 function escaped(value: string): string {
   return value
     .replaceAll('\\', '\\\\')
@@ -155,19 +158,19 @@ async function isFormatted({ directory }: Place): Promise<boolean> {
   );
 }
 
-/** Gives the folder its cluster id for good. Made beside its place and moved there when whole. */
+/** Formats the folder, which gives it a permanent cluster id. Uses a temporary folder and renames it when complete. */
 async function format(program: KafkaProgram, place: Place): Promise<void> {
   const unfinished = `${dataFolder(place.directory)}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   const file = path.join(place.directory, 'format.properties');
   await writeFile(file, properties(place, unfinished));
   const clusterId = randomBytes(16).toString('base64url');
-  // The form with "=": an id may begin with a dash.
+  // With "=", because an id may begin with a dash.
   const tool = ['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', file];
   try {
     await run(program.java, [...javaOptions, '-cp', program.classPath, ...tool], { env: environment() });
   } catch (error) {
-    throw new StartError(`Kafka's storage could not be formatted: ${(error as Error).message}`, {
+    throw new StartError(`Formatting the storage of Kafka failed: ${(error as Error).message}`, {
       cause: error,
     });
   }
@@ -185,7 +188,7 @@ async function spawnServer(program: KafkaProgram, place: Place): Promise<ChildPr
       cwd: place.directory,
       env: environment(),
       stdio: ['ignore', log.fd, log.fd],
-      // In a session of its own, so that Ctrl-C in a terminal does not stop it before those who still need it.
+      // In its own session, so that Ctrl-C in a terminal does not stop it before the services that need it.
       detached: true,
     }).on('error', () => undefined);
   } finally {
@@ -193,16 +196,17 @@ async function spawnServer(program: KafkaProgram, place: Place): Promise<ChildPr
   }
 }
 
-/** Nothing of ours: neither our secrets nor CLASSPATH or JAVA_TOOL_OPTIONS that would change what the server does. */
+/** Passes nothing else: no secrets, and no CLASSPATH or JAVA_TOOL_OPTIONS, which would change the server. */
 function environment(): Record<string, string> {
-  // UTF-8 or Java can't open files whose names are not ASCII.
+  // Without UTF-8, Java cannot open files with non-ASCII names.
   return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', TZ: 'UTC' };
 }
 
 async function answers(child: ChildProcess, { host, port }: Place): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error('Kafka ended at its start.');
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error('Kafka exited during its start.');
     if (await kafkaAnswers(host, port, answerTimeoutMs)) return;
     if (Date.now() > deadline) throw new Error(`Kafka did not answer in ${startTimeoutMs / 1_000} s.`);
     await sleep(30);
@@ -216,8 +220,8 @@ async function logSize(directory: string): Promise<number> {
   );
 }
 
-/** The errors that were logged since: after them Kafka writes a hundred lines about its end. */
-async function complaints(directory: string, since: number): Promise<string> {
+/** The errors logged since `since`; after them Kafka writes a hundred lines about its shutdown. */
+async function errorLines(directory: string, since: number): Promise<string> {
   const log = await readFile(logFile(directory)).catch(() => Buffer.alloc(0));
   const lines = log.subarray(since).toString().trimEnd().split('\n');
   const errors = lines.filter((line) => /^(Caused by|Exception|Error)\b| (ERROR|FATAL) /.test(line));

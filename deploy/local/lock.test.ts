@@ -17,7 +17,9 @@ describe('the lock of a state folder', () => {
 
   it('is refused in one sentence while its holder runs, and free again afterwards', async () => {
     const unlock = await lockState(folder);
-    await expect(lockState(folder)).rejects.toThrow(`already runs on ${folder} (process ${process.pid})`);
+    await expect(lockState(folder)).rejects.toThrow(
+      `is already running on ${folder} (process ${process.pid})`,
+    );
     await unlock();
     await (
       await lockState(folder)

@@ -7,8 +7,9 @@ const fileName = 'supervisor.pid';
 const attempts = 5;
 
 /**
- * Makes this process the only supervisor of a state folder and returns how to give that up. The file holds our process
- * id and when the process began, so that the lock of one that crashed is seen to be void, reused ids included.
+ * Makes this process the only supervisor of a state folder, and returns a function that releases the lock. The file has
+ * the process id and the start time of the process, so that the lock of a crashed process is recognized even if its id
+ * was reused.
  */
 export async function lockState(stateFolder: string): Promise<() => Promise<void>> {
   const file = path.join(stateFolder, fileName);
@@ -20,15 +21,15 @@ export async function lockState(stateFolder: string): Promise<() => Promise<void
       if (await linked(draft, file)) return () => rm(file, { force: true });
       const held = await readFile(file, 'utf8').catch(() => '');
       if (isHeld(held)) throw alreadyRunning(held, stateFolder);
-      await removeVoid(file, held);
+      await removeStale(file, held);
     }
   } finally {
     await rm(draft, { force: true });
   }
-  throw new StartError(`The lock ${file} could not be taken.`);
+  throw new StartError(`Failed to create the lock ${file}.`);
 }
 
-/** A link appears with its content or not at all, and never replaces another. */
+/** A hard link appears atomically with its content and never replaces another file. */
 async function linked(draft: string, file: string): Promise<boolean> {
   return link(draft, file).then(
     () => true,
@@ -39,9 +40,9 @@ async function linked(draft: string, file: string): Promise<boolean> {
   );
 }
 
-/** Moved aside first: what another start has put in its place since we read it must come back. */
-async function removeVoid(file: string, held: string): Promise<void> {
-  const aside = `${file}.void-${process.pid}`;
+/** Renames the file first. If another start has replaced it since it was read, restores it. */
+async function removeStale(file: string, held: string): Promise<void> {
+  const aside = `${file}.stale-${process.pid}`;
   try {
     await rename(file, aside);
   } catch {
@@ -60,6 +61,6 @@ function isHeld(content: string): boolean {
 function alreadyRunning(content: string, stateFolder: string): StartError {
   const [pid = ''] = content.split(' ');
   return new StartError(
-    `Gatehouse already runs on ${stateFolder} (process ${pid}); stop it, or set GATEHOUSE_STATE and PORT to others.`,
+    `Gatehouse is already running on ${stateFolder} (process ${pid}); stop it, or set other values for GATEHOUSE_STATE and PORT.`,
   );
 }

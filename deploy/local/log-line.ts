@@ -20,12 +20,12 @@ const levelColours: Record<Level, Colour> = {
   FATAL: 'red',
 };
 
-/** What every line of a service says and the column of names already shows. */
+/** Fields that are in every line, or already in the column of names. */
 const repeatedFields = new Set(['level', 'time', 'msg', 'service', 'pid', 'hostname', 'err']);
 
 /**
- * One line of a process for people: a JSON line of a service becomes `chat-2  12:00:01 INFO  message key=value …`, the
- * stack of an error follows in lines of its own; anything else keeps its text. Empty for what nobody wants to read.
+ * Formats one line of a process for the terminal. A JSON line becomes `chat-2  12:00:01 INFO  message key=value …`,
+ * followed by the stack of an error; other lines keep their text. Empty for blank lines and debug lines of requests.
  */
 export function formatLine(name: string, line: string, style: LogStyle): string[] {
   const record = parseRecord(line);
@@ -98,8 +98,8 @@ function errorOf(record: Record<string, unknown>): { message?: string; stack?: s
 }
 
 /**
- * The frames alone, since the message is in the line above, and of those our own, unless there are none. Warnings are
- * expected trouble, which needs no stack.
+ * The frames of the stack without the message, which is in the line above; if possible only frames of this repository.
+ * Warnings are expected, so they get no stack.
  */
 function stackOf(record: Record<string, unknown>, level: Level): string[] {
   const { stack } = errorOf(record);
@@ -114,7 +114,7 @@ function plain(value: unknown): string {
   return typeof value === 'string' && isPrintable(value) ? value : quoted(value);
 }
 
-/** As it is when it is one word, else as JSON, which also keeps control characters from the terminal. */
+/** A single printable word unchanged, anything else as JSON, which also escapes control characters. */
 function quoted(value: unknown): string {
   if (typeof value === 'string' && value !== '' && isPrintable(value) && !/[\s"=]/.test(value)) return value;
   return JSON.stringify(value);

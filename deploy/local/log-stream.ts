@@ -4,7 +4,7 @@ import { formatLine, formatMessage, type Level, type LogStyle } from './log-line
 
 const ownName = 'gatehouse';
 
-/** The one stream of all processes' lines and the supervisor's own. */
+/** Writes the lines of all processes and of the supervisor to one stream. */
 export class LogStream {
   readonly #out: Writable;
   readonly #style: LogStyle;
@@ -12,21 +12,21 @@ export class LogStream {
   constructor(out: Writable, style: LogStyle) {
     this.#out = out;
     this.#style = { ...style, nameWidth: Math.max(style.nameWidth, ownName.length) };
-    // A reader that went away (`make up | head`) must not end the services.
+    // A closed reader (`make up | head`) must not end the services.
     out.on('error', () => undefined);
   }
 
-  /** A line of the supervisor itself. */
+  /** Writes a line of the supervisor itself. */
   say(message: string, level: Level = 'INFO'): void {
     this.#write(formatMessage(ownName, { level, time: new Date(), message }, this.#style));
   }
 
-  /** A line as it is: what people copy or tools look for at its beginning. */
+  /** Writes a line without a prefix, for people to copy and tools to parse. */
   plain(line: string): void {
     this.#write(line);
   }
 
-  /** Passes on everything that a process prints. */
+  /** Forwards everything that a process prints. */
   follow(name: string, output: Readable): void {
     output.on('error', () => undefined);
     createInterface({ input: output, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {

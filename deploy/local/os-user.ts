@@ -6,7 +6,7 @@ import { StartError } from './start-error.ts';
 
 const run = promisify(execFile);
 
-/** Whom a process runs as: nothing is changed when `uid` is absent. */
+/** The OS user of a process; without `uid` the current user. */
 export interface OsUser {
   name: string;
   uid?: number;
@@ -16,7 +16,7 @@ export interface OsUser {
 const reusableName = 'postgres';
 const ownName = 'gatehouse-postgres';
 
-/** The OS user for PostgreSQL, which refuses to run as root: the caller, or as root an unprivileged user. */
+/** The OS user for PostgreSQL, which does not run as root: the current user or, for root, an unprivileged user. */
 export async function postgresUser(): Promise<OsUser> {
   if (process.getuid?.() !== 0) return { name: process.env['USER'] ?? 'the current user' };
   const known = (await lookUp(reusableName)) ?? (await lookUp(ownName));
@@ -27,11 +27,11 @@ export async function postgresUser(): Promise<OsUser> {
       reason = error;
     },
   );
-  // Asked again even after a failure: another run may have made the user at the same moment.
+  // Looks again even after a failure, because another process may have created the user at the same moment.
   const made = await lookUp(ownName);
   if (made !== undefined) return made;
   throw new StartError(
-    `PostgreSQL refuses to run as root and the OS user ${ownName} could not be created: ` +
+    `PostgreSQL does not run as root, and creating the OS user ${ownName} failed: ` +
       `create it (useradd --system ${ownName}) or run as another user.`,
     { cause: reason },
   );
@@ -46,7 +46,7 @@ async function lookUp(name: string): Promise<OsUser | undefined> {
   }
 }
 
-/** Throws one sentence when a parent of `target` is closed to the user, who could then not reach it. */
+/** Throws one sentence when the user may not enter a parent folder of `target`. */
 export async function assertReachable(target: string, user: OsUser): Promise<void> {
   if (user.uid === undefined) return;
   const parents: string[] = [];
@@ -59,8 +59,8 @@ export async function assertReachable(target: string, user: OsUser): Promise<voi
     const execute = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
     if ((mode & execute) === 0) {
       throw new StartError(
-        `PostgreSQL runs as the OS user ${user.name}, who may not enter ${folder} on the way to ${target}: ` +
-          `move it elsewhere, or allow that with "chmod o+x ${folder}".`,
+        `PostgreSQL runs as the OS user ${user.name}, who may not enter ${folder}, a parent of ${target}: ` +
+          `use another folder, or run "chmod o+x ${folder}".`,
       );
     }
   }

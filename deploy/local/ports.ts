@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Below Linux's range for outgoing connections (32768 and up): a port from that range could be taken by any client
- * socket while the service that listens on it is down for a moment.
+ * Below the Linux range of ephemeral ports (32768 and up): an outgoing connection could take a port of that range while
+ * its service restarts.
  */
 const firstPort = 20_000;
 const lastPort = 31_999;
@@ -20,7 +20,7 @@ export async function isPortFree(port: number, host: string = loopback): Promise
 
 const handedOut = new Set<number>();
 
-/** A port that nothing listens on and that this process was not given before. */
+/** A port that is free and that this process has not handed out before. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const port = firstPort + Math.floor(Math.random() * (lastPort - firstPort + 1));

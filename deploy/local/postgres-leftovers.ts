@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const fastShutdownMs = 10_000;
 
 /**
- * Ends what a run that crashed has left on this data folder: its postmaster, and backends that have outlived theirs.
- * A process counts as such only if its program is `postgres` and it works in this very folder, so that a process id
- * which has meanwhile been given to something else is never touched.
+ * Ends PostgreSQL processes that a crashed run left on this data folder: the postmaster and its backends. Affects only
+ * processes whose program is `postgres` and whose working directory is this folder, so never another process with a
+ * reused id.
  */
 export async function stopLeftovers(dataDirectory: string): Promise<void> {
   const found = await serversIn(dataDirectory);
@@ -26,7 +26,7 @@ async function postmasterPid(dataDirectory: string): Promise<number | undefined>
   return Number.parseInt(text, 10) || undefined;
 }
 
-/** Process ids of PostgreSQL's processes on a data folder, which is where all of them work. */
+/** Ids of PostgreSQL processes on a data folder, which is the working directory of all of them. */
 export async function serversIn(dataDirectory: string): Promise<number[]> {
   const entries = await readdir('/proc').catch(() => []);
   const pids = entries.filter((entry) => /^\d+$/.test(entry)).map(Number);
@@ -54,6 +54,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended in the meantime.
+    // The process has already ended.
   }
 }

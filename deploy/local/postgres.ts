@@ -15,18 +15,18 @@ import { StartError } from './start-error.ts';
 const run = promisify(execFile);
 
 export interface PostgresOptions {
-  /** Made when missing. Beside it lie `<folder>.password` (0600) and `<folder>.log`. */
+  /** Created if it does not exist. `<folder>.password` (0600) and `<folder>.log` are beside it. */
   dataDirectory: string;
   port: number;
-  /** Server settings beyond the defaults, such as `{ fsync: 'off' }` for data that nobody will miss. */
+  /** Server settings that override the defaults, such as `{ fsync: 'off' }` for disposable data. */
   settings?: Record<string, string>;
-  /** Another PostgreSQL than the one that npm brought. */
+  /** Other PostgreSQL binaries than those from npm. */
   binaries?: PostgresBinaries;
-  /** Told of what takes a moment. */
+  /** Called with messages about slow steps. */
   log?: (message: string) => void;
 }
 
-/** The postmaster. To stop it is the fast shutdown: sessions are cut, everything committed is kept. */
+/** The postmaster. `stop` is the fast shutdown: it closes sessions and keeps everything committed. */
 export interface Postgres extends RunningProcess {
   readonly port: number;
   /** `postgres://` URL of the superuser. */
@@ -35,13 +35,13 @@ export interface Postgres extends RunningProcess {
 
 const superuser = 'postgres';
 const majorVersion = '18';
-/** A start includes recovery after a crash. */
+/** Includes recovery after a crash. */
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 20_000;
 const logTailLines = 15;
 
 /**
- * Starts PostgreSQL on a data folder, durable unless `settings` say otherwise, on the loopback address only. Returns
+ * Starts PostgreSQL on a data folder, on the loopback address only, durable unless `settings` disable that. Resolves
  * when it accepts connections; throws with the end of its log when it does not.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
@@ -57,7 +57,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const logFile = `${dataDirectory}.log`;
   const child = await spawnServer(cluster, logFile);
   const { pid } = child;
-  if (pid === undefined) throw new StartError(`PostgreSQL could not be started: ${binaries.postgres}`);
+  if (pid === undefined) throw new StartError(`Failed to start PostgreSQL: ${binaries.postgres}`);
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
   });
@@ -76,10 +76,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     pid,
     ended,
     adminUrl,
-    // The fast shutdown, then the immediate one.
+    // Fast shutdown, then immediate shutdown.
     stop: () =>
       stopInTurn(child, ended, { signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'], timeoutMs: stopTimeoutMs }),
-    // The immediate shutdown: at the next start it recovers, and nothing is lost.
+    // Immediate shutdown: the next start recovers, and nothing is lost.
     kill: () => child.kill('SIGQUIT'),
   };
 }
@@ -89,7 +89,7 @@ interface Cluster extends PostgresOptions {
   user: OsUser;
 }
 
-/** The superuser's password; makes the data folder first where there is none. */
+/** Returns the password of the superuser. Creates the data folder if it does not exist. */
 async function initialise(cluster: Cluster): Promise<string> {
   const { dataDirectory, user } = cluster;
   const passwordFile = `${dataDirectory}.password`;
@@ -97,14 +97,14 @@ async function initialise(cluster: Cluster): Promise<string> {
   if (version !== undefined) {
     if (version.trim() !== majorVersion)
       throw new StartError(
-        `${dataDirectory} holds data of PostgreSQL ${version.trim()}; this release runs PostgreSQL ${majorVersion}.`,
+        `${dataDirectory} has data of PostgreSQL ${version.trim()}; this release runs PostgreSQL ${majorVersion}.`,
       );
     return readFile(passwordFile, 'utf8');
   }
   cluster.log?.('creating a database cluster');
   const password = randomBytes(24).toString('base64url');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  // Made beside its place and moved there when whole: an interrupted initdb leaves nothing that looks like data.
+  // Uses a temporary folder and renames it when complete, so that an interrupted initdb leaves no data folder.
   const unfinished = `${dataDirectory}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
@@ -138,7 +138,7 @@ async function spawnServer(cluster: Cluster, logFile: string): Promise<ChildProc
       cwd: '/',
       env: environment(),
       stdio: ['ignore', log.fd, log.fd],
-      // In a session of its own, so that Ctrl-C in a terminal does not stop it before those who still need it.
+      // In its own session, so that Ctrl-C in a terminal does not stop it before the services that need it.
       detached: true,
     }).on('error', () => undefined);
   } finally {
@@ -150,7 +150,7 @@ function identityOf(user: OsUser): { uid?: number; gid?: number } {
   return user.uid === undefined || user.gid === undefined ? {} : { uid: user.uid, gid: user.gid };
 }
 
-/** Nothing of ours: neither our secrets nor PG* variables that would change what the server does. */
+/** Passes nothing else: no secrets, and no PG* variables, which would change the server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -159,10 +159,10 @@ async function acceptsConnections(child: ChildProcess, url: string): Promise<voi
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error('PostgreSQL ended at its start.');
+      throw new Error('PostgreSQL exited during its start.');
     const error = await connectionError(url);
     if (error === undefined) return;
-    // 28: invalid authorization. It will not get better by waiting.
+    // Class 28, invalid authorization: a retry would fail too.
     if ('code' in error && String(error.code).startsWith('28')) throw error;
     if (Date.now() > deadline)
       throw new Error(`PostgreSQL did not accept connections in ${startTimeoutMs / 1_000} s.`, {

@@ -1,11 +1,11 @@
 import { open, readFile, rename } from 'node:fs/promises';
 
-/** Writes a file that only its owner may read, wholly or not at all, and durably. */
+/** Writes a file atomically and durably, readable by its owner only. */
 export async function writePrivateJson(file: string, value: unknown): Promise<void> {
   const unfinished = `${file}.${process.pid}.unfinished`;
   const handle = await open(unfinished, 'w', 0o600);
   try {
-    // The mode above counts only for a file that is new.
+    // `open` applies the mode only to a new file.
     await handle.chmod(0o600);
     await handle.writeFile(`${JSON.stringify(value, null, 2)}\n`);
     await handle.sync();
@@ -15,7 +15,10 @@ export async function writePrivateJson(file: string, value: unknown): Promise<vo
   await rename(unfinished, file);
 }
 
-/** The parsed file, or undefined where there is none. Throws on anything that isn't JSON, naming the file. */
+/**
+ * Returns the parsed file, or undefined if it does not exist. Throws an error with the name of the file if it is not
+ * JSON.
+ */
 export async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {

@@ -6,7 +6,7 @@ import { commandLine, isAlive, sendSignal } from './processes.ts';
 /** An entry of `<state>/processes.json`. */
 export interface ListedProcess {
   name: string;
-  /** Null while it is down. */
+  /** Null while the process is down. */
   pid: number | null;
   ports: Readonly<Record<string, number>>;
 }
@@ -15,7 +15,7 @@ function fileIn(stateFolder: string): string {
   return path.join(stateFolder, 'processes.json');
 }
 
-/** Synchronous, so that two changes in a row can't be written in the wrong order. */
+/** Synchronous, so that consecutive changes are written in order. */
 export function writeProcessList(stateFolder: string, processes: readonly ListedProcess[]): void {
   const file = fileIn(stateFolder);
   const unfinished = `${file}.unfinished`;
@@ -26,8 +26,8 @@ export function writeProcessList(stateFolder: string, processes: readonly Listed
 const endTimeoutMs = 5_000;
 
 /**
- * Ends services of a supervisor that was killed: they stop by themselves when it goes, but one that was paused or is
- * busy would still hold its port. `mains` are the modules that ours run, so that no other process is taken for one.
+ * Ends services of a supervisor that was killed. Services stop when their supervisor exits, but a paused or busy one
+ * would still occupy its port. `mains` are the main modules of the services, so that no other process is ended.
  */
 export async function endListedLeftovers(stateFolder: string, mains: ReadonlySet<string>): Promise<void> {
   const left = readProcessList(stateFolder)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Questions to Linux about processes; all answer "no" for one that has ended. */
+/** Information about processes from Linux; empty or false for a process that has ended. */
 
 export function isAlive(pid: number): boolean {
   try {
@@ -11,12 +11,15 @@ export function isAlive(pid: number): boolean {
   return !(statOf(pid)?.state === 'Z');
 }
 
-/** When a process began, in the kernel's ticks: with the id it names one process for good, since ids are reused. */
+/**
+ * The start time of a process in kernel ticks. With the process id it identifies a process uniquely, because ids are
+ * reused.
+ */
 export function startTicks(pid: number): string | undefined {
   return statOf(pid)?.startTicks;
 }
 
-/** The arguments of a process, its program first. */
+/** The command line of a process, starting with its program. */
 export function commandLine(pid: number): string[] {
   return read(`/proc/${pid}/cmdline`).split('\0');
 }
@@ -25,13 +28,13 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended in the meantime.
+    // The process has already ended.
   }
 }
 
 function statOf(pid: number): { state: string; startTicks: string } | undefined {
   const text = read(`/proc/${pid}/stat`);
-  // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+  // The second field is the program name in parentheses, which may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, startTicksField] = [fields[0], fields[19]];
   return state === undefined || startTicksField === undefined

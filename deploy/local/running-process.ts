@@ -6,11 +6,11 @@ import { StartError } from './start-error.ts';
 /** A process that has been started, whoever's program it is. */
 export interface RunningProcess {
   readonly pid: number;
-  /** Resolves when it has ended, with how: `exited with code 1`. */
+  /** Resolves when the process ends, with the reason: `exited with code 1`. */
   readonly ended: Promise<string>;
-  /** Asks it to finish and waits until it has ended; ends it by force when it takes too long. */
+  /** Stops the process gracefully and waits for its end; kills it after a timeout. */
   stop(): Promise<void>;
-  /** Ends it at once. */
+  /** Kills the process. */
   kill(): void;
 }
 
@@ -20,7 +20,7 @@ export interface NodeProcessOptions {
   main: string;
   environment: Record<string, string>;
   log: LogStream;
-  /** How long it may take to stop. */
+  /** Timeout of a graceful stop in milliseconds. */
   stopTimeoutMs: number;
 }
 
@@ -36,9 +36,9 @@ export function startNode(options: NodeProcessOptions): RunningProcess {
     detached: true,
   });
   const { pid } = child;
-  // Without a process id the event 'error' follows; it has the reason.
+  // Without a process id, the event 'error' follows with the reason.
   child.on('error', (error) => options.log.say(`${options.name}: ${error.message}`, 'ERROR'));
-  if (pid === undefined) throw new StartError(`${options.name} could not be started.`);
+  if (pid === undefined) throw new StartError(`Failed to start ${options.name}.`);
   if (child.stdout !== null) options.log.follow(options.name, child.stdout);
   if (child.stderr !== null) options.log.follow(options.name, child.stderr);
   const ended = new Promise<string>((resolve) => {
@@ -50,7 +50,7 @@ export function startNode(options: NodeProcessOptions): RunningProcess {
     kill: () => child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM');
-      // One that was paused could not stop.
+      // A paused process cannot stop.
       child.kill('SIGCONT');
       await timeout(options.stopTimeoutMs, ended);
       child.kill('SIGKILL');
@@ -63,7 +63,7 @@ export function describeExit(code: number | null, signal: NodeJS.Signals | null)
   return signal === null ? `exited with code ${code ?? 0}` : `exited with signal ${signal}`;
 }
 
-/** Sends one signal after the other, waiting this long after each, until the process has ended. */
+/** Sends the signals in turn, and waits `timeoutMs` after each, until the process has ended. */
 export async function stopInTurn(
   child: ChildProcess,
   ended: Promise<string>,

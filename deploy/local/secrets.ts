@@ -4,7 +4,7 @@ import { generateServiceKeys, joinKeySets } from '@gatehouse/identity/keys';
 import { newKeyRing } from '@gatehouse/secrets/key-ring';
 import { readJson, writePrivateJson } from './private-file.ts';
 
-/** What the services know of each other and of their database; made once for a state folder. */
+/** Secrets shared by the services and their database; created once for a state folder. */
 export interface LocalSecrets {
   /** Passwords of the login roles, by service. */
   databasePasswords: Record<string, string>;
@@ -16,10 +16,10 @@ export interface LocalSecrets {
   keyRing: string;
 }
 
-/** Reads the secrets, first making those that are missing: all at the first start, one service's when it is new. */
+/** Reads the secrets, after creating missing ones: all at the first start, later those of new services. */
 export async function loadSecrets(stateFolder: string, services: readonly string[]): Promise<LocalSecrets> {
   const file = path.join(stateFolder, 'secrets.json');
-  // The file is ours alone, so its shape is what we wrote.
+  // Only this function writes the file, so its shape is known.
   const known = (await readJson(file)) as LocalSecrets | undefined;
   const secrets = known ?? {
     databasePasswords: {},

@@ -85,6 +85,8 @@ describe('the settings of make up', () => {
   });
 
   it('refuse a port after which there is no room for the other edges', () => {
-    expect(() => loadSettings({ PORT: '65535', GATEHOUSE_REPLICAS: 'edge=2' })).toThrow('leaves no room');
+    expect(() => loadSettings({ PORT: '65535', GATEHOUSE_REPLICAS: 'edge=2' })).toThrow(
+      'is too high for 2 edge processes',
+    );
   });
 });

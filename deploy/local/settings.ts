@@ -5,19 +5,19 @@ import { StartError } from './start-error.ts';
 export const repositoryRoot = path.resolve(import.meta.dirname, '../..');
 
 export interface LocalSettings {
-  /** Where the edge listens; further edges take the ports after it. */
+  /** The port of the edge; further edge processes use the following ports. */
   port: number;
   /** Absolute path of the state folder. */
   stateFolder: string;
-  /** Absolute path of the catalogue. */
+  /** Absolute path of the model catalogue. */
   modelsFile: string;
-  /** Answers come from the bundled simulator because no provider is set. */
+  /** Whether the bundled simulator answers, because no provider is set. */
   simulated: boolean;
-  /** Starts a Kafka of its own. */
+  /** Whether to start a local Kafka. */
   kafka: boolean;
-  /** `host:port,host:port` of the Kafka that the caller has. */
+  /** Brokers of an existing Kafka: `host:port,host:port`. */
   kafkaBrokers: string | undefined;
-  /** How many processes of each service. */
+  /** Number of processes by service. */
   replicas: ReadonlyMap<string, number>;
 }
 
@@ -30,7 +30,9 @@ export function loadSettings(environment: Record<string, string | undefined>): L
   const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
   const edges = replicas.get('edge') ?? 1;
   if (port + edges - 1 > lastPort)
-    throw new StartError(`PORT=${port} leaves no room for ${edges} edges: they take the ports after it.`);
+    throw new StartError(
+      `PORT=${port} is too high for ${edges} edge processes, which use consecutive ports up to ${lastPort}.`,
+    );
   const resolve = (name: string, fallback: string): string =>
     path.resolve(repositoryRoot, valueOf(environment, name) ?? fallback);
   const kafkaBrokers = parseBrokers(valueOf(environment, 'KAFKA_BROKERS'));
@@ -73,7 +75,7 @@ function parseBrokers(text: string | undefined): string | undefined {
   return brokers.join(',');
 }
 
-/** `edge=2,chat=3`; one process of each service that isn't named. */
+/** Parses `edge=2,chat=3`. Services that are not listed get one process. */
 function parseReplicas(text: string): Map<string, number> {
   const replicas = new Map<string, number>(services.map(({ name }) => [name, 1]));
   const named = new Set<string>();

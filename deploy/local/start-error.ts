@@ -1,2 +1,2 @@
-/** Why the system can not start, as one sentence for the person who typed `make up`: shown without a stack. */
+/** The reason why the system cannot start, in one sentence for the operator; printed without a stack. */
 export class StartError extends Error {}

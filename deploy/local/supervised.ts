@@ -4,26 +4,26 @@ import type { RunningProcess } from './running-process.ts';
 import { StartError } from './start-error.ts';
 
 export interface SupervisedOptions {
-  /** As people know it: `chat-2`. */
+  /** The display name: `chat-2`. */
   name: string;
-  /** The ports it keeps over restarts, by what they are for. */
+  /** Its ports by purpose, which stay the same over restarts. */
   ports: Readonly<Record<string, number>>;
   launch: () => Promise<RunningProcess> | RunningProcess;
-  /** Whether a launched process can do its work now. */
+  /** Whether the launched process is ready. */
   isReady: () => Promise<boolean>;
   log: LogStream;
-  /** Called when its process id changes. */
+  /** Called when the process id changes. */
   onChange: () => void;
 }
 
 const firstDelayMs = 500;
 const longestDelayMs = 5_000;
-/** One that ran this long had started well, so the next delay is the shortest again. */
+/** After this uptime, the restart delay is reset to the shortest. */
 const steadyAfterMs = 10_000;
 const readyTimeoutMs = 60_000;
 const readyPollMs = 50;
 
-/** Keeps one process running: when it ends by itself it is started again on the same ports. */
+/** Keeps one process running: restarts it on the same ports when it exits. */
 export class Supervised {
   readonly name: string;
   readonly ports: Readonly<Record<string, number>>;
@@ -39,12 +39,15 @@ export class Supervised {
     this.#options = options;
   }
 
-  /** Undefined while it does not run. */
+  /** Undefined while the process is down. */
   get pid(): number | undefined {
     return this.#running?.pid;
   }
 
-  /** Launches it and waits until it is ready. Throws when it ends before that: it would only do so again. */
+  /**
+   * Launches the process and waits until it is ready. Throws when it exits before that, because a restart would fail
+   * too.
+   */
   async start(): Promise<void> {
     this.#starting = this.#start();
     await this.#starting;
@@ -54,13 +57,13 @@ export class Supervised {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running?.stop();
-    // Also one whose launch was under way.
+    // A launch may still be in progress.
     await this.#starting.catch(() => undefined);
     await this.#watching;
     this.#set(undefined);
   }
 
-  /** Ends it at once, for good. */
+  /** Kills the process without restarting it. */
   kill(): void {
     this.#stopping.abort();
     this.#running?.kill();
@@ -68,14 +71,14 @@ export class Supervised {
 
   async #start(): Promise<void> {
     const running = await this.#launch();
-    // Its end comes first in the race: it is the better reason for not being ready.
+    // `ended` comes first in the race, because the exit is the better explanation.
     const outcome = await Promise.race([running.ended, this.#ready(running)]);
     if (this.#stopping.signal.aborted) return;
     if (typeof outcome === 'string')
-      throw new StartError(`${this.name} could not start: it ${outcome}; its lines are above.`);
+      throw new StartError(`${this.name} failed to start: it ${outcome}; see its log above.`);
     if (!outcome)
       throw new StartError(
-        `${this.name} was not ready after ${readyTimeoutMs / 1_000} s; its lines are above.`,
+        `${this.name} was not ready after ${readyTimeoutMs / 1_000} s; see its log above.`,
       );
     this.#watching = this.#watch(running);
   }
@@ -95,7 +98,7 @@ export class Supervised {
     }
   }
 
-  /** How the next process of it ended. */
+  /** Launches the process again and returns how it ended. */
   async #runAgain(): Promise<string> {
     if (this.#stopping.signal.aborted) return 'was stopped';
     try {
@@ -117,7 +120,7 @@ export class Supervised {
     return running;
   }
 
-  /** True once it is ready, false when that takes too long or it ends before. */
+  /** Resolves to true when the process is ready, and to false when it exits or takes too long. */
   async #ready(running: RunningProcess): Promise<boolean> {
     const state = { over: false };
     void running.ended.then(() => {

@@ -29,13 +29,13 @@ const run = promisify(execFile);
 
 export interface SystemOptions {
   settings: LocalSettings;
-  /** The environment that the supervisor was started with. */
+  /** The environment of the supervisor. */
   caller: Record<string, string | undefined>;
   log: LogStream;
 }
 
 const defaultDrainMs = 10_000;
-/** The services themselves give up ten seconds after their drain time. */
+/** Services abandon a stop ten seconds after their drain time. */
 const stopMarginMs = 12_000;
 const answerTimeoutMs = 1_000;
 
@@ -45,10 +45,10 @@ function mainOf(service: string): string {
   return path.join(repositoryRoot, 'services', service, 'src/main.ts');
 }
 
-/** The whole system on this machine: PostgreSQL, Kafka and the simulator where they are needed, and every service. */
+/** Runs the whole system on this machine: PostgreSQL, every service and, if needed, Kafka and the simulator. */
 export class LocalSystem {
   readonly #options: SystemOptions;
-  /** Started in this order, and stopped in reverse; the members of one group stop together. */
+  /** Started in this order and stopped in reverse; members of one group stop together. */
   readonly #groups: Supervised[][] = [];
   readonly #stopping = new AbortController();
   #starting: Promise<unknown> = Promise.resolve();
@@ -58,19 +58,19 @@ export class LocalSystem {
     this.#options = options;
   }
 
-  /** Resolves when the system answers. Throws a `StartError` for what the caller can put right. */
+  /** Resolves when the system is ready. Throws a `StartError` for problems that the operator can solve. */
   async start(): Promise<Credentials> {
     const starting = this.#start();
     this.#starting = starting;
     return starting;
   }
 
-  /** Stops everything, front door first, the database and Kafka last. */
+  /** Stops everything: the edge first, the database and Kafka last. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
     await this.#starting.catch(() => undefined);
-    // What a start that was under way has added meanwhile.
+    // Stops members that a concurrent start has added.
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
     await this.#unlock();
   }
@@ -148,7 +148,7 @@ export class LocalSystem {
         isReady: async () => true,
       },
     ]);
-    if (server === undefined) throw new StartError('PostgreSQL was stopped while it started.');
+    if (server === undefined) throw new StartError('PostgreSQL was stopped during its start.');
     const { adminUrl } = server;
     const database = { adminUrl, passwords: secrets.databasePasswords };
     this.#stopping.signal.throwIfAborted();
@@ -156,7 +156,7 @@ export class LocalSystem {
     return database;
   }
 
-  /** Brokers of the caller's Kafka, or of one that is started here when that is wished; undefined without either. */
+  /** Returns the brokers of an existing Kafka, or starts one if requested; undefined without Kafka. */
   async #findKafka(): Promise<string | undefined> {
     const { settings, log } = this.#options;
     const directory = path.join(settings.stateFolder, 'kafka');
@@ -181,7 +181,7 @@ export class LocalSystem {
     return `${loopback}:${port}`;
   }
 
-  /** The part of the migration step that is Kafka's. */
+  /** Runs the Kafka part of the migration step. */
   async #createTopics(brokers: string): Promise<void> {
     try {
       const environment = { ...this.#options.caller, KAFKA_BROKERS: brokers };
@@ -194,10 +194,10 @@ export class LocalSystem {
     }
   }
 
-  /** The provider's settings for the catalogue. */
+  /** Starts the simulator and returns the provider settings for the catalogue. */
   async #startSimulator(): Promise<Record<string, string>> {
     const { log, caller } = this.#options;
-    log.say('No OPENAI_API_KEY is set: answers come from the bundled simulator, not from a model.', 'WARN');
+    log.say('OPENAI_API_KEY is not set: the bundled simulator answers, not a model.', 'WARN');
     const port = await freePort();
     const url = `http://${loopback}:${port}`;
     const environment = { ...sharedEnvironment(caller), HOST: loopback, PORT: String(port) };
@@ -225,7 +225,7 @@ export class LocalSystem {
         .filter((replica) => replica.service === service)
         .map((replica) => this.#supervisedService(replica, environment)),
     );
-    // All at once: none needs another one to become ready, and the order counts only when they stop.
+    // Starts all groups at once: no service needs another one to become ready. The order applies to stopping.
     await Promise.all(groups.map((group) => this.#startGroup(group)));
   }
 
@@ -273,7 +273,7 @@ export class LocalSystem {
       DATABASE_URL: serviceUrl(database, 'tenant'),
       ...(kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: kafkaBrokers }),
     };
-    // Asked only when no owner key is known here, so one that the database still has is lost: hence the force.
+    // `--force`, because this runs only when the owner key is unknown here, so an existing one is lost.
     const { stdout } = await run(process.execPath, [command, '--force'], { env: environment });
     return stdout.trim();
   }

@@ -2,7 +2,7 @@ import { services, type ServiceEntry } from '@gatehouse/contract/services';
 import { freePort } from './ports.ts';
 import type { LocalSettings } from './settings.ts';
 
-/** One process of a service and where it listens, which stays the same over restarts. */
+/** A process of a service and its ports, which stay the same over restarts. */
 export interface Replica {
   /** `<service>-<n>`, counted from 1. */
   name: string;
@@ -10,7 +10,7 @@ export interface Replica {
   ports: { http: number; admin: number; grpc?: number };
 }
 
-/** All processes of all services in the order in which they start, each with ports of its own. */
+/** Plans all processes of all services in the order of their start, each with its own ports. */
 export async function planReplicas(settings: Pick<LocalSettings, 'port' | 'replicas'>): Promise<Replica[]> {
   const planned: Replica[] = [];
   for (const service of services) {
@@ -29,7 +29,7 @@ export async function planReplicas(settings: Pick<LocalSettings, 'port' | 'repli
   return planned;
 }
 
-/** `host:port,host:port` of all processes of a service. */
+/** The addresses of all processes of a service: `host:port,host:port`. */
 export function addressList(
   replicas: readonly Replica[],
   service: string,

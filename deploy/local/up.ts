@@ -38,7 +38,7 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
       process.exit(1);
     }
     requestedAt = now;
-    log.say(`stopping (${reason}); once more to stop at once`);
+    log.say(`stopping (${reason}); press Ctrl-C again to stop immediately`);
     void system.stop().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -49,8 +49,8 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
     );
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  // Started by a program rather than a person: it is gone.
-  if (process.channel !== undefined) process.on('disconnect', () => onSignal('parent gone'));
+  // The parent process that started this one with an IPC channel has exited.
+  if (process.channel !== undefined) process.on('disconnect', () => onSignal('parent exited'));
   process.on('uncaughtException', (error) => {
     fail(error);
     system.kill();
@@ -73,7 +73,7 @@ function announce(credentials: Credentials, log: LogStream, stateFolder: string)
   );
 }
 
-/** One sentence for what the caller can put right; everything we know of anything else. */
+/** Prints one sentence for problems that the operator can solve, and the stack for all others. */
 function fail(error: unknown): void {
   const known = error instanceof StartError;
   process.stderr.write(`${known ? error.message : String((error as Error).stack)}\n`);

@@ -84,7 +84,9 @@ describe('before an install or an upgrade changes a pod', () => {
   it('migrations are refused two volumes of one name', () => {
     const ca = (secretName: string) => ({ extraVolumes: [{ name: 'ca', secret: { secretName } }] });
     const values = { ...required, services: { agent: ca('one'), chat: ca('other') } };
-    expect(refusal(values)).toContain('services.chat.extraVolumes: the volume ca');
+    expect(refusal(values)).toContain(
+      'services.chat.extraVolumes: another service has a different volume named ca',
+    );
     expect(refusal({ ...values, migrations: { enabled: false } })).toBe('');
   });
 
@@ -101,11 +103,13 @@ describe('before an install or an upgrade changes a pod', () => {
     expect(
       migrations?.containers.map((container) => environmentOf(container).secrets.MIGRATION_DATABASE_URL),
     ).toEqual(['owner-database/url', 'analytics-database/url', 'owner-database/url', 'owner-database/url']);
-    expect(refusal({ ...required, ...own })).toContain('services.analytics.ownDatabase: name the Secret');
+    expect(refusal({ ...required, ...own })).toContain(
+      'services.analytics.ownDatabase needs secrets.existing',
+    );
   });
 
   it('says what is missing without a database', () => {
-    expect(refusal({})).toContain('database.existingSecret: name the Secret');
+    expect(refusal({})).toContain('database.existingSecret is required');
     expect(refusal({ secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
   });
 

@@ -24,7 +24,7 @@ const values: Readonly<Record<string, string>> = {
   'api_keys.role': 'user',
   'api_keys.scopes': '{}',
   'agents.visibility': 'tenant',
-  // Chat's 0007 refuses runs under way.
+  // Chat's 0007 fails while runs are in progress.
   'runs.status': 'ok',
 };
 

@@ -53,9 +53,7 @@ describe('make up', () => {
   }
 
   it('says plainly that answers come from the simulator when no provider is set', () => {
-    expect(system.output).toContain(
-      'No OPENAI_API_KEY is set: answers come from the bundled simulator, not from a model.',
-    );
+    expect(system.output).toContain('OPENAI_API_KEY is not set: the bundled simulator answers, not a model.');
   });
 
   it('writes keys that work to a file that only its owner may read', async () => {
@@ -121,7 +119,9 @@ describe('make up', () => {
   it('refuses a second supervisor on the same state folder in one sentence', async () => {
     const second = new LocalSystem(folder, { PORT: String(await freePort()) });
     expect(await second.exited).toEqual({ code: 1, signal: null });
-    expect(second.output).toMatch(/^Gatehouse already runs on .* \(process \d+\); stop it, or set .*\n$/);
+    expect(second.output).toMatch(
+      /^Gatehouse is already running on .* \(process \d+\); stop it, or set .*\n$/,
+    );
     expect((await get(`${first.url}/v1/whoami`, first.user_key)).status).toBe(200);
   });
 
@@ -240,14 +240,16 @@ describe('make up refuses to start', () => {
 
   it('without the catalogue', async () => {
     const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: '/nowhere.yaml' });
-    expect(output).toBe('The model catalogue /nowhere.yaml can not be read; GATEHOUSE_MODELS names it.\n');
+    expect(output).toBe(
+      "The model catalogue /nowhere.yaml can't be read; set GATEHOUSE_MODELS to another file.\n",
+    );
   });
 
   it('with a catalogue that is wrong, and leaves no process', async () => {
     const models = path.join(folder, 'models.yaml');
     await writeFile(models, 'providers: []\nmodels: []\n');
     const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: models });
-    expect(output).toMatch(/chat-1 could not start: it exited with code 1; its lines are above\.\n/);
+    expect(output).toMatch(/chat-1 failed to start: it exited with code 1; see its log above\.\n/);
     expect(output).toContain('The model catalogue is wrong');
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
   }, 60_000);

@@ -1,4 +1,4 @@
-/** The catalogue that tests across services count on: `simulator` and `refusing` are base URLs of providers. */
+/** The model catalogue of tests across services. `simulator` and `refusing` are base URLs of providers. */
 export function testCatalogue({ simulator, refusing }: { simulator: string; refusing: string }): {
   providers: object[];
   models: object[];

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A way to PostgreSQL that can be cut: connections break and new ones are refused, as when the server is stopped. */
+/** A proxy to PostgreSQL that can be cut: it closes connections and rejects new ones, like a stopped server. */
 export class DatabaseProxy {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
@@ -11,7 +11,7 @@ export class DatabaseProxy {
     this.#target = new URL(url);
   }
 
-  /** The database's URL through the proxy. */
+  /** The URL of the database through the proxy. */
   get url(): string {
     const url = new URL(this.#target);
     url.hostname = '127.0.0.1';

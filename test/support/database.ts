@@ -4,11 +4,11 @@ import { Client } from 'pg';
 import { loginUrl, superuserUrl, templateName, testPostgres } from './postgres-environment.ts';
 
 export interface TestDatabase {
-  /** As the service's login role: its `DATABASE_URL`. */
+  /** URL with the login role of the service: its `DATABASE_URL`. */
   url: string;
-  /** As superuser, who sees every row: for looking into tables. */
+  /** URL with the superuser, which can read all rows. */
   adminUrl: string;
-  /** Drops the database. Rejects when connections to it were left open, since that is a leaked pool. */
+  /** Drops the database. Rejects when connections to it are still open, because a pool was leaked. */
   drop(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ const leftOpenTimeoutMs = 3_000;
 export async function createTestDatabase(service: string): Promise<TestDatabase> {
   const server = testPostgres();
   if (!server.services.includes(service))
-    throw new Error(`services/${service}/migrations holds no .sql file, so there is nothing to clone`);
+    throw new Error(`services/${service}/migrations has no .sql file, so there is no database to clone`);
   const name = `test_${service}_${randomBytes(6).toString('hex')}`;
   await asSuperuser(async (client) => {
     await client.query(
@@ -41,7 +41,7 @@ async function drop(name: string): Promise<void> {
   });
 }
 
-/** Those still there after a moment: the server notices a closed connection a little later than its client. */
+/** Connections that stay open: the server notices a closed connection slightly later than the client. */
 async function connectionsLeftOpen(client: Client, database: string): Promise<string[]> {
   const deadline = Date.now() + leftOpenTimeoutMs;
   for (;;) {

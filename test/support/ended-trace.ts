@@ -1,7 +1,7 @@
 import { eventually } from './eventually.ts';
 import type { SomeGateway } from './some-gateway.ts';
 
-/** What analytics has of the one run with this id, request id or session, once it has ended. */
+/** Waits for the only run with this id, request id or session to end, and returns its row in analytics. */
 export async function endedTrace(
   gateway: Pick<SomeGateway, 'rows'>,
   column: 'id' | 'request_id' | 'session_id',

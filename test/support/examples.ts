@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { repositoryRoot } from '@gatehouse/local/settings';
 
-/** What documents tell people to paste, as blocks between fences. */
+/** Examples in documents that readers paste: fenced code blocks. */
 
 interface Block {
   language: string;
-  /** Of its opening fence, from 1. */
+  /** Line of the opening fence, from 1. */
   line: number;
   text: string;
 }
@@ -33,19 +33,22 @@ type Language = (typeof languages)[number];
 
 export interface Example extends Block {
   language: Language;
-  /** The block of `json` or `text` below it, with `…` for anything; empty where it prints nothing. */
+  /**
+   * The following block of `json` or `text` with the expected output, where `…` matches anything; empty if there is
+   * none.
+   */
   prints: string;
 }
 
 export interface Page {
-  /** From the repository's root. */
+  /** Path relative to the repository. */
   file: string;
-  /** Without folder and ending. */
+  /** File name without folder and extension. */
   name: string;
   examples: Example[];
 }
 
-/** The pages for tenants and operators. Throws for one with a block that no test would run. */
+/** Reads the pages for tenants and operators. Throws for a page with a block that no test runs. */
 export function readPages(): Page[] {
   return ['docs/tenants', 'docs/operators'].flatMap((folder) =>
     readdirSync(path.join(repositoryRoot, folder)).map((entry) => {
@@ -59,13 +62,16 @@ export function readPages(): Page[] {
 export function examplesOf(file: string, markdown: string): Example[] {
   const blocks = fencedBlocks(markdown);
   if (/^(\s*(```|~~~)| {4}|\t)/m.test(markdown.replace(/^```.*?^```$/gms, '')))
-    throw new Error(`${file}: every block of code stands between fences of its own, and at the margin`);
+    throw new Error(`${file}: every code block must be fenced and not indented`);
   const examples: Example[] = [];
   for (const block of blocks) {
     const last = examples.at(-1);
     if (isLanguage(block.language)) examples.push({ ...block, language: block.language, prints: '' });
     else if (/^(json|text)$/.test(block.language) && last?.prints === '') last.prints = block.text;
-    else throw new Error(`${file}:${block.line}: no test runs this block, nor is it what one above prints`);
+    else
+      throw new Error(
+        `${file}:${block.line}: this block is neither run by a test nor the output of the block above`,
+      );
   }
   return examples;
 }
@@ -74,7 +80,7 @@ function isLanguage(text: string): text is Language {
   return languages.some((language) => language === text);
 }
 
-/** The blocks of a language as one example: later ones go on where the earlier stopped. */
+/** Joins the blocks of a language into one program, because later blocks continue earlier ones. */
 export function programOf(
   { examples }: Page,
   language: Language,
@@ -87,7 +93,7 @@ export function programOf(
   };
 }
 
-/** What a page shows as printed, as a pattern of `withoutSpace`: `…` stands for anything, and white space for none. */
+/** The expected output as a pattern for `withoutSpace`: `…` matches anything; white space is ignored. */
 export function shown(prints: string): RegExp {
   const parts = withoutSpace(prints).split('…');
   return new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`);

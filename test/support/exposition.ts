@@ -1,7 +1,7 @@
-/** What a process shows Prometheus: by name of a series, each label with the values that were seen. */
+/** Metrics of processes: for each series, the values of each label. */
 export type Exposed = Map<string, Map<string, Set<string>>>;
 
-/** Reads several processes' text (https://prometheus.io/docs/instrumenting/exposition_formats/) as one. */
+/** Parses the metrics of several processes (https://prometheus.io/docs/instrumenting/exposition_formats/) together. */
 export function readExposition(texts: readonly string[]): Exposed {
   const exposed: Exposed = new Map();
   for (const line of texts.flatMap((text) => text.split('\n'))) {
@@ -17,7 +17,7 @@ export function readExposition(texts: readonly string[]): Exposed {
   return exposed;
 }
 
-/** The value of the sample with this name and these labels, in whatever order; undefined when there is none. */
+/** The value of the sample with this name and these labels, in any order; undefined if there is none. */
 export function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const line = text
     .split('\n')

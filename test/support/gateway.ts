@@ -34,17 +34,17 @@ export interface GatewayOptions {
   chat?: ChatOverrides;
   edge?: EdgeOverrides;
   analytics?: number;
-  /** Without it, events go to analytics directly. Its topics are made by the test. */
+  /** If unset, events go to analytics directly. The test creates the topics. */
   kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
-  /** Databases that are there already, with their owner key if they have one, instead of a new one for each service. */
+  /** Existing databases, with their owner key if there is one, instead of a new one for each service. */
   existing?: { database: (service: ServiceName) => TestDatabase; ownerKey: string | null };
-  /** Settings of every service, over those of the test gateway. */
+  /** Settings of every service, which override those of the test gateway. */
   environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * The whole gateway in this process: the real services on real sockets, each with its own database behind a way that
- * can be cut, and a simulated provider. Services can be stopped and started again at their old addresses.
+ * The whole gateway in this process: the real services on real sockets, each with its own database behind a proxy that
+ * can be cut, and a simulated provider. Services can be stopped and restarted on the same ports.
  */
 export class TestGateway implements SomeGateway {
   readonly simulator: ProviderSimulator;
@@ -52,7 +52,7 @@ export class TestGateway implements SomeGateway {
   readonly #folder: string;
   readonly #databases = new Map<ServiceName, TestDatabase>();
   readonly #proxies = new Map<ServiceName, DatabaseProxy>();
-  /** By name such as `chat-1`: how to make it, and it if it runs. */
+  /** By name such as `chat-1`: creates the service; `running` is null while it is stopped. */
   readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
   readonly #edgePorts: number[] = [];
   ownerKey = '';
@@ -104,19 +104,19 @@ export class TestGateway implements SomeGateway {
     member.running = null;
   }
 
-  /** What Prometheus would scrape of a service that runs. */
+  /** The metrics of a running service. */
   async metrics(name: string): Promise<string> {
     const { running } = this.#memberOf(name);
     return (await fetch(`http://${host}:${running?.adminPort ?? 0}/metrics`)).text();
   }
 
-  /** What the platform is told about a service: `ok`, or what it is missing. */
+  /** The body of the readiness probe: `ok`, or what is missing. */
   async readiness(name: string): Promise<string> {
     const { running } = this.#memberOf(name);
     return (await fetch(`http://${host}:${running?.adminPort ?? 0}/readyz`)).text();
   }
 
-  /** A service's way to its database, which a test may cut. */
+  /** The database proxy of a service, which a test may cut. */
   databaseOf(service: ServiceName): DatabaseProxy {
     const proxy = this.#proxies.get(service);
     if (proxy === undefined) throw new Error(`${service} has no database`);
@@ -147,7 +147,7 @@ export class TestGateway implements SomeGateway {
 
   #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
     const member = this.#members.get(name);
-    if (member === undefined) throw new Error(`there is no ${name}`);
+    if (member === undefined) throw new Error(`unknown service: ${name}`);
     return member;
   }
 

@@ -11,8 +11,8 @@ import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-r
 const servicesFolder = path.join(import.meta.dirname, '../../services');
 
 /**
- * One PostgreSQL per run, with a migrated template database for each service that has migrations, and one Kafka as soon
- * as a test asks for it.
+ * Starts one PostgreSQL for each run, with a migrated template database for each service that has migrations, and makes
+ * one Kafka available, which starts when a test first needs it.
  */
 // eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
 export default async function setUp(): Promise<void> {
@@ -21,7 +21,7 @@ export default async function setUp(): Promise<void> {
   const postgres = await startPostgres({
     dataDirectory: postgresFolder(folder),
     port: await freePort(),
-    // Nobody kills this server, so its data need not outlive it.
+    // No test kills this server, so its data need not be durable.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
   holdTestRun({ folder, postgres, stopKafka });
@@ -37,7 +37,7 @@ export default async function setUp(): Promise<void> {
   try {
     await Promise.all(services.map((service) => createTemplate(server, service, migrationsFolder(service))));
   } catch (error) {
-    // Jest does not tear down after a setup that failed.
+    // Jest skips the teardown after a failed setup.
     await endTestRun();
     throw error;
   }

@@ -13,18 +13,18 @@ export interface TestIdentity {
   /** `SECRETS_KEYRING` of every service. */
   keyRing: string;
   signer(service: string): Promise<Signer>;
-  /** What the edge would send along; by default for an admin of a random tenant with all the role's scopes. */
+  /** An assertion as the edge sends it; by default for an admin of a random tenant with all scopes of the role. */
   assertion(principal?: Partial<Principal>): Promise<string>;
 }
 
 const services = ['edge', 'tenant', 'agent', 'chat', 'memory', 'webhook', 'analytics'];
 
-/** Fresh keys for every service: what the gateway's processes trust each other by. */
+/** Creates keys for every service, with which the services authenticate each other. */
 export async function testIdentity(): Promise<TestIdentity> {
   const keys = await generateServiceKeys(services);
   const privateKey = (service: string): string => {
     const key = keys.privateKeys[service];
-    if (key === undefined) throw new Error(`there is no service ${service}`);
+    if (key === undefined) throw new Error(`unknown service: ${service}`);
     return key;
   };
   const edge = await Signer.create(privateKey('edge'));
@@ -37,7 +37,7 @@ export async function testIdentity(): Promise<TestIdentity> {
   };
 }
 
-/** A principal with defaults that agree with each other: an owner has no tenant, and a role has its scopes. */
+/** A principal with consistent defaults: an owner has no tenant, and a role has its scopes. */
 export function makePrincipal(given: Partial<Principal> = {}): Principal {
   const role = given.role ?? 'admin';
   const tenant =

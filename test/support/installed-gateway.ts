@@ -3,19 +3,22 @@ import { query } from './query.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
-/** JSON about a gateway that runs already; tests that can use any then use that one. */
+/** Environment variable with JSON about an installed gateway; tests that can use any gateway then use that one. */
 export const targetVariable = 'GATEHOUSE_TEST_TARGET';
 
 export interface Target {
   url: string;
   ownerKey: string;
-  /** The superuser's. */
+  /** URL with the superuser. */
   databaseUrl: string;
-  /** Where its catalogue has the provider `simulator`. */
+  /** Address of the provider `simulator` in its catalogue. */
   simulator: { host: string; port: number };
 }
 
-/** A gateway that others have installed. The provider is the test's own, at the place where the gateway looks for it. */
+/**
+ * A gateway that is already installed. The test runs the provider simulator at the address in the catalogue of the
+ * gateway.
+ */
 export class InstalledGateway implements SomeGateway {
   readonly url: string;
   readonly ownerKey: string;
@@ -48,7 +51,7 @@ export class InstalledGateway implements SomeGateway {
     return makeTenant(this, settings);
   }
 
-  /** The gateway itself goes on. */
+  /** Leaves the gateway running. */
   async stop(): Promise<void> {
     await this.simulator.close();
   }

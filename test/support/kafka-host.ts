@@ -4,7 +4,7 @@ import path from 'node:path';
 import { startKafka, type RunningKafka } from '@gatehouse/local/kafka';
 import { freePort, loopback } from '@gatehouse/local/ports';
 
-/** The port on which workers ask for Kafka. */
+/** The port at which workers request Kafka. */
 export const kafkaHostVariable = 'GATEHOUSE_TEST_KAFKA_HOST_PORT';
 
 export type KafkaAnswer = { brokers: string } | { error: string };
@@ -14,9 +14,8 @@ export function kafkaFolder(runFolder: string): string {
 }
 
 /**
- * Starts one Kafka for the run when a test file first asks for it, and returns how to stop it. It lives in the process
- * that sets up and tears down, which outlives every worker: workers ask it, so that there is neither a lock among
- * them nor a guess about which of the selected tests need Kafka.
+ * Starts one Kafka for the run when a test file first requests it, and returns a function that stops it. It runs in the
+ * process of setup and teardown, which outlives every worker, so that no lock between workers is needed.
  */
 export async function hostKafka(runFolder: string): Promise<() => Promise<void>> {
   let kafka: Promise<RunningKafka> | undefined;
@@ -28,7 +27,7 @@ export async function hostKafka(runFolder: string): Promise<() => Promise<void>>
     );
   };
   const server = createServer((socket) => {
-    // A worker that has been ended meanwhile.
+    // The worker may have ended.
     socket.on('error', () => undefined);
     void answer().then((message) => socket.end(JSON.stringify(message)));
   });

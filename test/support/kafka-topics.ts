@@ -11,7 +11,7 @@ export interface Topics {
   KAFKA_PREFIX: string;
 }
 
-/** The settings of services that find all topics there, under a prefix of their own, as the migration step makes them. */
+/** Creates all topics with a new prefix, as the migration step does, and returns the settings with that prefix. */
 export async function makeTopics(): Promise<Topics> {
   const brokers = await kafkaBrokers();
   const prefix = `${newId()}.`;

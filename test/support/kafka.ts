@@ -5,9 +5,9 @@ import { loopback } from '@gatehouse/local/ports';
 import { kafkaHostVariable, type KafkaAnswer } from './kafka-host.ts';
 
 /**
- * `KAFKA_BROKERS` of this run's Kafka: the one that the environment names, else one for all test files, started when
- * the first of them asks. That takes 2 to 10 s, and up to minutes for the very first copy of its jars, so ask in a
- * `beforeAll` with a time limit of its own. Topics and groups are shared: give them names of the test's.
+ * Returns `KAFKA_BROKERS`: from the environment, otherwise of one Kafka for all test files, which starts at the first
+ * call. A start takes 2 to 10 s, and up to minutes when the jars are downloaded, so call this in a `beforeAll` with its
+ * own timeout. Topics and groups are shared: use unique names.
  */
 export async function kafkaBrokers(): Promise<string> {
   const given = process.env['KAFKA_BROKERS'];
@@ -20,7 +20,7 @@ export async function kafkaBrokers(): Promise<string> {
   return answer.brokers;
 }
 
-/** Why this machine has no Kafka, for `describe.skip`; undefined when `kafkaBrokers` will have one. */
+/** The reason why this machine has no Kafka, for `describe.skip`; undefined if `kafkaBrokers` works. */
 export async function withoutKafka(): Promise<string | undefined> {
   return process.env['KAFKA_BROKERS'] ? undefined : kafkaObstacle();
 }

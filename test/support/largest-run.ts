@@ -9,7 +9,7 @@ import {
 } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 
-/** Takes six bytes in JSON. */
+/** A character that takes six bytes in JSON. */
 const widest = '\u0001';
 const longest = (limit: keyof typeof textLimits): string => widest.repeat(textLimits[limit]);
 
@@ -43,7 +43,7 @@ function largestSpan(index: number): Span {
   };
 }
 
-/** The end of a run in which every text, number and list is the largest that the schema allows. */
+/** The end of a run in which every text, number and list has the maximum size of the schema. */
 export function largestRunEnded(tenantId: string): RunEnded {
   const now = new Date().toISOString();
   return {
@@ -79,7 +79,7 @@ export function largestRunEnded(tenantId: string): RunEnded {
   };
 }
 
-/** The statement that writes such an end into chat's outbox, as the superuser. */
+/** The statement that inserts such an end into the outbox of chat, for the superuser. */
 export function insertRunEnded(run: RunEnded): [sql: string, values: unknown[]] {
   const { started_at: startedAt, ended_at: endedAt, ...data } = run;
   return [

@@ -20,7 +20,7 @@ export interface Exit {
 /** `make up` as a process of its own, on a state folder of the test's. */
 export class LocalSystem {
   readonly stateFolder: string;
-  /** Everything that was printed so far, standard error included. */
+  /** All output so far, including standard error. */
   output = '';
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
@@ -30,7 +30,7 @@ export class LocalSystem {
     const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...environment } = process.env;
     this.#child = spawn(process.execPath, [up], {
       env: { ...environment, ...settings, GATEHOUSE_STATE: stateFolder },
-      // With the channel it stops when the test process dies.
+      // The IPC channel makes it stop when the test process dies.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -48,7 +48,7 @@ export class LocalSystem {
     return this.#child.pid ?? 0;
   }
 
-  /** Waits for the line `ready: …`. Rejects with the output when the supervisor ends instead. */
+  /** Waits for the line `ready: …`. Rejects with the output when the supervisor exits instead. */
   async ready(): Promise<Credentials> {
     await this.waitForOutput(/^ready: .*\ncurl .*\n/m, readyTimeoutMs);
     return this.credentials();
@@ -58,7 +58,7 @@ export class LocalSystem {
     await until(
       () => {
         if (pattern.test(this.output)) return true;
-        if (this.#child.exitCode !== null) throw new Error(`make up has ended:\n${this.output}`);
+        if (this.#child.exitCode !== null) throw new Error(`make up exited:\n${this.output}`);
         return false;
       },
       timeoutMs,
@@ -76,14 +76,14 @@ export class LocalSystem {
     ) as ListedProcess[];
   }
 
-  /** A process by its name, such as `chat-2` or `postgres`. */
+  /** Returns a process by its name, such as `chat-2` or `postgres`. */
   async processOf(name: string): Promise<ListedProcess> {
     const found = (await this.processes()).find((entry) => entry.name === name);
     if (found === undefined) throw new Error(`there is no process ${name}`);
     return found;
   }
 
-  /** Sends a signal to a process by its name, as a crash or a pause would, and returns its process id. */
+  /** Sends a signal to a process by its name, like a crash or a pause, and returns its process id. */
   async signal(name: string, signal: NodeJS.Signals): Promise<number> {
     const { pid } = await this.processOf(name);
     if (pid === null) throw new Error(`${name} is down`);
@@ -91,7 +91,7 @@ export class LocalSystem {
     return pid;
   }
 
-  /** Signals the supervisor and waits until it has ended. */
+  /** Signals the supervisor and waits until it exits. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     this.#child.kill(signal);
     const late = new AbortController();
@@ -105,13 +105,13 @@ export class LocalSystem {
   }
 }
 
-/** A folder for the state of `make up`, and how to remove it with all that still runs on it. */
+/** Creates a state folder for `make up`; `remove` deletes it and ends all processes that still use it. */
 export async function makeStateFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-state-'));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** Those of the processes that are still there. */
+/** Returns the processes that are still running. */
 export function survivors(processes: readonly ListedProcess[]): ListedProcess[] {
   return processes.filter(({ pid }) => pid !== null && isAlive(pid));
 }

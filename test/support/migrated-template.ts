@@ -2,7 +2,7 @@ import { migrate } from '@gatehouse/pg/migrate';
 import { Client } from 'pg';
 import { loginUrl, superuserUrl, templateName, type TestPostgres } from './postgres-environment.ts';
 
-/** Makes the database that `createTestDatabase(service)` clones. A failing migration fails with its SQL error. */
+/** Creates the database that `createTestDatabase(service)` clones. A failed migration rejects with its SQL error. */
 export async function createTemplate(
   server: TestPostgres,
   service: string,

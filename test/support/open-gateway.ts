@@ -3,8 +3,8 @@ import { InstalledGateway, targetVariable, type Target } from './installed-gatew
 import type { SomeGateway } from './some-gateway.ts';
 
 /**
- * A gateway for tests that need no hand in how it runs: the installed one that the environment names, else one in this
- * process with as many replicas.
+ * Opens a gateway for tests that do not control how it runs: the installed one in the environment variable, otherwise
+ * one in this process with this many replicas.
  */
 export async function openGateway(replicas: { edges?: number; chats?: number } = {}): Promise<SomeGateway> {
   const target = process.env[targetVariable];

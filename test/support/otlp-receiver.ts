@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** One span as it was received. */
+/** A received span. */
 export interface ReceivedSpan {
   service: string;
   traceId: string;
@@ -18,7 +18,7 @@ export interface ReceivedSpan {
   resource: Record<string, unknown>;
 }
 
-/** One series of a histogram as it was received. */
+/** A received histogram series. */
 export interface ReceivedHistogram {
   service: string;
   name: string;
@@ -30,7 +30,9 @@ export interface ReceivedHistogram {
   resource: Record<string, unknown>;
 }
 
-/** OTLP in JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), as far as it is sent here. */
+/**
+ * The parts of OTLP in JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding) that the gateway sends.
+ */
 interface Traces {
   resourceSpans: {
     resource: { attributes: Attribute[] };
@@ -78,13 +80,13 @@ interface WireHistogram {
 const kinds: Record<number, ReceivedSpan['kind']> = { 1: 'internal', 2: 'server', 3: 'client' };
 const failedStatus = 2;
 
-/** What traces and metrics are sent to: an OTLP/HTTP receiver that keeps all it gets, or refuses it when told to. */
+/** An OTLP/HTTP receiver for traces and metrics. Stores everything it receives; returns errors if `status` is set. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
-  /** Every series as often as it was sent. */
+  /** Every received series, including repeats. */
   readonly histograms: ReceivedHistogram[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
-  /** All that came, as it was written. */
+  /** All received bodies as text. */
   raw = '';
   status = 200;
   readonly #server: Server;

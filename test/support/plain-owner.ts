@@ -9,9 +9,9 @@ const owner = 'plain_owner';
 const password = 'password';
 
 /**
- * A PostgreSQL of its own, whose databases belong to a role that may create schemas and roles and nothing more: no
- * superuser, no BYPASSRLS, and nothing inherited from the roles it creates. Roles belong to a whole server, so a server
- * shared with other tests would have them already.
+ * A separate PostgreSQL whose databases belong to a role that may create schemas and roles but has no other rights: no
+ * superuser, no BYPASSRLS, and no rights inherited from the roles it creates. Separate, because roles belong to a whole
+ * server, and a shared server would already have them.
  */
 export class PlainOwnerServer {
   readonly #postgres: Postgres;
@@ -24,7 +24,7 @@ export class PlainOwnerServer {
 
   static async start(): Promise<PlainOwnerServer> {
     const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-plain-owner-'));
-    // As root, PostgreSQL runs as an OS user of its own.
+    // When run as root, PostgreSQL runs as another OS user.
     await chmod(folder, 0o711);
     const postgres = await startPostgres({
       dataDirectory: path.join(folder, 'data'),

@@ -1,4 +1,4 @@
-/** What `global-setup.ts` tells the workers through the environment. */
+/** Data that `global-setup.ts` passes to workers in an environment variable. */
 export interface TestPostgres {
   host: string;
   port: number;

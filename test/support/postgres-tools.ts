@@ -2,12 +2,12 @@ import { access, constants, readdir } from 'node:fs/promises';
 import path from 'node:path';
 
 const programs = ['initdb', 'postgres', 'psql', 'pg_dump', 'pg_dumpall', 'pg_restore'];
-/** Where Debian and its kin put them, by major version. */
+/** The folder of PostgreSQL tools on Debian, by major version. */
 const debian = '/usr/lib/postgresql';
 
 /**
- * A folder with a PostgreSQL and its own tools, which npm's has none of; undefined where this machine has no such
- * folder. `pg_dump` refuses a server that is newer than itself, so they must be of one version.
+ * Returns a folder with PostgreSQL and its tools, which the npm package lacks; undefined if this machine has none.
+ * `pg_dump` does not support newer servers, so server and tools must have the same version.
  */
 export async function postgresWithTools(): Promise<string | undefined> {
   const versions = await readdir(debian).catch(() => []);

@@ -7,13 +7,13 @@ export interface Matcher {
   value: string;
 }
 
-/** Series that a query reads. */
+/** A selector of a query. */
 export interface Selector {
   metric: string;
   matchers: Matcher[];
 }
 
-/** Labels of `by (…)` or `on (…)`, and the series that must have them. */
+/** Labels of `by (…)` or `on (…)`, and the selectors that must have them. */
 export interface Grouping {
   labels: string[];
   selectors: Selector[];
@@ -21,12 +21,12 @@ export interface Grouping {
 
 export interface Query {
   selectors: Selector[];
-  /** Those whose labels no aggregation takes away. */
+  /** Selectors whose labels no aggregation removes. */
   bare: Selector[];
   groupings: Grouping[];
 }
 
-/** Reads a query by Prometheus' own grammar. Throws for one that Prometheus would not take. */
+/** Parses a query with the grammar of Prometheus. Throws for an invalid query. */
 export function readQuery(text: string): Query {
   const tree = parser.parse(text);
   const groupings: Grouping[] = [];

@@ -2,14 +2,14 @@ import { Client } from 'pg';
 
 const connectTimeoutMs = 5_000;
 
-/** The rows of one statement, over a connection of its own and as whom the URL names. */
+/** Runs one statement over a new connection, as the user in the URL, and returns its rows. */
 export async function query<Row extends object>(
   url: string,
   sql: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
-  // Of a server that goes away the statement tells.
+  // If the connection is lost, the statement fails too.
   client.on('error', () => undefined);
   await client.connect();
   try {

@@ -1,12 +1,12 @@
 import { Client } from 'pg';
 
-/** Kept by node-pg-migrate: read by every role, written by none, and holding no tenant's data. */
+/** The table of node-pg-migrate: readable by every role, writable by none, without data of tenants. */
 const migrationsTable = 'migrations';
 
 /**
- * Walks the catalogue for holes in a schema's row-level security and names each in a sentence; an empty list means
- * that there is none. Every table must have ROW LEVEL SECURITY enabled and FORCEd, and a policy for every command that
- * is granted to a role; views must run with their caller's rights; roles of the service must not be exempt.
+ * Finds gaps in the row-level security of a schema and describes each in a sentence; returns an empty list if there are
+ * none. Every table must have ROW LEVEL SECURITY enabled and forced, and a policy for every command that is granted to
+ * a role; views must run with the rights of their caller; roles of the service must not bypass it.
  */
 export async function tablesWithoutPolicies(adminUrl: string, schema: string): Promise<string[]> {
   const client = new Client({ connectionString: adminUrl });
@@ -33,7 +33,7 @@ const unforced = `
   from tables where not (relrowsecurity and relforcerowsecurity)
   order by problem`;
 
-/** TRUNCATE knows no policies, so a grant of it is a hole of its own. A policy for all commands has polcmd '*'. */
+/** Policies do not apply to TRUNCATE, so any grant of it is a gap. A policy for all commands has polcmd '*'. */
 const unguarded = `
   with tables as (${tables}),
   grants as (

@@ -1,6 +1,6 @@
 import { writeRunEvent, type RunEnded, type RunStarted } from '@gatehouse/events/run-event';
 
-/** The event about a run whose times are known. */
+/** Serializes the event of a run with given times. */
 export function eventOf(source: string, run: RunStarted | RunEnded): string {
   const { started_at: startedAt, ...others } = run;
   const endedAt = 'ended_at' in run ? new Date(run.ended_at).toISOString() : null;

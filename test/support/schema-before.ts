@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 
 const services = path.join(import.meta.dirname, '../../services');
 
-/** A database with the schema of a service before one of its migrations, under an owner without superuser rights. */
+/** A database with the schema of a service before one of its migrations, owned by a role without superuser rights. */
 export class SchemaBefore {
   /** Connected as superuser. */
   readonly client: Client;

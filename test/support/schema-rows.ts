@@ -1,38 +1,38 @@
 import type { Client } from 'pg';
 
-/** Rows of every table of a schema: made from the catalogue, and read back for comparison. */
+/** Inserts rows into every table of a schema, based on the catalogue, and reads them back for comparison. */
 
 interface Column {
   table: string;
   name: string;
   type: string;
-  /** Of a check of this column alone, such as `status in ('a', 'b')`. */
+  /** The check of this column alone, such as `status in ('a', 'b')`. */
   check: string | null;
 }
 
 export interface SeedOptions {
   schema: string;
-  /** Tells the rows of one call from those of another. */
+  /** Distinguishes the rows of one call from those of another. */
   round: number;
-  /** Tables that the caller fills itself. */
+  /** Tables that the caller fills. */
   except: readonly string[];
-  /** Values by `table.column`, where the type and the check don't say which are valid. */
+  /** Values by `table.column`, for columns whose valid values are not clear from type and check. */
   values: Readonly<Record<string, string>>;
 }
 
 const rowsPerRound = 2;
 
-/** Partitions are filled through their parent; node-pg-migrate keeps `migrations`. */
+/** Excludes partitions, which are filled through their parent, and the table of node-pg-migrate. */
 const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
 
 /**
- * Puts rows into every table, with a value in every column. Rows with the same number have the same ids, so that they
- * refer to each other. `client` is a superuser's.
+ * Inserts rows into every table, with a value in every column. Rows with the same number have the same ids, so that
+ * references are valid. `client` must be a superuser.
  */
 export async function seedRows(client: Client, options: SeedOptions): Promise<void> {
   const { schema, round, except, values } = options;
   const columns = (await columnsOf(client, schema)).filter(({ table }) => !except.includes(table));
-  // Foreign keys hold by the numbers; their triggers would ask for an order of the tables.
+  // References are valid by construction; triggers of foreign keys would require an order of the tables.
   await client.query('set session_replication_role = replica');
   for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
     for (let n = 0; n < rowsPerRound; n += 1) {
@@ -80,14 +80,14 @@ const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
 function valueOf({ table, name, type, check }: Column, n: number): string {
   const listed = [...(check?.matchAll(/'([^']*)'::text/g) ?? [])].map(([, value]) => value ?? '');
   const value = check?.includes('= ANY') === true ? listed[n % listed.length] : byType[type]?.(n, name);
-  if (value === undefined) throw new Error(`no value is known for ${table}.${name} of type ${type}`);
+  if (value === undefined) throw new Error(`add a value for ${table}.${name} of type ${type}`);
   return value;
 }
 
 /** Rows by table, as JSON of their columns. */
 export type SchemaRows = Map<string, Record<string, unknown>[]>;
 
-/** All rows of all tables, without columns that PostgreSQL fills anew each time, such as `default now()`. */
+/** Reads all rows of all tables, without columns with volatile defaults, such as `default now()`. */
 export async function readRows(client: Client, schema: string): Promise<SchemaRows> {
   const tables = await client.query<{ name: string; volatile: string[] }>(
     `select relname as name, array(
@@ -111,7 +111,7 @@ export async function readRows(client: Client, schema: string): Promise<SchemaRo
   return all;
 }
 
-/** What was there and is no more: tables that went, and rows, by the columns that still exist. */
+/** The tables and rows that are missing after a change; compares rows by the columns that still exist. */
 export function lostRows(before: SchemaRows, after: SchemaRows): string[] {
   const lost: string[] = [];
   for (const [table, rows] of before) {

@@ -1,6 +1,6 @@
 /**
- * Preloaded into every process of a system: the wall clock of each replica of chat is off by -45, 0 or 45 s, by its
- * process id. The monotonic clock is left alone.
+ * Preloaded into every process of a system. Shifts the wall clock of each chat replica by -45, 0 or 45 s, depending on
+ * its process id. The monotonic clock stays unchanged.
  */
 if (process.argv.some((argument) => argument.includes('services/chat/src/main'))) {
   const offset = ((process.pid % 3) - 1) * 45_000;

@@ -6,7 +6,7 @@ export interface Call {
   method?: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Which edge, where a test has a say in that. */
+  /** The index of the edge, if the test controls it. */
   edge?: number;
 }
 
@@ -21,21 +21,21 @@ export interface Answer {
 /** Services with a database. */
 export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
 
-/** A gateway as its clients and its provider know it, wherever it runs: what most tests need and no more. */
+/** A gateway from the perspective of clients and provider, wherever it runs: enough for most tests. */
 export interface SomeGateway {
   readonly url: string;
   readonly ownerKey: string;
   readonly simulator: ProviderSimulator;
-  /** One HTTP call; `body` is sent as JSON unless it is text. */
+  /** Makes one HTTP call. `body` is sent as JSON unless it is text. */
   call: (route: string, call?: Call) => Promise<Answer>;
-  /** Rows of a service's database as the superuser sees them. */
+  /** Queries the database of a service as superuser. */
   rows: (service: ServiceName, sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
   /** A new tenant with an admin key and a user key. */
   makeTenant: (settings?: Record<string, unknown>) => Promise<TenantAccess>;
   stop: () => Promise<void>;
 }
 
-/** One call of the gateway at an address. */
+/** Makes one call to the gateway at this address. */
 export async function callGateway(url: string, route: string, call: Call = {}): Promise<Answer> {
   const { key = null, body, headers = {} } = call;
   const response = await fetch(`${url}${route}`, {

@@ -3,7 +3,7 @@ import type { GetTenantSettingsResponse, TenantServiceService } from '@gatehouse
 
 type TenantRpcs = RpcsOf<typeof TenantServiceService>;
 
-/** A tenant service of which a test plays some calls; nobody may make the others. */
+/** The RPCs of a tenant service, of which the test implements some; all others fail. */
 export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
   const unused = { callers: [], handle: () => Promise.reject(new Error('not part of this test')) };
   return {
@@ -16,7 +16,7 @@ export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
   };
 }
 
-/** Settings of a tenant that may do everything, but for `fields`. */
+/** Settings of a tenant without restrictions, except for `fields`. */
 export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}): GetTenantSettingsResponse {
   return {
     allowedModels: undefined,

@@ -8,12 +8,12 @@ export interface TenantAccess {
   userKey: string;
 }
 
-/** A new tenant with an admin key and a user key, at the gateway that the owner's key is for. */
+/** Creates a tenant with an admin key and a user key, with the owner key of the gateway. */
 export async function makeTenant(
   { url, ownerKey }: { url: string; ownerKey: string },
   settings: Record<string, unknown> = {},
 ): Promise<TenantAccess> {
-  // It tries again what a gateway that has only just started can not do yet.
+  // This client retries while the gateway is starting.
   const gateway = new GatewayClient(url);
   const slug = `t-${newId().slice(-12)}`;
   const made = await gateway.call(ownerKey, 'POST', '/internal/v1/owner/tenants', {

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 /** A terminal in the repository while `make up` runs in another one. */
 export class Terminal {
-  /** Stands in for the repository: the state folder lies in it under its default name. */
+  /** Stands for the repository: contains the state folder under its default name. */
   readonly folder: string;
   readonly #system: LocalSystem;
   readonly #removeState: () => Promise<void>;
@@ -39,7 +39,7 @@ export class Terminal {
     return terminal;
   }
 
-  /** Runs a script as if pasted, and returns what it prints. */
+  /** Runs a script as if pasted, and returns its output. */
   async paste(script: string): Promise<string> {
     const { stdout, stderr } = await run('bash', ['-e', '-c', script], { cwd: this.folder });
     expect(stderr).toBe('');

@@ -8,7 +8,7 @@ import { kafkaFolder } from './kafka-host.ts';
 
 const prefix = 'gatehouse-test-run-';
 
-/** What one Jest run owns. Setup and teardown live in the same process, so it is held here between the two. */
+/** The resources of one Jest run. Setup and teardown run in the same process, so this module stores it between them. */
 interface TestRun {
   folder: string;
   postgres: Postgres;
@@ -17,11 +17,11 @@ interface TestRun {
 
 let current: TestRun | undefined;
 
-/** A folder of this run's own, named after its process so that a later run can tell what is abandoned. */
+/** Creates the folder of this run, named after its process so that a later run can recognize abandoned folders. */
 export async function makeRunFolder(): Promise<string> {
   await clearAbandoned();
   const folder = await mkdtemp(path.join(tmpdir(), `${prefix}${process.pid}-`));
-  // PostgreSQL runs as an OS user of its own when the tests run as root.
+  // When run as root, PostgreSQL runs as another OS user.
   await chmod(folder, 0o711);
   return folder;
 }
@@ -32,7 +32,7 @@ export function postgresFolder(runFolder: string): string {
 
 export function holdTestRun(run: TestRun): void {
   current = run;
-  // Jest does not tear down when it is interrupted.
+  // Jest skips the teardown when it is interrupted.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void endTestRun().finally(() => process.exit(1)));
   }
@@ -46,7 +46,7 @@ export async function endTestRun(): Promise<void> {
   await rm(run.folder, { recursive: true, force: true });
 }
 
-/** Servers and folders of runs that were killed. */
+/** Stops servers and deletes folders of runs that were killed. */
 async function clearAbandoned(): Promise<void> {
   const folders = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix));
   for (const name of folders) {

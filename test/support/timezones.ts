@@ -1,4 +1,4 @@
-/** Every zone that JavaScript names, other names of zones, and texts that only one of JavaScript and PostgreSQL takes for one. */
+/** All zones that JavaScript lists, aliases of zones, and names that only JavaScript or only PostgreSQL accepts. */
 export const timezoneNames: readonly string[] = [
   ...Intl.supportedValuesOf('timeZone'),
   'UTC',

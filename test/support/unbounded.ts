@@ -1,17 +1,17 @@
 type Schema = Record<string, unknown>;
 
-/** Formats and patterns that bound a string by themselves. */
+/** Formats that limit the length of a string. */
 const boundedFormats = new Set(['uuid', 'date-time', 'date']);
 
-/** Whether every text that matches is of a bounded length: anchored, and nothing in it repeats without an end. */
+/** Whether a pattern limits the length of a string: it is anchored and has no unlimited repetition. */
 function boundsLength(pattern: string): boolean {
   const withoutClasses = pattern.replaceAll(/\\.|\[(?:\\.|[^\]])*\]/g, 'c');
   return /^\^.*\$$/.test(pattern) && !/[*+]|\{\d*,\}/.test(withoutClasses);
 }
 
 /**
- * The parts of a JSON Schema that may grow without a stated end: strings without a length, numbers without a maximum, lists without a number of
- * items, maps without a number of members, each by its path. `document` resolves `$ref`.
+ * The paths of the parts of a JSON Schema without a stated limit: strings without a length, numbers without a maximum,
+ * arrays without a number of items, maps without a number of members. `document` resolves `$ref`.
  */
 export function unboundedParts(schema: Schema, document: Schema, path = ''): string[] {
   const visited = new Set<string>();
@@ -66,7 +66,7 @@ function unboundedText(part: Schema, at: string): string[] {
   return bounded ? [] : [`${at}: text`];
 }
 
-/** Beyond 2^53 a number of JSON is inexact, and so is what is summed of it. */
+/** Above 2^53, JSON numbers and their sums are inexact. */
 function unboundedNumber(part: Schema, at: string): string[] {
   if (!isType(part, 'integer') && !isType(part, 'number')) return [];
   const { maximum = Infinity, enum: values } = part as { maximum?: number; enum?: unknown };
@@ -82,6 +82,6 @@ function resolve(reference: string, document: Schema): Schema {
     .split('/')
     .slice(1)
     .reduce<unknown>((value, name) => (value as Schema | undefined)?.[name], document);
-  if (found === undefined) throw new Error(`${reference} leads nowhere`);
+  if (found === undefined) throw new Error(`${reference} does not exist`);
   return found as Schema;
 }

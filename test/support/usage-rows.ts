@@ -1,6 +1,8 @@
 import type { Client } from 'pg';
 
-/** Runs in the tables of analytics, counted as its release of that schema did: for tests of its migrations. */
+/**
+ * Inserts runs into the tables of analytics and counts them like the release of that schema, for tests of migrations.
+ */
 
 /** The tables that `seedUsage` fills. */
 export const usageTables = [
@@ -16,7 +18,9 @@ export const usageTables = [
 const totalsKey = 'tenant_id, bucket, model, agent_id, provider, channel';
 const usageKey = `${totalsKey}, user_id, api_key_id`;
 
-/** The unpriced model of runs whose release tells the models of their calls: not the one that answered. */
+/**
+ * The unpriced model of seeded runs in releases that store the models of calls; differs from the model that answered.
+ */
 const fallback = 'unpriced fallback';
 
 const defineSeedId = `
@@ -24,7 +28,7 @@ const defineSeedId = `
     select (left(analytics.first_id_at('2026-11-10')::text, 24) || lpad((round * 1000 + n)::text, 12, '0'))::uuid
   $$`;
 
-/** What each run of the seed adds to the measures of the first schema. */
+/** The amounts that each seeded run adds to the measures of the first schema. */
 const measures: Readonly<Record<string, string>> = {
   requests: 'count(*)',
   errors: `count(*) filter (where status = 'error')`,
@@ -44,7 +48,10 @@ const measures: Readonly<Record<string, string>> = {
 
 const sums = Object.keys(measures).join(', ');
 
-/** Runs of two tenants: some without a user, an agent, a price or an end; some in a quarter of an hour of all rounds. */
+/**
+ * Runs of two tenants: some without a user, an agent, a price or an end; some in an interval of 15 minutes that all
+ * rounds share.
+ */
 const insertRuns = `
   insert into analytics.traces (id, tenant_id, status, operation, channel, request_id, trace_id, span_id, api_key_id,
     user_id, agent_id, request_model, streamed, started_at, ended_at, duration_ms, provider, model, input_tokens,
@@ -83,7 +90,7 @@ function addUp(table: string, key: string): string {
     on conflict on constraint ${table}_key do update set ${added.join(', ')}`;
 }
 
-/** What the runs of a round add to the roll-ups, one by one. */
+/** The amounts that each run of a round adds to the roll-ups. */
 const selectFresh = `
   select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id,
          coalesce(model, request_model) as model, coalesce(provider, '') as provider, channel, user_id, api_key_id,
@@ -94,7 +101,7 @@ const insertUnpriced = `
   insert into analytics.unpriced_models (${usageKey}, unpriced_model)
   select distinct ${usageKey}, '${fallback}' from fresh where not priced on conflict do nothing`;
 
-/** Adds the runs of a round, as far as the schema has come. `client` is a superuser's. */
+/** Adds the runs of a round, to the tables that exist at this migration. `client` must be a superuser. */
 export async function seedUsage(client: Client, round: number): Promise<void> {
   const ofRound = async (sql: string): Promise<void> => {
     await client.query(sql.replaceAll('seed_id', 'pg_temp.seed_id').replaceAll('$1', String(round)));
@@ -128,7 +135,7 @@ async function usageColumns(client: Client): Promise<Set<string>> {
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Ways in which derived tables of analytics, at its latest schema, contradict what they are derived from. */
+/** Contradictions between derived tables of analytics, in the latest schema, and the tables they are derived from. */
 export async function usageContradictions(client: Client): Promise<string[]> {
   const found: string[] = [];
   for (const [sentence, statement] of Object.entries(contradictions)) {

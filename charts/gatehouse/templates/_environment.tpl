@@ -1,11 +1,11 @@
-{{/* One variable from a key of a Secret. Takes name, secret, key. */}}
+{{/* An environment variable from a key of a Secret. Takes name, secret, key. */}}
 {{- define "gatehouse.fromSecret" -}}
 - name: {{ .name }}
   valueFrom:
     secretKeyRef: { name: {{ .secret }}, key: {{ .key }} }
 {{- end }}
 
-{{/* How a service of the database logs in, and where its events go: of its pods and of its migration. Takes root, name, service. */}}
+{{/* Variables for the database login and Kafka, for the pods of a service and for its migration. Takes root, name, service. */}}
 {{- define "gatehouse.storageEnvironment" -}}
 {{- if .service.database }}
 {{ include "gatehouse.fromSecret" (dict "name" "DATABASE_URL" "secret" (include "gatehouse.secretName" .root) "key" (printf "DATABASE_URL_%s" (upper .name))) }}
@@ -18,7 +18,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The settings of a service (its src/config.ts). Takes root, name, service. */}}
+{{/* The settings of a service (see its src/config.ts). Takes root, name, service. */}}
 {{- define "gatehouse.environment" -}}
 {{- $secret := include "gatehouse.secretName" .root -}}
 - name: HTTP_PORT
@@ -78,7 +78,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Whole sets of variables. Takes root, service. */}}
+{{/* Variables from whole Secrets and ConfigMaps. Takes root, service. */}}
 {{- define "gatehouse.environmentFrom" -}}
 {{- if and .service.models .root.Values.providers.existingSecret }}
 - secretRef: { name: {{ .root.Values.providers.existingSecret }} }

@@ -1,11 +1,11 @@
-{{/* What objects are called: the release's name, with the chart's where that isn't in it. Leaves room for suffixes. */}}
+{{/* Prefix of object names: the release name, with the chart name if the release name does not contain it. Leaves room for suffixes. */}}
 {{- define "gatehouse.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
 {{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end }}
 
-{{/* What a service is (topology.yaml) and how it is to run (its values over the defaults), as YAML. Takes root, name. */}}
+{{/* The definition of a service (topology.yaml) merged with its values and the default values, as YAML. Takes root, name. */}}
 {{- define "gatehouse.service" -}}
 {{- $topology := .root.Files.Get "topology.yaml" | fromYaml -}}
 {{- $own := index .root.Values.services .name | default dict -}}
@@ -16,7 +16,7 @@
 {{- toYaml $service -}}
 {{- end }}
 
-{{/* A map without what is null: Helm drops a null where the chart has a value, and `services.<name>` mostly has none. */}}
+{{/* A map without null members: Helm removes a null only if the chart has a default for it, and `services.<name>` mostly has none. */}}
 {{- define "gatehouse.withoutNulls" -}}
 {{- $kept := dict -}}
 {{- range $key, $value := . -}}
@@ -25,7 +25,7 @@
 {{- toYaml $kept -}}
 {{- end }}
 
-{{/* Labels that never change, so that selectors can have them. Takes root, component. */}}
+{{/* Labels that never change, for selectors. Takes root, component. */}}
 {{- define "gatehouse.selector" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -41,7 +41,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* An image's whole name. Takes root, name (of the service or setup), image (its own settings). */}}
+{{/* The full name of an image. Takes root, name (of the service or setup), image (its own settings). */}}
 {{- define "gatehouse.image" -}}
 {{- $shared := .root.Values.image -}}
 {{- $repository := default (printf "%s/%s" $shared.repository .name) .image.repository -}}
@@ -54,7 +54,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 {{- end }}
 
-{{/* The part of a container that is the same everywhere. Takes root, name, image. */}}
+{{/* Fields that all containers share. Takes root, name, image. */}}
 {{- define "gatehouse.container" -}}
 image: {{ include "gatehouse.image" . }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -62,11 +62,11 @@ securityContext:
   {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
 {{- end }}
 
-{{/* The part of a pod that is the same everywhere. Takes root, settings (whose scheduling is taken). */}}
+{{/* Fields that all pods share. Takes root, settings (for scheduling). */}}
 {{- define "gatehouse.pod" -}}
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
-# Variables of other objects in the namespace would be taken for settings.
+# Variables of other Services in the namespace could be taken for settings.
 enableServiceLinks: false
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
@@ -85,12 +85,12 @@ tolerations:
 {{- end }}
 {{- end }}
 
-{{/* The Secret with signing keys, key ring and database URLs. */}}
+{{/* Name of the Secret with signing keys, key ring and database URLs. */}}
 {{- define "gatehouse.secretName" -}}
 {{- coalesce .Values.secrets.existing .Values.secrets.name (printf "%s-secrets" (include "gatehouse.fullname" .)) -}}
 {{- end }}
 
-{{/* Chat's catalogue where it is not a ConfigMap of the operator's. */}}
+{{/* Name of the ConfigMap that the chart creates for the model catalogue. */}}
 {{- define "gatehouse.catalogue" -}}
 {{- with .Values.models.catalogue }}{{ toYaml . }}{{ else }}{{ .Files.Get "models.yaml" | trim }}{{ end -}}
 {{- end }}

@@ -1,6 +1,6 @@
 {{/*
-What the chart's Jobs have in common. They are hooks: one that succeeded is removed at once, one that failed stays for
-its logs until the next try or ttlSecondsAfterFinished, so that nothing outlives an uninstall.
+Annotations of all Jobs of the chart. They are hooks: Helm deletes a Job that succeeded. A failed Job stays for its logs
+until the next attempt or ttlSecondsAfterFinished, so that nothing remains after an uninstall.
 */}}
 {{- define "gatehouse.hookAnnotations" -}}
 helm.sh/hook: {{ .hook }}
@@ -8,7 +8,7 @@ helm.sh/hook-weight: {{ .weight | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}
 
-{{/* A Job without its containers. Takes root, component, hook, weight, token (whether it speaks to Kubernetes). */}}
+{{/* A Job without its containers. Takes root, component, hook, weight, token (whether it calls the Kubernetes API). */}}
 {{- define "gatehouse.job" -}}
 {{- $name := printf "%s-%s" (include "gatehouse.fullname" .root) .component -}}
 {{- $jobs := .root.Values.jobs -}}
@@ -44,7 +44,7 @@ spec:
       {{- include "gatehouse.pod" (dict "root" .root "settings" .root.Values.defaults) | nindent 6 }}
 {{- end }}
 
-{{/* A container that runs one command of an image. Takes root, name, image, container, args. */}}
+{{/* A container that runs one command. Takes root, name, image, container, args. */}}
 {{- define "gatehouse.jobContainer" -}}
 - name: {{ .container }}
   {{- include "gatehouse.container" . | nindent 2 }}
@@ -53,8 +53,8 @@ spec:
     {{- toYaml .root.Values.jobs.resources | nindent 4 }}
 {{- end }}
 
-{{/* MIGRATION_DATABASE_URL: the owner of a database. Takes existingSecret, key. */}}
+{{/* MIGRATION_DATABASE_URL, with the owner of a database. Takes existingSecret, key. */}}
 {{- define "gatehouse.ownerUrl" -}}
-{{- $secret := required "database.existingSecret: name the Secret that holds the URL of the database's owner" .existingSecret -}}
+{{- $secret := required "database.existingSecret is required: the name of the Secret with the database URL of the owner" .existingSecret -}}
 {{- include "gatehouse.fromSecret" (dict "name" "MIGRATION_DATABASE_URL" "secret" $secret "key" .key) -}}
 {{- end }}

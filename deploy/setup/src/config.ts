@@ -5,20 +5,20 @@ import { z } from 'zod';
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
 
 const place = {
-  /** The Kubernetes API, as every pod reaches it; its certificate is checked against `NODE_EXTRA_CA_CERTS`. */
+  /** URL of the Kubernetes API; `NODE_EXTRA_CA_CERTS` verifies its certificate. */
   KUBERNETES_API: z.url().default('https://kubernetes.default.svc'),
-  /** Where the platform mounts the service account's token. */
+  /** Path of the service account token. */
   TOKEN_FILE: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount/token'),
   NAMESPACE: z.string().min(1),
   SECRET_NAME: z.string().min(1),
 };
 
 const content = {
-  /** Who signs service tokens. */
+  /** Services that sign service tokens. */
   SERVICES: names,
-  /** Who has a schema and logs in to it. */
+  /** Services with a database schema and login. */
   DATABASE_SERVICES: names,
-  /** Where the database is; its owner's password goes no further than this step. */
+  /** URL of the database. Only this step has the password of its owner. */
   MIGRATION_DATABASE_URL: databaseSettings.DATABASE_URL,
 };
 
@@ -33,7 +33,7 @@ export type SecretsConfig = Readonly<z.output<(typeof commands)['secrets']>>;
 export type Command =
   { name: 'secrets'; config: SecretsConfig } | { name: 'remove-secrets'; config: PlaceConfig };
 
-/** Reads which command is wanted and its settings. Throws a `ConfigError` about all that is wrong. */
+/** Reads the command and its settings. Throws a `ConfigError` with all problems. */
 export function loadCommand(
   name: string | undefined,
   environment: Record<string, string | undefined>,

@@ -10,10 +10,10 @@ interface StoredSecret {
 }
 
 const timeoutMs = 10_000;
-/** Another setup may write between our reading and our writing; then we read again. */
+/** Another setup may write between the read and the write of this one, which then starts again. */
 const attempts = 5;
 
-/** One Secret of the cluster, through the Kubernetes API as the pod's service account. */
+/** A Secret, accessed through the Kubernetes API as the service account of the pod. */
 export class KubernetesSecret {
   readonly #config: PlaceConfig;
 
@@ -22,8 +22,8 @@ export class KubernetesSecret {
   }
 
   /**
-   * Adds the entries that `complete` finds missing, making the Secret if there is none; what it holds stays as it is.
-   * Gives back the names of what was added. Throws for any answer of the API but success.
+   * Adds the entries that `complete` returns, and creates the Secret if necessary. Existing entries stay unchanged.
+   * Returns the names of the added entries. Throws for any error response of the API.
    */
   async add(complete: (known: SecretEntries) => Promise<SecretEntries>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
@@ -32,15 +32,17 @@ export class KubernetesSecret {
       if (stored !== null && Object.keys(added).length === 0) return [];
       const status = await (stored === null ? this.#create(added) : this.#patch(stored, added));
       if (status < 300) return Object.keys(added);
-      const overtaken = status === 409;
-      if (!overtaken || attempt === attempts) throw new Error(`writing the secret was answered ${status}`);
+      const conflict = status === 409;
+      if (!conflict || attempt === attempts)
+        throw new Error(`failed to write the secret: the Kubernetes API returned ${status}`);
     }
   }
 
-  /** Deletes it; one that is gone already is fine. */
+  /** Deletes the Secret; does nothing if it does not exist. */
   async remove(): Promise<void> {
     const { status } = await this.#call('DELETE', this.#path);
-    if (status >= 300 && status !== 404) throw new Error(`deleting the secret was answered ${status}`);
+    if (status >= 300 && status !== 404)
+      throw new Error(`failed to delete the secret: the Kubernetes API returned ${status}`);
   }
 
   get #collection(): string {
@@ -54,7 +56,8 @@ export class KubernetesSecret {
   async #read(): Promise<StoredSecret | null> {
     const answer = await this.#call('GET', this.#path);
     if (answer.status === 404) return null;
-    if (!answer.ok) throw new Error(`reading the secret was answered ${answer.status}`);
+    if (!answer.ok)
+      throw new Error(`failed to read the secret: the Kubernetes API returned ${answer.status}`);
     return (await answer.json()) as StoredSecret;
   }
 
@@ -68,7 +71,7 @@ export class KubernetesSecret {
     return (await this.#call('POST', this.#collection, secret)).status;
   }
 
-  /** The version that was read makes the API refuse (409) when another one has written since. */
+  /** With the version that was read, the API returns 409 if the Secret has changed since. */
   async #patch(stored: StoredSecret, entries: SecretEntries): Promise<number> {
     const { resourceVersion } = stored.metadata;
     const patch = { metadata: { resourceVersion }, data: encode(entries) };

@@ -4,7 +4,7 @@ import { loadCommand, type Command } from './config.ts';
 import { KubernetesSecret } from './kubernetes-secret.ts';
 import { missingEntries } from './missing-entries.ts';
 
-/** The setup step of the chart: `secrets` makes what the services know of each other, `remove-secrets` deletes it. */
+/** The setup step of the chart: `secrets` creates the shared secrets of the services, `remove-secrets` deletes them. */
 async function run(command: Command): Promise<void> {
   const log = createLogger('setup', 'info');
   const secret = new KubernetesSecret(command.config);
@@ -14,13 +14,13 @@ async function run(command: Command): Promise<void> {
       const added = await secret.add((known) => missingEntries(command.config, known));
       log.info(
         { secret: name, added },
-        added.length === 0 ? 'nothing was missing' : 'added what was missing',
+        added.length === 0 ? 'no entries were missing' : 'added missing entries',
       );
       break;
     }
     case 'remove-secrets':
       await secret.remove();
-      log.info({ secret: name }, 'removed');
+      log.info({ secret: name }, 'removed the secret');
   }
 }
 

@@ -5,8 +5,8 @@ import type { SecretsConfig } from './config.ts';
 import type { SecretEntries } from './kubernetes-secret.ts';
 
 /**
- * What the services need and the Secret does not hold yet: all at the first install, those of a new service later.
- * Nothing that is there is made anew: a key ring opens what is stored, a password is the database's as well.
+ * Creates the entries that the Secret lacks: all at the first install, later those of new services. Never replaces an
+ * entry, because the key ring opens stored values, and the passwords are also set in the database.
  */
 export async function missingEntries(config: SecretsConfig, known: SecretEntries): Promise<SecretEntries> {
   return {

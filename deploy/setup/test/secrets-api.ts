@@ -12,14 +12,14 @@ interface Answer {
 }
 
 /**
- * The part of the Kubernetes API that keeps Secrets, with its rules about versions: a second create and a patch of what
- * another one has changed are refused with 409.
+ * The Secrets part of the Kubernetes API with its version checks: a second create, and a patch of an outdated version,
+ * get 409.
  */
 export class SecretsApi {
   readonly token = 'token-of-the-service-account';
-  /** Answers every call with it instead. */
+  /** If set, the status of every response. */
   failure: number | null = null;
-  /** How many calls have come at least before one is answered: makes readers race. */
+  /** Number of calls that must have arrived before any is answered, to make readers race. */
   meeting = 1;
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #server: Server;
@@ -45,7 +45,7 @@ export class SecretsApi {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** What a Secret holds, decoded; null when there is none. */
+  /** The decoded content of a Secret; null if it does not exist. */
   entries(namespace: string, name: string): Record<string, string> | null {
     const secret = this.#secrets.get(`/api/v1/namespaces/${namespace}/secrets/${name}`);
     if (secret === undefined) return null;

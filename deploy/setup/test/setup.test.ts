@@ -90,7 +90,7 @@ describe('the secrets step', () => {
   it('changes nothing that is there, and adds what a new service needs', async () => {
     await setup('secrets');
     const first = stored();
-    expect((await setup('secrets')).output).toContain('nothing was missing');
+    expect((await setup('secrets')).output).toContain('no entries were missing');
     expect(stored()).toEqual(first);
     const more = { SERVICES: 'tenant,chat,edge,memory', DATABASE_SERVICES: 'tenant,chat,memory' };
     expect((await setup('secrets', more)).code).toBe(0);
@@ -109,8 +109,8 @@ describe('the secrets step', () => {
     const both = await Promise.all([setup('secrets'), setup('secrets')]);
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     const outputs = both.map(({ output }) => output).join('');
-    expect(outputs.match(/nothing was missing/g)).toHaveLength(1);
-    expect(outputs.match(/added what was missing/g)).toHaveLength(1);
+    expect(outputs.match(/no entries were missing/g)).toHaveLength(1);
+    expect(outputs.match(/added missing entries/g)).toHaveLength(1);
     const keys = await importPublicKeys(stored()['ASSERTION_PUBLIC_KEYS'] ?? '');
     expect([...keys.keys()]).toEqual(['tenant.1', 'chat.1', 'edge.1']);
   });
@@ -118,7 +118,10 @@ describe('the secrets step', () => {
   it.each([401, 403, 500])('fails with the reason when the API answers %d', async (status) => {
     api.failure = status;
     const { code, output } = await setup('secrets');
-    expect([code, output.includes(`reading the secret was answered ${status}`)]).toEqual([1, true]);
+    expect([
+      code,
+      output.includes(`failed to read the secret: the Kubernetes API returned ${status}`),
+    ]).toEqual([1, true]);
   });
 
   it('tells why the API can not be reached, and no setting', async () => {

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { AuditAction, AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import { newId } from '@gatehouse/kit/ids';
 
-/** What an administrative change did, as public views of the resource: they must hold no secret. */
+/** An administrative change. `before` and `after` are public views of the resource, without secrets. */
 export interface Change {
   action: AuditAction;
-  /** Of the resource. */
+  /** The id of the resource. */
   id: string;
-  /** The tenant of the resource. Default: the caller's. */
+  /** The tenant of the resource. Default: the tenant of the caller. */
   tenantId?: string | null;
-  /** Null for what was created. */
+  /** Null when the resource was created. */
   before: object | null;
-  /** Null for what was deleted. */
+  /** Null when the resource was deleted. */
   after: object | null;
 }
 
-/** Who made a change, and in which request. */
+/** The actor and the request of a change. */
 export interface Circumstances {
   actor: AuditEntry['actor'];
   tenantId: string | null;
@@ -23,7 +23,7 @@ export interface Circumstances {
   requestId: string | null;
 }
 
-/** The entry of the audit log for a change. */
+/** Creates the audit log entry of a change. */
 export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
   const { action, id, tenantId = by.tenantId, before, after } = change;
   return {
@@ -39,10 +39,10 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
   };
 }
 
-/** A larger member is replaced by its hash, which still shows that it changed. */
+/** Larger members are replaced by their hash, which still shows changes. */
 const maxMemberBytes = 8_192;
 
-/** Private to the tenant, while the owner reads the log. */
+/** Members that are private to the tenant, because owners read the log. */
 const privateMembers: ReadonlySet<string> = new Set(['system_prompt']);
 
 function withoutBulk(view: object | null): Record<string, unknown> | null {

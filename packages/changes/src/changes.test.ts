@@ -16,7 +16,7 @@ import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/
 import { Changes } from './changes.ts';
 import { IdempotencySystemStore } from './store/idempotency-system-store.ts';
 
-/** Two replicas of a service over one database, whose one creating route does what the test says. */
+/** Two replicas of a service over one database, with one creating route that calls the functions of the test. */
 
 const log = createLogger('test', 'silent');
 const silent = { host: '127.0.0.1', port: 0, drainTimeoutMs: 1_000 };
@@ -28,7 +28,7 @@ let app: Pool;
 let system: Pool;
 let admin: Pool;
 let replicas: HttpServer[];
-/** What happens in the handler, before the effect or inside its transaction. */
+/** Functions called in the handler before the effect, and inside its transaction. */
 let before: () => Promise<void>;
 let within: () => Promise<void>;
 let principal: Principal;
@@ -138,7 +138,7 @@ async function send(key: string, sent: Sent = {}) {
   };
 }
 
-/** How many changes of this name wait for the audit log. */
+/** The number of audit entries of changes with this name. */
 async function recorded(name: string): Promise<number> {
   const { rows } = await admin.query<{ n: number }>(
     `select count(*)::int as n from agent.audit_outbox where entry::jsonb -> 'after' ->> 'name' = $1`,
@@ -155,7 +155,7 @@ async function effects(name: string): Promise<number> {
   return rows[0]?.n ?? -1;
 }
 
-/** Lets time pass for the record of a key. */
+/** Moves the expiry of the record of a key into the past. */
 async function expire(key: string): Promise<void> {
   const { rowCount } = await admin.query(
     `update agent.idempotency_records set expires_at = now() - interval '1 ms' where key = $1`,
@@ -164,7 +164,7 @@ async function expire(key: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-/** Holds the handler at a point until it is let go. */
+/** Pauses the handler at a point until it is released. */
 function gate() {
   let arrive: () => void = () => undefined;
   let open: () => void = () => undefined;

@@ -7,20 +7,20 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { auditEntryOf, type Change } from './audit-entry.ts';
 import { Idempotency } from './idempotency.ts';
 
-/** The reply to a request that changed something, and what it changed. */
+/** The reply to a request, and the changes that it made. */
 export interface Outcome extends Reply {
   changes: readonly Change[];
 }
 
-/** Stores an audit entry, in the transaction of its change. */
+/** Stores an audit entry in the transaction of its change. */
 export type RecordChange = (db: Queryable, entry: NewAuditEntry) => Promise<void>;
 
 export interface ChangesOptions {
-  /** The schema, which has a table `idempotency_records`. */
+  /** The schema; it must have a table `idempotency_records`. */
   service: string;
-  /** Acts as `<service>_app`: changes of one tenant. */
+  /** A pool of `<service>_app`, for changes of one tenant. */
   app: Pool;
-  /** Acts as `<service>_system`: changes by owners. */
+  /** A pool of `<service>_system`, for changes by owners. */
   system: Pool;
   keyRing: KeyRing;
   record: RecordChange;
@@ -28,12 +28,12 @@ export interface ChangesOptions {
 }
 
 /**
- * Administrative changes. Each is one transaction: its effect, its audit entries (and with them the outbox rows that
- * publish these), and the answer for repeats with the same `Idempotency-Key`. So all of it happens, or none.
+ * Executes administrative changes. Each is one transaction with its effect, its audit entries (with the outbox rows
+ * that publish them) and the stored response for repeats with the same `Idempotency-Key`.
  */
 export class Changes {
   readonly #options: ChangesOptions;
-  /** Recognises repeats; to be given to the app, and started and stopped with the service. */
+  /** Recognizes repeated requests. Pass it to the app, and start and stop it with the service. */
   readonly idempotency: Idempotency;
 
   constructor(options: ChangesOptions) {
@@ -42,8 +42,8 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in a transaction that sees the rows of the caller's tenant, or for an owner those of all tenants, and
-   * commits what it returns with it. A throw undoes everything.
+   * Runs `work` in a transaction that sees the rows of the caller's tenant or, for an owner, of all tenants. Commits
+   * the effect, the changes and the reply together. Rolls back if `work` throws.
    */
   async change(call: Call, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { app, system } = this.#options;

@@ -19,13 +19,13 @@ import {
 
 const replayedHeader = 'idempotency-replayed';
 
-/** A whole answer, as it is stored and sent again. */
+/** A complete response, as stored and replayed. */
 export interface Answer extends Reply {
   status: number;
 }
 
 export interface IdempotencyOptions extends IdempotencyStoreOptions {
-  /** Encrypts the answers: some hold the text of an API key. */
+  /** Encrypts stored responses, because some contain the text of an API key. */
   keyRing: KeyRing;
   log: Logger;
 }
@@ -33,8 +33,8 @@ export interface IdempotencyOptions extends IdempotencyStoreOptions {
 const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
 
 /**
- * Makes requests take effect once however often they are sent, to any replica, and whatever dies: a claim in the
- * database while a request runs, and its answer committed together with its effect.
+ * Makes each request with an `Idempotency-Key` take effect once, with any number of repeats to any replica, and after
+ * crashes: a claim in the database marks a running request, and its response is committed together with its effect.
  */
 export class Idempotency implements RepeatGuard {
   readonly #store: IdempotencySystemStore;
@@ -68,9 +68,9 @@ export class Idempotency implements RepeatGuard {
   }
 
   /**
-   * The answer of `work`, or the one it gave before. `work` must store its answer by `store`, in the transaction of its
-   * effect. Throws `idempotency_key_reused`, `idempotency_in_progress`, and what `work` throws. A refused request is
-   * refused the same way again; after a failure of ours, or one that passes by itself, the key is free.
+   * Returns the reply of `work`, or the stored one. `work` must call `store` in the transaction of its effect. Throws
+   * `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`. Errors that a repeat would get again
+   * are stored and replayed; after internal and temporary errors the key can be used again.
    */
   async once(request: KeyedRequest, work: (claim: Claim) => Promise<Reply>): Promise<Reply> {
     const claim = { id: newId(), request, answered: false };
@@ -78,7 +78,7 @@ export class Idempotency implements RepeatGuard {
     if (known !== null) return this.#repeat(request, known);
     try {
       const reply = await work(claim);
-      if (!claim.answered) throw new Error('the answer was not stored with the effect');
+      if (!claim.answered) throw new Error('the response was not stored with the effect');
       return reply;
     } catch (error) {
       await this.#settle(claim, error);
@@ -86,7 +86,10 @@ export class Idempotency implements RepeatGuard {
     }
   }
 
-  /** Stores the answer of a claimed request. Throws when a repeat has taken the claim over: the effect must roll back. */
+  /**
+   * Stores the response of a claimed request. Throws when a repeat has taken over the claim, so that the effect is
+   * rolled back.
+   */
   async store(db: Queryable, claim: Claim, answer: Answer): Promise<void> {
     if (!(await this.#store.complete(db, claim.id, this.#seal(claim, answer)))) throw takenOver();
     claim.answered = true;
@@ -103,13 +106,15 @@ export class Idempotency implements RepeatGuard {
       );
     }
     if (known.response === null) {
-      throw inProgress(`A request with this ${idempotencyKeyHeader} is still running. Try again shortly.`);
+      throw inProgress(
+        `A request with this ${idempotencyKeyHeader} is still in progress. Try again shortly.`,
+      );
     }
     const answer = this.#open({ id: known.id, request }, known.response);
     return { ...answer, headers: { ...answer.headers, [replayedHeader]: 'true' } };
   }
 
-  /** Ends a claim that had no effect. If that fails too, the claim expires by itself. */
+  /** Ends a claim whose request had no effect. If that fails too, the claim expires later. */
   async #settle(claim: Claim, error: unknown): Promise<void> {
     const { id, request } = claim;
     const known = toAppError(error);
@@ -122,7 +127,10 @@ export class Idempotency implements RepeatGuard {
         await this.#store.release(request.tenantId, id);
       }
     } catch (failure) {
-      this.#log.warn({ err: failure, request_id: request.requestId }, 'an idempotency key stays claimed');
+      this.#log.warn(
+        { err: failure, request_id: request.requestId },
+        'failed to release an idempotency key; it stays claimed until it expires',
+      );
     }
   }
 
@@ -134,13 +142,13 @@ export class Idempotency implements RepeatGuard {
     return JSON.parse(this.#keyRing.open(sealed, this.#context(claim)).toString()) as Answer;
   }
 
-  /** What the encryption is bound to. */
+  /** The context that the encryption authenticates. */
   #context({ id, request }: Pick<Claim, 'id' | 'request'>): string {
     return `${request.tenantId ?? 'owner'}/${this.#service}.idempotency_records/response/${id}`;
   }
 }
 
-/** Whether the same request will be refused again: not after a failure, nor where another key or time helps. */
+/** Whether a repeat would get the same error: not for server errors, nor if another key or a later time may help. */
 function isFinal(status: number): boolean {
   return status < 499 && status !== 401 && status !== 403 && status !== 429;
 }
@@ -153,5 +161,5 @@ function inProgress(message: string): AppError {
 }
 
 function takenOver(): AppError {
-  return inProgress('The request took so long that a repeat has taken its place. It had no effect.');
+  return inProgress('The request took too long and a repeat has replaced it. It had no effect.');
 }

@@ -26,7 +26,7 @@ it.each(apiRoutes.map((route) => [route.id, route] as const))(
         '$ref' in entry ? document.components.parameters[entry.$ref.split('/').at(-1) ?? ''] : entry;
       return unboundedParts(parameter?.schema ?? {}, document, parameter?.name);
     });
-    // What is passed on to providers has the limit of the whole body.
+    // Fields that are passed to providers are limited by the size of the body.
     const bodies = route.passedBody === undefined ? Object.values(operation.requestBody?.content ?? {}) : [];
     expect([
       ...parameters,

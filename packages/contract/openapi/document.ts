@@ -8,18 +8,19 @@ import { Schemas, type JsonObject } from './schemas.ts';
 import { tagOf, tagsOf } from './tags.ts';
 
 const about = [
-  'One interface to the models of many providers, for many tenants. Every OpenAI client works with this base URL and',
-  'a key of the gateway.',
+  'One API for the models of many providers, for many tenants. Use any OpenAI client with this base URL and a key of',
+  'the gateway.',
   '',
-  'Errors have one shape everywhere. Ids are UUIDs, times RFC 3339 in UTC with milliseconds, money decimal text in USD.',
-  'Lists come in pages: `limit`, and `cursor` with the `next_cursor` of the page before. Unknown fields and query',
-  'parameters are refused, but what goes on to a provider is passed on whole. Every response has an `x-request-id`.',
+  'All errors have the same shape. Ids are UUIDs, times are RFC 3339 in UTC with milliseconds, money is decimal text in',
+  'USD. To read a list page by page, set `limit`, and set `cursor` to the `next_cursor` of the previous page. Unknown',
+  'fields and query parameters are rejected, except in requests that are passed to a provider. Every response has an',
+  '`x-request-id`.',
   '',
-  'Request bodies are not encoded (`Content-Encoding`). Pages of other origins may call the endpoints that take a',
-  "tenant's key where the operator names their origin (CORS), never with credentials.",
+  'Request bodies must not be encoded (`Content-Encoding`). Web pages of other origins can call endpoints that take a',
+  'tenant key if the operator allows their origin (CORS), but never with credentials.',
 ].join('\n');
 
-/** The OpenAPI 3.1 document of the route table. */
+/** Generates the OpenAPI 3.1 document of a route table. */
 export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject {
   const schemas = new Schemas();
   const paths: Record<string, JsonObject> = {};
@@ -41,7 +42,7 @@ export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject
     paths,
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'A key of the gateway: `gwk_…`' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key of the gateway: `gwk_…`' },
       },
       parameters: sharedParameters,
       headers: sharedHeaders,
@@ -70,8 +71,8 @@ function operation(route: Route, schemas: Schemas): JsonObject {
 }
 
 function describe(route: Route): string {
-  const user = '`X-Service-User-Id` may name the acting user.';
-  const operator = 'Part of the operator surface: the browser relay does not lead here.';
+  const user = '`X-Service-User-Id` sets the acting user.';
+  const operator = 'Part of the operator surface: the browser relay rejects it.';
   const sentences = [accessText(route.access), route.actingUser && user, route.operatorSurface && operator];
   const text = sentences.filter((sentence) => sentence !== false).join(' ');
   return route.description === undefined ? text : `${route.description}\n\n${text}`;
@@ -80,13 +81,13 @@ function describe(route: Route): string {
 function accessText(access: Access): string {
   switch (access.kind) {
     case 'public':
-      return 'Takes no key.';
+      return 'Needs no key.';
     case 'key':
-      return 'Takes any key.';
+      return 'Needs any valid key.';
     case 'owner':
-      return 'Takes a key of the role `owner`.';
+      return 'Needs a key with the role `owner`.';
     case 'scope':
-      return `Takes a key with the scope \`${access.scope}\`.`;
+      return `Needs a key with the scope \`${access.scope}\`.`;
   }
 }
 
@@ -98,7 +99,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
   );
   return {
     description: `At most ${route.bodyLimit / MiB} MiB`,
-    // A body that may be `{}` may be left out.
+    // A body that may be `{}` may be omitted.
     required: !shape.safeParse({}).success,
     content: {
       'application/json': { schema: schemas.of(shape, 'input'), examples: Object.fromEntries(bodies) },

@@ -4,7 +4,7 @@ import type { Route } from '../src/routes.ts';
 type When = (route: Route) => boolean;
 
 const always: When = () => true;
-/** Between services, of the relay, or told to nobody. */
+/** Codes between services, of the relay, or never sent to a client. */
 const never: When = () => false;
 const at =
   (...ids: string[]): When =>
@@ -29,7 +29,7 @@ const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel
 const callsProvider: When = ({ passThrough }) => passThrough;
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
-/** Which routes may answer with a code: for each code of the table, so that a new one does not compile without. */
+/** Which routes may return each code. A new code does not compile without an entry. */
 const when: Record<ErrorCode, When> = {
   invalid_json: takesBody,
   invalid_type: either(takesBody, takesQuery),
@@ -86,10 +86,10 @@ const when: Record<ErrorCode, When> = {
   service_timeout: servedBehindEdge,
 };
 
-/** What the HTTP server itself answers, before there is a route, with the code `invalid_http`. */
+/** Statuses that the HTTP server returns before routing, with the code `invalid_http`. */
 const invalidHttp = [400, 431];
 
-/** The codes that a route may answer with, by status. */
+/** The codes that a route may return, by status. */
 export function errorsOf(route: Route): Map<number, string[]> {
   const codes = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
   const errors: Map<number, string[]> = Map.groupBy(codes, statusOf);

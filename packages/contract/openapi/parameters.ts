@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Example, Route } from '../src/route.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
-/** What a `{name}` in a path takes. */
+/** Schemas of path parameters, by name. */
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
@@ -10,46 +10,47 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
     type: 'string',
     minLength: 1,
     maxLength: 256,
-    description: 'Id of the model, or `agent:` and the key of an agent',
+    description: 'Id of the model, or `agent:` followed by the key of an agent',
   },
 };
 
 const printable = '^[\\x20-\\x7e]{1,255}$';
 
-/** Parameters that several operations take, by their name among the components. */
+/** Shared parameters, by their name among the components. */
 export const sharedParameters: Readonly<Record<string, JsonObject>> = {
   'X-Service-User-Id': {
     name: 'X-Service-User-Id',
     in: 'header',
     description:
-      'The acting user: the end user of the application whom the call is for. A key that is bound to a user may ' +
-      'name that user only. The API console and its relay remove it.',
+      'The acting user: the end user of your application that the request is for. A key that is bound to a user ' +
+      'allows only that user. The API console and its relay remove this header.',
     schema: { type: 'string', pattern: printable },
   },
   'Idempotency-Key': {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes it safe to send the request again: for 24 hours the same key with the same body gets the first ' +
-      'response again, with `Idempotency-Replayed: true`.',
+      'Makes it safe to retry the request: for 24 hours, the same key with the same body returns the first response ' +
+      'again, with `Idempotency-Replayed: true`.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   },
   'X-Session-Id': {
     name: 'X-Session-Id',
     in: 'header',
-    description: 'Groups runs into a conversation, in traces. The API console and its relay remove it.',
+    description:
+      'Groups runs into a conversation in traces. The API console and its relay remove this header.',
     schema: { type: 'string', pattern: printable },
   },
   'If-None-Match': {
     name: 'If-None-Match',
     in: 'header',
-    description: 'An `ETag` of an earlier response: 304 if it is still the current one.',
-    // All headers together have 16 KiB.
+    description: 'The `ETag` of an earlier response. Returns 304 if the content has not changed.',
+    // All headers together are limited to 16 KiB.
     schema: { type: 'string', maxLength: 16_384 },
   },
 };
 
-/** The path as OpenAPI writes it, which knows no parameters of several segments. */
+/** The path in OpenAPI form, which has no parameters of several segments. */
 export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
 
 export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
@@ -70,7 +71,7 @@ function pathParameters(route: Route, examples: readonly Example[]): JsonObject[
   return [...route.path.matchAll(/\{(\w+)(\+?)\}/g)].map(([, name = '', rest = '']) => {
     const schema = pathSchemas[name + rest];
     if (schema === undefined) {
-      throw new Error(`openapi/parameters.ts does not say what {${name}${rest}} of ${route.id} takes`);
+      throw new Error(`openapi/parameters.ts has no schema for {${name}${rest}} of ${route.id}`);
     }
     const { description, ...type } = schema;
     const example = examples.find(({ params }) => params?.[name] !== undefined)?.params?.[name];

@@ -9,47 +9,50 @@ const header = (description: string, schema: JsonObject = { type: 'string' }): J
   description,
   schema,
 });
-/** One that comes with every response it is listed at. */
+/** A header that is always present in the responses that list it. */
 const always = (description: string, schema?: JsonObject): JsonObject => ({
   ...header(description, schema),
   required: true,
 });
 const count: JsonObject = { type: 'integer', minimum: 0 };
 
-/** Response headers by their name among the components. */
+/** Response headers, by their name among the components. */
 export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
-  'x-request-id': always('The request as logs and errors name it; a valid one of the client is kept.', {
+  'x-request-id': always('Id of the request in logs and errors; a valid id sent by the client is kept.', {
     type: 'string',
     pattern: '^[A-Za-z0-9_.-]{1,128}$',
   }),
-  Location: always('Path of what was created.'),
-  'Idempotency-Replayed': header('`true` if this is the response to an earlier request with the same key.', {
-    type: 'string',
-    enum: ['true'],
-  }),
-  'x-run-id': always('The run in traces.', { type: 'string', format: 'uuid' }),
-  'x-trace-id': always('The W3C trace that the run is part of.', {
+  Location: always('Path of the created resource.'),
+  'Idempotency-Replayed': header(
+    '`true` if this is the stored response to an earlier request with the same key.',
+    {
+      type: 'string',
+      enum: ['true'],
+    },
+  ),
+  'x-run-id': always('Id of the run in traces.', { type: 'string', format: 'uuid' }),
+  'x-trace-id': always('Id of the W3C trace that contains the run.', {
     type: 'string',
     pattern: '^[0-9a-f]{32}$',
   }),
   'x-gateway-provider': always('The provider that answered.'),
-  'x-gateway-model': always('The model of the catalogue that answered.'),
-  'x-ratelimit-limit-requests': header('Requests a minute.', count),
-  'x-ratelimit-limit-tokens': header('Tokens a minute.', count),
-  'x-ratelimit-remaining-requests': header('Requests left in this minute.', count),
-  'x-ratelimit-remaining-tokens': header('Tokens left in this minute.', count),
-  'x-ratelimit-reset-requests': header('Time until the minute of requests is over, such as `12.345s`.'),
-  'x-ratelimit-reset-tokens': header('Time until the minute of tokens is over, such as `12.345s`.'),
-  'retry-after': header('Seconds to wait.', count),
-  'retry-after-ms': header('Milliseconds to wait.', count),
-  'x-should-retry': header('`false` if waiting a little will not help, as when a budget is spent.', {
+  'x-gateway-model': always('The catalogue id of the model that answered.'),
+  'x-ratelimit-limit-requests': header('Limit of requests per minute.', count),
+  'x-ratelimit-limit-tokens': header('Limit of tokens per minute.', count),
+  'x-ratelimit-remaining-requests': header('Requests left in the current minute.', count),
+  'x-ratelimit-remaining-tokens': header('Tokens left in the current minute.', count),
+  'x-ratelimit-reset-requests': header('Time until the limit of requests resets, such as `12.345s`.'),
+  'x-ratelimit-reset-tokens': header('Time until the limit of tokens resets, such as `12.345s`.'),
+  'retry-after': header('Seconds to wait before a retry.', count),
+  'retry-after-ms': header('Milliseconds to wait before a retry.', count),
+  'x-should-retry': header('`false` if a retry soon would fail again, such as when a budget is spent.', {
     type: 'string',
     enum: ['false'],
   }),
   'WWW-Authenticate': always('`Bearer`'),
-  Allow: always('The methods of this path.'),
-  ETag: always('Changes whenever the content does.'),
-  'Cache-Control': always('How long it may be kept.'),
+  Allow: always('The methods that the path supports.'),
+  ETag: always('Changes when the content changes.'),
+  'Cache-Control': always('How long the response may be cached.'),
 };
 
 const rateLimitHeaders = Object.keys(sharedHeaders).filter((name) => name.startsWith('x-ratelimit-'));
@@ -59,13 +62,17 @@ const runHeaders = ['x-run-id', 'x-trace-id', 'x-gateway-provider', 'x-gateway-m
 export function responsesOf(route: Route, examples: Examples, schemas: Schemas): JsonObject {
   const responses = new Map<number, JsonObject>([[route.response.status, success(route, examples, schemas)]]);
   if (route.response.revalidated === true) {
-    responses.set(304, { description: 'Still the same', headers: headerRefs(['ETag', 'Cache-Control']) });
+    responses.set(304, { description: 'Not modified', headers: headerRefs(['ETag', 'Cache-Control']) });
   }
   for (const [status, codes] of errorsOf(route)) responses.set(status, failure(status, codes, schemas));
   const { also, shape } = route.response;
   if (also !== undefined && shape !== null) {
     const content = { 'application/json': { schema: responseSchema(route, shape, schemas) } };
-    responses.set(also, { description: 'The same, when it can not', headers: headerRefs([]), content });
+    responses.set(also, {
+      description: 'Not available; the body has the same shape',
+      headers: headerRefs([]),
+      content,
+    });
   }
   return Object.fromEntries([...responses].map(([status, response]) => [String(status), response]));
 }
@@ -78,7 +85,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
     ...(route.passThrough ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);
-  const description = { 200: 'Done', 201: 'Created', 204: 'Done; there is nothing to say' }[status];
+  const description = { 200: 'Done', 201: 'Created', 204: 'Done; no content' }[status];
   if (shape === null) return { description, headers };
   const all = Object.entries(examples);
   const content: JsonObject = {
@@ -89,7 +96,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   };
   if (events === true) {
     content['text/event-stream'] = {
-      // Without a schema: OpenAPI 3.1 leaves open whether it would be of one event or of them all.
+      // Without a schema, because OpenAPI 3.1 does not define whether it would describe one event or the whole stream.
       examples: shown(all.filter(([, example]) => example.events !== undefined)),
     };
   }
@@ -106,7 +113,7 @@ function shown(examples: readonly [string, Example][]): JsonObject {
   );
 }
 
-/** What is created has a place of its own only if it can be fetched. */
+/** A created resource has a location only if it can be fetched. */
 function hasLocation({ response, path }: Route): boolean {
   return (
     response.status === 201 &&
@@ -118,22 +125,22 @@ function hasLocation({ response, path }: Route): boolean {
 }
 
 const meanings: Readonly<Record<number, string>> = {
-  400: 'The request is not valid; `param` names what is wrong',
+  400: 'The request is invalid; `param` is the invalid field',
   401: 'The key is missing, malformed, unknown, expired or revoked',
-  403: 'The key may not do this',
-  404: 'There is no such thing, or it belongs to somebody else',
+  403: 'The key does not allow this',
+  404: 'The resource does not exist or belongs to another tenant or user',
   405: 'The path does not support this method',
   408: 'The headers or the body arrived too slowly',
-  409: 'It conflicts with what is there',
+  409: 'The request conflicts with the current state',
   413: 'The body is too large',
   415: 'The body is not JSON, or is encoded (`Content-Encoding`)',
-  422: 'The provider can not process the request',
-  429: 'Too much, for now',
+  422: "The provider can't process the request",
+  429: 'A limit or budget is exceeded',
   431: 'The headers, with the path and query, are larger than 16 KiB',
-  500: 'An error of the gateway; the request id leads to its log line',
-  502: 'A service or the provider did not answer as it should',
-  503: "The gateway can't serve the request now; try again",
-  504: 'A service or the provider took too long',
+  500: 'Internal error of the gateway; the request id identifies it in logs',
+  502: 'A service or the provider returned an error or an invalid response',
+  503: "The gateway can't serve the request now; retry",
+  504: 'A service or the provider timed out',
 };
 
 const errorHeaders: Readonly<Record<number, readonly string[]>> = {
@@ -152,7 +159,7 @@ function failure(status: number, codes: readonly string[], schemas: Schemas): Js
   };
 }
 
-/** The request's id is in every response. */
+/** Every response has the request id. */
 function headerRefs(names: readonly string[]): JsonObject {
   return Object.fromEntries(
     ['x-request-id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]),

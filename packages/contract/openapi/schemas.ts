@@ -4,13 +4,13 @@ import { resources } from '../src/routes.ts';
 
 export type JsonObject = Record<string, unknown>;
 
-/** Where shapes come from: each is a component under the name it is exported by. */
+/** Modules with shapes: each exported shape becomes a component of that name. */
 const modules: readonly JsonObject[] = [...resources, errorBody];
 
 /** `createAgent` → `CreateAgent`. */
 const componentName = (exported: string): string => exported.charAt(0).toUpperCase() + exported.slice(1);
 
-/** zod's own registry, which has their descriptions too, now with the exported shapes' names. */
+/** Adds the names of exported shapes to the global registry of zod, which has their descriptions. */
 function nameShapes(): void {
   for (const [exported, shape] of modules.flatMap((module) => Object.entries(module))) {
     if (!(shape instanceof z.ZodType)) continue;
@@ -18,7 +18,7 @@ function nameShapes(): void {
   }
 }
 
-/** Shapes as JSON Schema (draft 2020-12, the one of OpenAPI 3.1). The exported ones are gathered as components. */
+/** Converts shapes to JSON Schema (draft 2020-12, as in OpenAPI 3.1). Collects exported shapes as components. */
 export class Schemas {
   readonly #components = new Map<string, JsonObject>();
 
@@ -26,18 +26,23 @@ export class Schemas {
     nameShapes();
   }
 
-  /** `input` is what a client may send, `output` what it gets. Throws when a component would differ between them. */
+  /**
+   * `input` is what a client may send, `output` what it receives. Throws when a component would differ between them.
+   */
   of(shape: z.ZodType, io: 'input' | 'output'): JsonObject {
     const { $schema: _, $defs = {}, ...schema } = z.toJSONSchema(shape, { io, override: simplify });
     for (const [name, definition] of Object.entries($defs)) this.#add(name, asComponent(definition));
     return asComponent(schema);
   }
 
-  /** A shape with a name: an inline one would have none in the clients that are generated. Throws for others. */
+  /**
+   * Converts an exported shape; throws for others, because clients generated from the document would have no name for
+   * them.
+   */
   named(shape: z.ZodType, io: 'input' | 'output', what: string): JsonObject {
     const schema = this.of(shape, io);
     if ('$ref' in schema) return schema;
-    throw new Error(`${what} has no name: export its shape, and list the module in openapi/schemas.ts`);
+    throw new Error(`${what} has no name: export its shape and list the module in openapi/schemas.ts`);
   }
 
   get components(): JsonObject {
@@ -47,13 +52,13 @@ export class Schemas {
   #add(name: string, schema: JsonObject): void {
     const known = this.#components.get(name);
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
-      throw new Error(`the shape ${name} is sent and received, but differs: give each direction a shape`);
+      throw new Error(`the shape ${name} differs between requests and responses: define one shape for each`);
     }
     this.#components.set(name, schema);
   }
 }
 
-/** Leaves out what says nothing to a reader: the patterns behind formats, the largest number that JSON can say. */
+/** Removes details that do not help readers: patterns behind formats, and the largest safe integer. */
 function simplify({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,15 +1,15 @@
-/** The groups that readers see, in their order, by what comes before the last dot of a route's id. */
+/** The groups of operations, in display order, by the part of the route id before its last dot. */
 const known: readonly [prefix: string, name: string, description: string][] = [
   ['chat', 'Chat', 'Chat completions of the OpenAI API'],
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
-  ['models', 'Models', 'What may be named as `model`'],
+  ['models', 'Models', 'Values for `model`'],
   ['agents', 'Agents', 'A model with a system prompt and parameters, used as `model: "agent:<key>"`'],
-  ['traces', 'Traces', 'Runs, and the calls of providers within them'],
+  ['traces', 'Traces', 'Runs and their provider calls'],
   ['usage', 'Usage', 'Requests and tokens'],
-  ['costs', 'Costs', 'What runs cost'],
+  ['costs', 'Costs', 'Cost of runs'],
   ['limits', 'Limits', 'Limits and budgets'],
-  ['api-keys', 'API keys', "A tenant's keys"],
-  ['owner.api-keys', 'Owner: API keys', 'Keys of the owner and of the admins of tenants'],
+  ['api-keys', 'API keys', 'Keys of a tenant'],
+  ['owner.api-keys', 'Owner: API keys', 'Owner keys, and admin keys of tenants'],
   ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],
   ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],
   ['', 'Gateway', 'The gateway itself'],
@@ -20,14 +20,14 @@ export interface Tag {
   description: string;
 }
 
-/** The tag of a route; one that is not listed above is named after the route's id. */
+/** The tag of a route. An unlisted tag is named after the prefix of the route id. */
 export function tagOf(routeId: string): Tag {
   const prefix = routeId.split('.').slice(0, -1).join('.');
   const [, name, description] = known.find(([listed]) => listed === prefix) ?? [prefix, prefix, prefix];
   return { name, description };
 }
 
-/** The tags of these routes, each once: the listed ones in their order, then the others. */
+/** The tags of these routes without duplicates: the listed ones in order, then the others. */
 export function tagsOf(routeIds: readonly string[]): Tag[] {
   const used = new Map(routeIds.map((id) => [tagOf(id).name, tagOf(id)]));
   const order = known.map(([, name]) => name);

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { jsonRecord, listOf, modelId, page, slug, storableText, userId, utcTime, uuid } from './fields.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
-/** Agents: `/v1/agents*` (contract §3). */
+/** Agents: `/v1/agents*`. */
 
 /**
- * Defaults of OpenAI request fields that the agent sets and a client may override. Any field of the request may be
- * given, so that providers' own extensions work, except those that the gateway decides.
+ * Defaults of OpenAI request fields, which a request may override. Accepts any field, so that extensions of providers
+ * work, except the fields that the gateway sets.
  */
 const parameters = jsonRecord.check((check) => {
   for (const field of ['model', 'messages', 'stream', 'stream_options', 'input']) {
@@ -15,7 +15,7 @@ const parameters = jsonRecord.check((check) => {
         code: 'custom',
         input: check.value,
         path: [field],
-        message: 'can not be a parameter of an agent',
+        message: 'must not be a parameter of an agent',
       });
     }
   }
@@ -55,7 +55,7 @@ export const agentMemory = z.strictObject({
 });
 
 const defaultIterations = 10;
-// Made anew for each request: zod copies no deeper than the object itself.
+// A function, so that each request gets its own object: zod copies defaults only one level deep.
 const defaultTools = () => ({ mcp_servers: [], builtin: [], max_iterations: defaultIterations });
 const defaultMemory = { enabled: false, recall_limit: 5, write: false };
 
@@ -86,12 +86,12 @@ const fields = {
   name: storableText(1, 200),
   description: storableText(0, 5_000),
   model: modelId,
-  model_fallbacks: z.array(modelId).max(10).describe('Tried in turn when the model fails'),
+  model_fallbacks: z.array(modelId).max(10).describe('Models to try in this order when the model fails'),
   system_prompt: storableText(0, 200_000),
   parameters: parameters.describe(
-    'Defaults of OpenAI request fields that a request may override: `temperature`, `max_tokens`, or any other but `model`, `messages`, `input`, `stream` and `stream_options`',
+    'Defaults of OpenAI request fields, which a request may override: `temperature`, `max_tokens` or any other field except `model`, `messages`, `input`, `stream` and `stream_options`',
   ),
-  visibility: visibility.describe('`private`: seen and used by its owner only'),
+  visibility: visibility.describe('`private`: only its owner can see and use the agent'),
   owner_user_id: userId.nullable(),
   status: agentStatus,
   metadata: jsonRecord,
@@ -127,8 +127,8 @@ export const createAgent = z.strictObject({
 export type CreateAgent = z.output<typeof createAgent>;
 
 /**
- * A JSON merge patch (RFC 7396): absent members stay, nested objects merge, `null` removes a member of `parameters`
- * or `metadata`.
+ * A JSON merge patch (RFC 7396): absent members stay unchanged, nested objects are merged, and `null` removes a member
+ * of `parameters` or `metadata`.
  */
 export const patchAgent = z.strictObject({
   key: slug.optional(),
@@ -185,10 +185,10 @@ export const routes: readonly Route[] = [
     response: ok(agentList),
     summary: 'List agents that the caller may use',
     description:
-      "With an acting user: the tenant's agents and that user's private ones. Without one, an admin key sees all agents and a user key those of the tenant.",
+      'With an acting user, returns the agents of the tenant and the private agents of that user. Without one, returns all agents for an admin key, and the agents of the tenant for a user key.',
     examples: {
       active: {
-        summary: 'Agents that can be used',
+        summary: 'Active agents',
         query: { status: 'active', limit: 20 },
         response: { data: [supportExample], has_more: false, next_cursor: null },
       },
@@ -206,7 +206,7 @@ export const routes: readonly Route[] = [
     response: created(agent),
     summary: 'Create an agent',
     description:
-      'Only `key` and `model` are required. A private agent needs an owner: the acting user, or `owner_user_id`.',
+      'Only `key` and `model` are required. A private agent needs an owner: the acting user or `owner_user_id`.',
     examples: {
       support: {
         summary: 'With a prompt, parameters and a fallback',
@@ -223,7 +223,7 @@ export const routes: readonly Route[] = [
         response: supportExample,
       },
       least: {
-        summary: 'The least',
+        summary: 'Only required fields',
         body: { key: 'plain', model: 'gpt-4.1-mini' },
         response: {
           ...supportExample,
@@ -263,7 +263,7 @@ export const routes: readonly Route[] = [
     response: ok(agent),
     summary: 'Change an agent (JSON merge patch)',
     description:
-      'Absent members stay as they are, objects merge, and `null` removes a member of `parameters` or `metadata` (RFC 7396).',
+      'Send only the fields to change (RFC 7396): objects are merged, and `null` removes a member of `parameters` or `metadata`.',
     examples: {
       parameters: {
         summary: 'Change one parameter and remove another',

@@ -5,9 +5,9 @@ import { ok, owner, route, type Route } from './route.ts';
 import { ownerKeyExample } from './owner-api-keys.ts';
 import { tenantExample } from './tenants.ts';
 
-/** The record of administrative changes: `/internal/v1/owner/audit-log` (contract §3). */
+/** The audit log of administrative changes: `/internal/v1/owner/audit-log`. */
 
-/** `<type of resource>.<what happened to it>` */
+/** `<resource type>.<change>` */
 export const auditActions = [
   'agent.created',
   'agent.updated',
@@ -22,8 +22,8 @@ export const auditActions = [
 export type AuditAction = (typeof auditActions)[number];
 
 /**
- * The public view of a resource, without secrets. A member of more than 8 KiB is there by its size and SHA-256 only, as
- * is what a tenant tells its models.
+ * The public view of a resource, without secrets. Large members (over 8 KiB) and texts for models, such as system
+ * prompts, are replaced by their size and SHA-256.
  */
 const view = z.record(z.string().max(128), z.unknown()).meta({ maxProperties: 64 }).nullable();
 
@@ -32,24 +32,24 @@ export const auditEntry = z.strictObject({
   at: utcTime,
   action: z.string().max(64),
   actor: z.strictObject({
-    /** Null for the platform itself. */
+    /** Null when the platform itself made the change. */
     key_id: uuid.nullable(),
     role: z.enum([...roles, 'system']),
-    /** The user that the request acted for. */
+    /** The acting user of the request. */
     user_id: z.string().max(255).nullable(),
   }),
-  /** Null for what belongs to no tenant, such as an owner's key. */
+  /** Null for resources without a tenant, such as an owner key. */
   tenant_id: uuid.nullable(),
   resource: z.strictObject({ type: z.string().max(64), id: uuid }),
   client_ip: z.string().max(45).nullable(),
   request_id: z.string().max(128).nullable(),
-  /** Null for what was created. */
+  /** Null when the resource was created. */
   before: view,
-  /** Null for what was deleted. */
+  /** Null when the resource was deleted. */
   after: view,
 });
 export type AuditEntry = z.output<typeof auditEntry>;
-/** An entry before the database has given it the time of its change. */
+/** An entry without its time, which the database sets. */
 export type NewAuditEntry = Omit<AuditEntry, 'at'>;
 
 export const listAuditLog = z.strictObject({
@@ -87,10 +87,10 @@ export const routes: readonly Route[] = [
     access: owner,
     query: listAuditLog,
     response: ok(auditLogList),
-    summary: 'Administrative changes, newest first',
+    summary: 'List administrative changes, newest first',
     examples: {
       suspensions: {
-        summary: 'Changes of tenants since the new year',
+        summary: 'Changes of tenants since January 1',
         query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
         response: { data: [changeExample], has_more: false, next_cursor: null },
       },

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { ok, route, scope, type Route } from './route.ts';
 
-/** The parts of the OpenAI wire format that the gateway itself makes: `/v1/models*`. What passes: `openai.ts`. */
+/**
+ * The parts of the OpenAI API that the gateway itself serves: `/v1/models*`. For requests passed to providers see
+ * `openai.ts`.
+ */
 
 export const model = z.strictObject({
   id: z.string(),
@@ -17,7 +20,7 @@ export const modelList = z.strictObject({
   has_more: z
     .literal(true)
     .optional()
-    .describe('Only when there are more agents than fit into the 4 MiB of an answer'),
+    .describe('Present only if the response reached its size limit of 4 MiB and agents are missing'),
 });
 
 const modelExample = { id: 'gpt-4.1-mini', object: 'model', created: 0, owned_by: 'openai' };
@@ -33,7 +36,7 @@ export const routes: readonly Route[] = [
     access: scope('chat'),
     actingUser: true,
     response: ok(modelList),
-    summary: 'Models and agents that the caller may use',
+    summary: 'List models and agents that the caller may use',
     examples: {
       all: {
         summary: 'A model and an agent',
@@ -49,8 +52,8 @@ export const routes: readonly Route[] = [
     access: scope('chat'),
     actingUser: true,
     response: ok(model),
-    summary: 'One model or agent',
-    description: 'An id may contain slashes, as they are or percent-encoded.',
+    summary: 'Get a model or agent',
+    description: 'An id may contain slashes, plain or percent-encoded.',
     examples: {
       agent: { summary: 'An agent', params: { id: 'agent:assistant' }, response: agentExample },
       model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: modelExample },

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { route, type Route, type RouteResponse } from './route.ts';
 
-/** The API console and its browser relay: `/api-docs*` (contract §3). For browsers, so no part of the OpenAPI document. */
+/** The API console and its browser relay: `/api-docs*`. For browsers, so not part of the OpenAPI document. */
 
-/** The edge answers a relayed request by serving the route that the request is for. */
+/** For a relayed request, the edge serves the route of the target path. */
 export const relayId = 'console.relay';
 
 export const consolePageId = 'console.page';
 
-/** What the console's page loads, under `/api-docs/assets/`. */
+/** Files that the console page loads, under `/api-docs/assets/`. */
 export const consoleAssets = [
   'console.css',
   'console.js',
@@ -30,7 +30,7 @@ export const consoleRoutes: readonly Route[] = [
     service: 'edge',
     access: { kind: 'public' },
     response: { status: 200, shape: null },
-    summary: 'Hands a request of the console on to the route it is for, which checks and answers it',
+    summary: 'Passes a request of the console to its target route, which checks and serves it',
   }),
   route({
     id: consolePageId,

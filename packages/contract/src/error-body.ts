@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** The body of every error response (contract §1). */
+/** The body of every error response. */
 export const errorBody = z
   .strictObject({
     error: z.strictObject({
-      message: z.string().describe('For people; may change'),
+      message: z.string().describe('For humans; the text may change'),
       type: z.enum([
         'invalid_request_error',
         'authentication_error',
@@ -17,9 +17,9 @@ export const errorBody = z
       ]),
       code: z
         .string()
-        .describe("A stable word for programs: one of those listed at the response, or a provider's own"),
-      param: z.string().nullable().describe('The offending field, such as `messages[0].role`'),
-      request_id: z.string().describe('Leads to the log line; the same as `x-request-id`'),
+        .describe("A stable code for programs: one of those listed for the response, or the provider's own"),
+      param: z.string().nullable().describe('The field that caused the error, such as `messages[0].role`'),
+      request_id: z.string().describe('Identifies the request in logs; the same as `x-request-id`'),
     }),
   })
-  .describe('The one shape of all errors');
+  .describe('The body of every error response');

@@ -1,25 +1,22 @@
 import { z } from 'zod';
 
-/** Field shapes that several resources share. */
+/** Shapes of fields that several resources share. */
 
 export const uuid = z.uuid();
 
-/** RFC 3339 with an offset, of the years 1970 to 9998; normalised to UTC with milliseconds. */
+/** RFC 3339 with an offset, in the years 1970 to 9998; normalized to UTC with milliseconds. */
 export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
   .refine(
     (text) => /^(19[7-9]|[2-9]\d\d)\d-/.test(text) && !text.startsWith('9999'),
-    'must be of a year from 1970 to 9998',
+    'must be in the years 1970 to 9998',
   )
   .transform((text) => new Date(text).toISOString());
 
-/** What the service itself sends: already UTC with milliseconds. */
+/** A time in responses: UTC with milliseconds. */
 export const utcTime = z.iso.datetime({ precision: 3 });
 
-/**
- * Text that PostgreSQL can store and a person can read: no NUL and no lone surrogate, which would otherwise come
- * back changed.
- */
+/** Text without NUL and lone surrogates, which PostgreSQL cannot store unchanged. */
 export const storableText = (min: number, max: number) =>
   z
     .string()
@@ -30,10 +27,10 @@ export const storableText = (min: number, max: number) =>
       'must not contain NUL or lone surrogates',
     );
 
-/** The end user a call is for: 1–255 printable ASCII characters (contract §1, acting user). */
+/** The end user that a request acts for: 1–255 printable ASCII characters. */
 export const userId = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters');
 
-/** A decimal amount of USD as text: never a float (contract §1). */
+/** A decimal amount of USD as text, because floats are inexact. */
 export const usd = z.string().regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal amount such as "12.50"');
 
 export const slug = z
@@ -51,33 +48,29 @@ export const queryLimit = z.coerce
   .min(1)
   .max(200)
   .default(50)
-  .describe('How many at most. A page ends earlier where it would exceed 4 MiB');
-export const queryCursor = z
-  .string()
-  .min(1)
-  .max(2_000)
-  .describe('Where to go on: the `next_cursor` of the answer before');
+  .describe('Maximum number of items. A page may have fewer: it ends before it exceeds 4 MiB');
+export const queryCursor = z.string().min(1).max(2_000).describe('The `next_cursor` of the previous page');
 
 export const page = { limit: queryLimit, cursor: queryCursor.optional() };
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() });
 
-/** Whatever walks JSON may recurse: some thousand levels would end it with a full stack. */
+/** Code that walks JSON may be recursive, and a few thousand levels would overflow the stack. */
 const maxJsonDepth = 100;
 
-function isKeepableJson(value: unknown, depth = maxJsonDepth): boolean {
-  // JSON.parse makes Infinity of 1e999, which JSON can not say again.
+function isStorableJson(value: unknown, depth = maxJsonDepth): boolean {
+  // JSON.parse turns 1e999 into Infinity, which JSON cannot represent.
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((member) => isKeepableJson(member, depth - 1));
+  return depth > 0 && Object.values(value).every((member) => isStorableJson(member, depth - 1));
 }
 
 const jsonValue = z
   .unknown()
   .refine(
-    (value) => isKeepableJson(value),
-    `must be JSON of finite numbers and at most ${maxJsonDepth} levels`,
+    (value) => isStorableJson(value),
+    `must be JSON with finite numbers and at most ${maxJsonDepth} levels`,
   );
 const maxMembers = 1_000;
 const jsonMembers = z
@@ -85,11 +78,11 @@ const jsonMembers = z
   .refine((record) => Object.keys(record).length <= maxMembers, `must have at most ${maxMembers} members`)
   .meta({ maxProperties: maxMembers });
 
-/** zod leaves a member called `__proto__` out of a record without a word; what is not kept must be refused. */
+/** zod silently drops a member named `__proto__` from a record, so reject it. */
 export const jsonRecord = z.preprocess((value, context) => {
   if (Object.hasOwn(Object(value) as object, '__proto__')) {
     const path = ['__proto__'];
-    context.issues.push({ code: 'custom', input: value, path, message: 'can not be a name' });
+    context.issues.push({ code: 'custom', input: value, path, message: 'must not be used as a name' });
   }
   return value;
 }, jsonMembers);

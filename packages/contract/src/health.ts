@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ok, route, type Route } from './route.ts';
 
-/** `GET /health` (contract §3). */
+/** `GET /health`. */
 export const protocolVersion = 3;
 
 export const health = z.strictObject({
@@ -20,10 +20,10 @@ export const routes: readonly Route[] = [
     access: { kind: 'public' },
     response: { ...ok(health), also: 503 },
     summary: 'Health and readiness probe',
-    description: 'Answers 503 with the same shape while the gateway starts, drains or can check no key.',
+    description: 'Returns 503 with the same shape while the gateway starts, drains or cannot check keys.',
     examples: {
       ok: {
-        summary: 'The gateway serves',
+        summary: 'The gateway is ready',
         response: { status: 'ok', protocol: protocolVersion, version: '0.1.0' },
       },
     },

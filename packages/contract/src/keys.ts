@@ -3,7 +3,7 @@ import { listOf, page, storableText, timestamp, usd, userId, utcTime, uuid } fro
 import { roles, scopes } from './scopes.ts';
 import { created, ok, route, scope, type Route } from './route.ts';
 
-/** API keys: `/v1/api-keys*`, `/v1/whoami` and the owner's `/internal/v1/owner/api-keys*` (contract §2, §3). */
+/** API keys: `/v1/api-keys*`, `/v1/whoami` and, for owners, `/internal/v1/owner/api-keys*`. */
 
 export const keyStatus = z.enum(['active', 'expiring', 'expired', 'revoked']);
 
@@ -23,8 +23,8 @@ export const apiKey = z.strictObject({
   role: z.enum(roles),
   scopes: z.array(z.enum(scopes)),
   user_id: z.string().nullable(),
-  prefix: z.string().describe("The public half of the key's text, for recognising it: `gwk_<id>`"),
-  status: keyStatus.describe('`expiring`: rotated, and the old secret still works'),
+  prefix: z.string().describe('The public part of the key, to recognize it by: `gwk_<id>`'),
+  status: keyStatus.describe('`expiring`: the key was rotated and its old secret still works'),
   limits: limits.nullable(),
   budget: budget.nullable(),
   created_by: z.string().nullable(),
@@ -35,9 +35,11 @@ export const apiKey = z.strictObject({
 });
 export type ApiKey = z.output<typeof apiKey>;
 
-const keyText = z.string().describe('The text that `Authorization: Bearer` takes; shown this once');
+const keyText = z
+  .string()
+  .describe('The secret key text for `Authorization: Bearer`; shown only in this response');
 
-/** Shown once, at creation and rotation: the only time the full text leaves the gateway. */
+/** The response to creation and rotation, the only ones with the full text of the key. */
 export const apiKeyWithText = apiKey.extend({ key: keyText });
 
 export const ownerApiKey = apiKey.extend({ tenant_id: uuid.nullable() });
@@ -59,7 +61,12 @@ export const createApiKey = z.strictObject({
 export type CreateApiKey = z.output<typeof createApiKey>;
 
 export const rotateApiKey = z.strictObject({
-  overlap_seconds: z.int().min(0).max(86_400).default(0).describe('How long the old secret goes on working'),
+  overlap_seconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('Seconds for which the old secret still works'),
 });
 
 export const listApiKeys = z.strictObject(page);
@@ -68,7 +75,7 @@ export const apiKeyList = listOf(apiKey);
 export const createOwnerApiKey = z.strictObject({
   ...newKey,
   role: z.enum(['owner', 'admin']),
-  tenant_id: uuid.nullable().optional().describe('Required for an admin key, absent for an owner key'),
+  tenant_id: uuid.nullable().optional().describe('Required for an admin key; an owner key has none'),
 });
 
 export const listOwnerApiKeys = z.strictObject({
@@ -76,7 +83,9 @@ export const listOwnerApiKeys = z.strictObject({
   role: z.enum(roles).optional(),
   tenant_id: uuid.optional(),
   status: keyStatus.optional(),
-  unused_since: timestamp.optional().describe('Keys not used since then, never used ones included'),
+  unused_since: timestamp
+    .optional()
+    .describe('Only keys that were not used since this time, including unused keys'),
 });
 export const ownerApiKeyList = listOf(ownerApiKey);
 
@@ -89,7 +98,7 @@ export const whoami = z.strictObject({
   user_id: z.string().nullable(),
 });
 
-/** Of the form of a key, and nobody's. */
+/** Has the form of a key, but is not valid. */
 const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
 
 const apiKeyExample = {
@@ -119,7 +128,7 @@ export const routes: readonly Route[] = [
     service: 'tenant',
     access: { kind: 'key' },
     response: ok(whoami),
-    summary: 'What the key is and may do',
+    summary: 'Get the role, scopes and tenant of the key',
     examples: {
       user: {
         summary: 'A user key of a tenant',
@@ -142,10 +151,10 @@ export const routes: readonly Route[] = [
     access: scope('keys.write'),
     query: listApiKeys,
     response: ok(apiKeyList),
-    summary: "List the tenant's API keys",
+    summary: 'List the API keys of the tenant',
     examples: {
       page: {
-        summary: 'The newest',
+        summary: 'The newest key',
         query: { limit: 20 },
         response: { data: [apiKeyExample], has_more: false, next_cursor: null },
       },
@@ -160,12 +169,12 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createApiKey,
     response: created(apiKeyWithText),
-    summary: 'Create an API key; its text is shown this once',
+    summary: 'Create an API key; its text is shown only in this response',
     description:
-      "A key can be given no more than its creator has: role, scopes and bound user. Scopes are the role's unless given.",
+      'A key cannot have more rights than its creator: role, scopes and bound user. Without `scopes`, it has all scopes of its role.',
     examples: {
       limited: {
-        summary: 'Fewer scopes than its role has, a limit and a budget',
+        summary: 'With fewer scopes than its role, a limit and a budget',
         body: {
           name: apiKeyExample.name,
           role: apiKeyExample.role,
@@ -176,7 +185,7 @@ export const routes: readonly Route[] = [
         response: { ...apiKeyExample, key: textExample },
       },
       bound: {
-        summary: 'Bound to one end user, until a day',
+        summary: 'Bound to an end user, with an expiry',
         body: { name: "Ada's notebook", role: 'user', user_id: 'ada', expires_at: '2099-12-31T23:59:59Z' },
         response: {
           ...apiKeyExample,
@@ -200,7 +209,7 @@ export const routes: readonly Route[] = [
     response: ok(apiKey),
     summary: 'Get an API key',
     examples: {
-      key: { summary: 'One key', params: paramsExample, response: apiKeyExample },
+      key: { summary: 'A key', params: paramsExample, response: apiKeyExample },
     },
   }),
   route({
@@ -213,10 +222,10 @@ export const routes: readonly Route[] = [
     response: ok(apiKey),
     summary: 'Revoke an API key',
     description:
-      'Takes effect within 5 seconds everywhere; streams that run finish. To revoke a revoked key changes nothing.',
+      'Takes effect within 5 seconds; running streams finish. Revoking a revoked key has no effect.',
     examples: {
       now: {
-        summary: 'Takes no fields',
+        summary: 'Without fields',
         params: paramsExample,
         body: {},
         response: { ...apiKeyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },
@@ -232,7 +241,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(apiKeyWithText),
-    summary: 'Give an API key a new secret; the old one works on for the overlap',
+    summary: 'Rotate the secret of an API key; the old secret works during the overlap',
     examples: {
       overlap: {
         summary: 'Both secrets work for an hour',

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { utcTime } from './fields.ts';
 import { ok, route, type Route } from './route.ts';
 
-/** Limits and budgets, as `GET /v1/limits` tells of them (contract §2, §4). */
+/** Limits and budgets: `GET /v1/limits`. */
 
 const count = z.int();
 const usdAmount = z.string();
 
 export const limitState = z.strictObject({
   resource: z.enum(['requests', 'tokens', 'concurrency', 'budget']),
-  /** Null for requests at a time. */
+  /** Null for concurrency. */
   window: z.enum(['minute', 'day', 'month']).nullable(),
-  /** Counts are numbers, and amounts of money decimal text in USD. */
+  /** Counts are numbers; money is decimal text in USD. */
   limit: z.union([count, usdAmount]),
-  /** Includes what is reserved for requests under way. */
+  /** Includes reservations for requests in progress. */
   used: z.union([count, usdAmount]),
   remaining: z.union([count, usdAmount]),
   resets_at: utcTime.nullable(),
@@ -30,10 +30,10 @@ export const routes: readonly Route[] = [
     service: 'tenant',
     access: { kind: 'key' },
     response: ok(limitList),
-    summary: 'The limits that hold for the key, and how much of them is used',
+    summary: 'Get the limits of the key and their use',
     examples: {
       tenant: {
-        summary: 'Requests of the minute, requests at a time and the money of the month',
+        summary: 'Requests per minute, concurrent requests and a monthly budget',
         response: {
           limits: [
             {

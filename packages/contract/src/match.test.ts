@@ -45,11 +45,11 @@ describe('matching a path', () => {
     ['GET', '/things', 'things.list {}'],
     ['POST', '/things', 'things.create {}'],
     ['GET', '/things/a1', 'things.get {"id":"a1"}'],
-    // A literal segment wins over a parameter, for every method.
+    // A literal segment takes precedence over a parameter, for every method.
     ['POST', '/things/search', 'things.search {}'],
     ['GET', '/things/search', '405 POST'],
     ['GET', '/things/search/log', 'search.log {}'],
-    // Where the literal leads nowhere, the parameter is tried.
+    // If the literal leads to no route, the parameter is tried.
     ['GET', '/things/search/parts/p', 'parts.get {"id":"search","part":"p"}'],
     ['GET', '/things/a/parts/b', 'parts.get {"id":"a","part":"b"}'],
     ['GET', '/things/a/documents/x.md', 'documents.get {"id":"a","path":"x.md"}'],
@@ -59,7 +59,7 @@ describe('matching a path', () => {
     ['GET', '/models/large/limits', 'models.limits {"id":"large"}'],
     ['GET', '/models/vendor/large/limits', 'models.get {"id":"vendor/large/limits"}'],
     ['GET', '/models/hatch', 'models.get {"id":"hatch"}'],
-    // Whatever follows, as it was sent, by any method.
+    // Any following path, unchanged, with any method.
     ['PURGE', '/models/hatch/', 'hatch {"target":""}'],
     ['GET', '/models/hatch/../%2e//x%', 'hatch {"target":"../%2e//x%"}'],
     ['GET', '/models', '404'],

@@ -2,11 +2,11 @@ import { routes as allRoutes, type Route } from './routes.ts';
 
 export type Match =
   | { kind: 'route'; route: Route; params: Record<string, string> }
-  /** The path is known, the method is not one of `allow`. */
+  /** The path exists, but not with this method; `allow` lists its methods. */
   | { kind: 'method'; allow: string[] }
   | { kind: 'none' };
 
-/** A route, and the names of its parameters in path order. */
+/** A route with the names of its parameters in path order. */
 interface End {
   route: Route;
   names: readonly string[];
@@ -15,32 +15,32 @@ interface End {
 interface Node {
   literal: Map<string, Node>;
   param: Node | null;
-  /** What ends here, by method. */
+  /** Routes that end at this node, by method. */
   ends: Map<string, End>;
-  /** What takes the rest of the path as its last parameter, by method. */
+  /** Routes whose last parameter takes the rest of the path, by method. */
   rest: Map<string, End>;
 }
 
 const emptyNode = (): Node => ({ literal: new Map(), param: null, ends: new Map(), rest: new Map() });
 
 /**
- * Matches raw request paths (no query, still percent-encoded) against the route table. Literal segments win over
- * parameters. Empty segments and dot segments, encoded or not, match nothing, so that no two components can read one
- * path differently. Only `{name*}` takes them, as they were sent, for the handler to judge.
+ * Matches raw request paths (without query, still percent-encoded) against the route table. Literal segments take
+ * precedence over parameters. Empty segments and dot segments, encoded or not, never match, so that no two components
+ * can interpret a path differently. Only `{name*}` accepts them, unchanged, for its handler to check.
  */
 export class RouteMatcher {
   readonly #root = emptyNode();
-  /** Routes that take whatever follows a prefix, by any method and with segments that match nothing else. */
-  readonly #asSent: { prefix: string; name: string; route: Route }[] = [];
+  /** Routes that take any path after a prefix, with any method and any segments. */
+  readonly #prefixes: { prefix: string; name: string; route: Route }[] = [];
 
   constructor(routes: readonly Route[] = allRoutes) {
     for (const route of routes) this.#add(route);
   }
 
   match(method: string, path: string): Match {
-    const asSent = this.#asSent.find(({ prefix }) => path.startsWith(prefix));
-    if (asSent !== undefined) {
-      const { prefix, name, route } = asSent;
+    const byPrefix = this.#prefixes.find(({ prefix }) => path.startsWith(prefix));
+    if (byPrefix !== undefined) {
+      const { prefix, name, route } = byPrefix;
       return { kind: 'route', route, params: { [name]: path.slice(prefix.length) } };
     }
     if (!isSafePath(path)) return { kind: 'none' };
@@ -48,7 +48,7 @@ export class RouteMatcher {
     const values: string[] = [];
     const found = this.#walk(this.#root, segments, values);
     if (found === null) return { kind: 'none' };
-    // A HEAD request is a GET whose body is not sent (RFC 9110 §9.3.2).
+    // A HEAD request is a GET whose response has no body (RFC 9110 §9.3.2).
     const end = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
     if (end === undefined) return { kind: 'method', allow: allowedMethods([...found.keys()]) };
     return { kind: 'route', route: end.route, params: nameValues(end, values) };
@@ -57,7 +57,7 @@ export class RouteMatcher {
   #add(route: Route): void {
     const [, prefix, name] = /^(.*)\{(\w+)\*\}$/.exec(route.path) ?? [];
     if (prefix !== undefined && name !== undefined) {
-      this.#asSent.push({ prefix, name, route });
+      this.#prefixes.push({ prefix, name, route });
       return;
     }
     const names = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map(([, parameter = '']) => parameter);
@@ -81,7 +81,7 @@ export class RouteMatcher {
     node.ends.set(route.method, end);
   }
 
-  /** What the segments from `depth` on lead to; the values of the parameters passed on the way are in `values`. */
+  /** Returns the routes that the segments from `depth` on lead to. Collects the values of parameters in `values`. */
   #walk(node: Node, segments: readonly string[], values: string[], depth = 0): Node['ends'] | null {
     const segment = segments[depth];
     if (segment === undefined) return node.ends.size > 0 ? node.ends : null;
@@ -109,7 +109,7 @@ function isUnsafe(segment: string): boolean {
   if (segment === '') return true;
   if (!segment.includes('.') && !segment.includes('%')) return false;
   try {
-    // A slash may be encoded in a model's id, but then what it parts must not be dots either.
+    // The id of a model may contain an encoded slash, but no dot segments between slashes.
     return /(^|[/\\])\.{1,2}($|[/\\])/.test(decodeURIComponent(segment));
   } catch {
     return true;

@@ -2,29 +2,29 @@ import { z } from 'zod';
 import { MiB, ok, route, scope, type Route } from './route.ts';
 
 /**
- * What passes through `/v1/chat/completions` and `/v1/embeddings`, for the documentation. Nothing is held to these
- * shapes: every field of the OpenAI API passes, described here or not, and what a value means is the provider's to say.
+ * Requests and responses of `/v1/chat/completions` and `/v1/embeddings`, for the documentation. They are not validated
+ * against these shapes: every field of the OpenAI API is passed on, and the provider decides which values are valid.
  */
 
 const modelName = z
   .string()
   .min(1)
-  .describe('A model of `GET /v1/models`, or `agent:` and the key or id of an agent');
+  .describe('A model from `GET /v1/models`, or `agent:` followed by the key or id of an agent');
 
 const contentPart = z
   .looseObject({
     type: z.string().describe('`text`, `image_url`, `input_audio`, `file`, `refusal`'),
-    text: z.string().optional().describe('Of a part of type `text`'),
+    text: z.string().optional().describe('For type `text`'),
     image_url: z
       .looseObject({
-        url: z.string().describe('A URL, or `data:` and the picture itself'),
+        url: z.string().describe('A URL, or the image itself as a `data:` URL'),
         detail: z.string().optional(),
       })
       .optional(),
     input_audio: z.looseObject({ data: z.string(), format: z.string() }).optional(),
     file: z.looseObject({}).optional(),
   })
-  .describe('A piece of a message that has more than plain text');
+  .describe('A part of a message that is not only plain text');
 
 const toolCall = z.looseObject({
   id: z.string(),
@@ -36,8 +36,8 @@ const chatMessage = z.looseObject({
   role: z.string().describe('`developer`, `system`, `user`, `assistant`, `tool`'),
   content: z.union([z.string(), z.array(contentPart), z.null()]).optional(),
   name: z.string().optional(),
-  tool_calls: z.array(toolCall).optional().describe('Calls that the assistant asked for'),
-  tool_call_id: z.string().optional().describe('Of a message of role `tool`: the call it answers'),
+  tool_calls: z.array(toolCall).optional().describe('Tool calls that the assistant requested'),
+  tool_call_id: z.string().optional().describe('For role `tool`: the call that this message answers'),
 });
 
 const tool = z.looseObject({
@@ -54,20 +54,20 @@ const tool = z.looseObject({
 
 export const chatCompletionRequest = z.looseObject({
   model: modelName,
-  messages: z.array(chatMessage).min(1).describe('The whole conversation so far, oldest first'),
-  stream: z.boolean().nullish().describe('Answer with server-sent events, as the text comes'),
+  messages: z.array(chatMessage).min(1).describe('The conversation so far, oldest message first'),
+  stream: z.boolean().nullish().describe('Stream the response as server-sent events'),
   stream_options: z
-    .looseObject({ include_usage: z.boolean().optional().describe('One last event with the tokens used') })
+    .looseObject({ include_usage: z.boolean().optional().describe('Adds a last event with token usage') })
     .nullish(),
-  temperature: z.number().nullish().describe('0 to 2; more varied above, more even below'),
+  temperature: z.number().nullish().describe('0 to 2; higher values give more varied output'),
   top_p: z.number().nullish(),
-  max_tokens: z.int().nullish().describe('Older name of `max_completion_tokens`'),
+  max_tokens: z.int().nullish().describe('Deprecated name of `max_completion_tokens`'),
   max_completion_tokens: z.int().nullish(),
-  n: z.int().nullish().describe('How many answers'),
+  n: z.int().nullish().describe('Number of choices to generate'),
   stop: z
     .union([z.string(), z.array(z.string())])
     .nullish()
-    .describe('Text at which to end'),
+    .describe('Texts that end the output'),
   seed: z.int().nullish(),
   frequency_penalty: z.number().nullish(),
   presence_penalty: z.number().nullish(),
@@ -80,11 +80,11 @@ export const chatCompletionRequest = z.looseObject({
       json_schema: z.looseObject({}).optional(),
     })
     .nullish(),
-  tools: z.array(tool).nullish().describe('Functions that the model may ask for'),
+  tools: z.array(tool).nullish().describe('Tools that the model may call'),
   tool_choice: z
     .union([z.string(), z.looseObject({})])
     .nullish()
-    .describe('`none`, `auto`, `required`, or one tool'),
+    .describe('`none`, `auto`, `required` or one tool'),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning_effort: z.string().nullish(),
   audio: z.looseObject({}).nullish(),
@@ -92,12 +92,15 @@ export const chatCompletionRequest = z.looseObject({
   prediction: z.looseObject({}).nullish(),
   service_tier: z.string().nullish(),
   store: z.boolean().nullish(),
-  functions: z.array(z.looseObject({})).nullish().describe('Older form of `tools`'),
+  functions: z.array(z.looseObject({})).nullish().describe('Deprecated form of `tools`'),
   function_call: z
     .union([z.string(), z.looseObject({})])
     .nullish()
-    .describe('Older form of `tool_choice`'),
-  user: z.string().nullish().describe('Passed to the provider. The acting user is `X-Service-User-Id`'),
+    .describe('Deprecated form of `tool_choice`'),
+  user: z
+    .string()
+    .nullish()
+    .describe('Passed to the provider. To set the acting user, send `X-Service-User-Id`'),
   metadata: z.record(z.string(), z.string()).nullish(),
 });
 
@@ -110,7 +113,7 @@ const tokenUsage = z.looseObject({
 export const chatCompletion = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion'),
-  created: z.int().describe('Seconds since 1970'),
+  created: z.int().describe('Unix time in seconds'),
   model: z.string(),
   choices: z.array(
     z.looseObject({
@@ -126,7 +129,7 @@ export const chatCompletion = z.looseObject({
   usage: tokenUsage.optional(),
 });
 
-/** The data of one event of a stream. */
+/** The data of one event in a stream. */
 export const chatCompletionChunk = z.looseObject({
   id: z.string(),
   object: z.literal('chat.completion.chunk'),
@@ -143,7 +146,7 @@ export const chatCompletionChunk = z.looseObject({
 });
 
 export const embeddingsRequest = z.looseObject({
-  model: z.string().min(1).describe('A model for embeddings of `GET /v1/models`'),
+  model: z.string().min(1).describe('An embedding model from `GET /v1/models`'),
   input: z
     .union([
       z.string().min(1),
@@ -151,7 +154,7 @@ export const embeddingsRequest = z.looseObject({
       z.array(z.int()).min(1),
       z.array(z.array(z.int())).min(1),
     ])
-    .describe('One text or several, or their tokens'),
+    .describe('One or several texts, or their tokens'),
   dimensions: z.int().nullish(),
   encoding_format: z.string().nullish().describe('`float` or `base64`'),
   user: z.string().nullish(),
@@ -166,7 +169,7 @@ export const embeddings = z.looseObject({
       index: z.int(),
       embedding: z
         .union([z.array(z.number()), z.string()])
-        .describe('Numbers, or base64 of 32-bit floats if asked for'),
+        .describe('Numbers; with `encoding_format` `base64`, 32-bit floats in base64'),
     }),
   ),
   usage: tokenUsage,
@@ -229,14 +232,14 @@ export const routes: readonly Route[] = [
     response: { ...ok(chatCompletion), events: true },
     summary: 'OpenAI-compatible chat completion',
     description: [
-      'Takes the whole request of the OpenAI API and passes it on: fields that are not described here too.',
-      '`model` is a model of `GET /v1/models`, or `agent:` and the key or id of an agent. An agent puts its system',
-      'prompt before the messages and its parameters under those of the request.',
+      'Passes the whole request of the OpenAI API to a provider, including fields that are not described here.',
+      '`model` is a model from `GET /v1/models`, or `agent:` followed by the key or id of an agent. An agent adds its',
+      'system prompt before the messages, and its parameters where the request has none.',
       '',
-      'With `stream: true` the answer is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
-      'with `data: [DONE]`. If the provider fails after the first event, an event with an `error` object comes instead',
-      "and no `[DONE]`. A provider's refusal (400, 404, 422, 429) is told with the provider's own `code` where it",
-      'gives one.',
+      'With `stream: true` the response is a stream of `chat.completion.chunk` objects as server-sent events, which ends',
+      'with `data: [DONE]`. If the provider fails after the first event, the stream ends with an event that has an',
+      '`error` object, without `[DONE]`. Errors 400, 404, 422 and 429 of a provider have the `code` of the provider, if',
+      'it sends one.',
     ].join('\n'),
     examples: {
       question: {
@@ -253,7 +256,7 @@ export const routes: readonly Route[] = [
         response: answerExample('A gatehouse is a building that guards an entrance.'),
       },
       stream: {
-        summary: 'A stream, with its usage at the end',
+        summary: 'A stream with usage at the end',
         body: {
           model: 'gpt-4.1-mini',
           messages: [{ role: 'user', content: 'Say hello.' }],
@@ -263,12 +266,12 @@ export const routes: readonly Route[] = [
         events: `${streamExample}data: [DONE]\n\n`,
       },
       agent: {
-        summary: 'An agent, by its key',
+        summary: 'An agent by its key',
         body: { model: 'agent:assistant', messages: [{ role: 'user', content: 'Say hello.' }] },
         response: answerExample('Hello! What can I do for you?'),
       },
       parts: {
-        summary: 'A text and a picture',
+        summary: 'A text and an image',
         body: {
           model: 'gpt-4.1-mini',
           messages: [
@@ -284,7 +287,7 @@ export const routes: readonly Route[] = [
         response: answerExample('A gate between two towers.'),
       },
       tools: {
-        summary: 'A function that the model may ask for, and an answer in a given form',
+        summary: 'A function that the model may call, and a response format',
         body: {
           model: 'gpt-4.1-mini',
           messages: [{ role: 'user', content: 'Is it raining in Lima?' }],
@@ -329,7 +332,7 @@ export const routes: readonly Route[] = [
     passedBody: embeddingsRequest,
     response: ok(embeddings),
     summary: 'OpenAI-compatible embeddings',
-    description: 'Takes the whole request of the OpenAI API and passes it on. Agents give no embeddings.',
+    description: 'Passes the whole request of the OpenAI API to a provider. Agents cannot create embeddings.',
     examples: {
       texts: {
         summary: 'Two texts',

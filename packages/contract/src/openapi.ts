@@ -2,7 +2,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ok, route, type Route } from './route.ts';
 
-/** `GET /openapi.json` (contract §3). */
+/** `GET /openapi.json`. */
 
 export const openApiDocument = z.looseObject({
   openapi: z.literal('3.1.1'),
@@ -10,7 +10,7 @@ export const openApiDocument = z.looseObject({
   paths: z.record(z.string(), z.looseObject({})),
 });
 
-/** The committed document, which `make gen` makes of the route table. */
+/** The committed document, generated from the route table by `make gen`. */
 export const openApiFile = path.join(import.meta.dirname, '../openapi.json');
 
 export const routes: readonly Route[] = [
@@ -21,10 +21,10 @@ export const routes: readonly Route[] = [
     service: 'edge',
     access: { kind: 'public' },
     response: { ...ok(openApiDocument), revalidated: true },
-    summary: 'This document',
+    summary: 'Get this document',
     examples: {
       document: {
-        summary: 'The document, cut short',
+        summary: 'The document, shortened',
         response: { openapi: '3.1.1', info: { title: 'Gatehouse', version: '0.1.0' }, paths: {} },
       },
     },

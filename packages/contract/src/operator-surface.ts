@@ -1,8 +1,8 @@
-/** What only operators' own tools may call, and a browser through the relay never (contract §3, browser relay). */
+/** The operator surface: paths that operator tools may call, but browsers may not call through the relay. */
 
 interface Area {
   path: string;
-  /** The one method that is none of the operator's business: looking. HEAD and OPTIONS are not it. */
+  /** The one method that the relay allows. HEAD and OPTIONS are not included in GET. */
   open?: string;
 }
 
@@ -11,12 +11,17 @@ const operatorSurface: readonly Area[] = [
   { path: '/v1/tenant/resource-transfers' },
 ];
 
-/** Whether a request is for the operator surface: `path` decoded and without query, or a path of the route table. */
+/**
+ * Whether a request belongs to the operator surface. `path` is decoded and without query, or a path of the route table.
+ */
 export function isOperatorSurface(method: string, path: string): boolean {
   return operatorSurface.some((area) => method !== area.open && isAtOrUnder(path, area.path));
 }
 
-/** Whether the browser relay refuses a request: the owner's paths and the operator surface, existing or not. */
+/**
+ * Whether the browser relay rejects a request: paths of the owner and of the operator surface, whether or not they
+ * exist.
+ */
 export function isClosedToRelay(method: string, path: string): boolean {
   return isAtOrUnder(path, '/internal') || isOperatorSurface(method, path);
 }

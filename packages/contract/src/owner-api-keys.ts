@@ -8,7 +8,7 @@ import {
 } from './keys.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
 
-/** Of the form of a key, and nobody's. */
+/** Has the form of a key, but is not valid. */
 const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
 
 export const ownerKeyExample = {
@@ -39,10 +39,10 @@ export const routes: readonly Route[] = [
     query: listOwnerApiKeys,
     response: ok(ownerApiKeyList),
     summary: 'Audit owner and admin keys',
-    description: 'Metadata only: no text of a key is ever shown again.',
+    description: 'Returns metadata only: the text of a key is never shown again.',
     examples: {
       unused: {
-        summary: 'Keys that work and were not used since then',
+        summary: 'Active keys that were not used since January 1',
         query: { status: 'active', unused_since: '2026-01-01T00:00:00Z' },
         response: { data: [ownerKeyExample], has_more: false, next_cursor: null },
       },
@@ -58,7 +58,7 @@ export const routes: readonly Route[] = [
     body: createOwnerApiKey,
     response: created(ownerApiKeyWithText),
     summary: 'Create an owner key, or an admin key of a tenant',
-    description: 'An admin key needs the `tenant_id` it is for; an owner key has none.',
+    description: 'An admin key needs the `tenant_id` of its tenant; an owner key has none.',
     examples: {
       owner: {
         summary: 'Another owner key',
@@ -76,10 +76,10 @@ export const routes: readonly Route[] = [
     body: z.strictObject({}),
     response: ok(ownerApiKey),
     summary: 'Revoke any API key',
-    description: 'The last owner key that works can not be revoked.',
+    description: "The last active owner key can't be revoked.",
     examples: {
       now: {
-        summary: 'Takes no fields',
+        summary: 'Without fields',
         params: { id: ownerKeyExample.id },
         body: {},
         response: { ...ownerKeyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },

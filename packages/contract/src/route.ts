@@ -3,7 +3,7 @@ import { isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
 import type { ServiceName } from './services.ts';
 
-/** Who may call a route. There is no default: a route without access does not compile, nor start. */
+/** Access rule of a route. There is no default: a route without one does not compile. */
 export type Access =
   | { kind: 'public' }
   /** Any valid key. */
@@ -11,74 +11,80 @@ export type Access =
   | { kind: 'scope'; scope: Scope }
   | { kind: 'owner' };
 
-/** One request and its response, for the documentation. Tests hold both to the route's shapes and replay them. */
+/**
+ * A request and its response, for the documentation. Tests validate both against the shapes of the route and replay
+ * them.
+ */
 export interface Example {
   summary: string;
-  /** Parameters of the path. */
+  /** Path parameters. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number>>;
   body?: unknown;
-  /** The JSON of the response; absent where there is none. */
+  /** The response body; absent if there is none. */
   response?: unknown;
-  /** The response as server-sent events instead. */
+  /** The response as server-sent events, instead of `response`. */
   events?: string;
 }
 
-/** The examples of one route, by their names in the document. */
+/** The examples of a route, by their names in the document. */
 export type Examples = Readonly<Record<string, Example>>;
 
 export interface Route {
-  /** Stable name, also the metric label and the OpenAPI operation id. */
+  /** Stable name; also the metric label and the OpenAPI operation id. */
   id: string;
-  /** `*` is every method. */
+  /** `*` matches every method. */
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
-  /** `{name}` is one path segment, `{name+}` one or more, `{name*}` whatever follows, as it was sent. */
+  /** `{name}` matches one path segment, `{name+}` one or more, `{name*}` the rest of the path, unchanged. */
   path: string;
   service: ServiceName;
   access: Access;
-  /** Whether `X-Service-User-Id` names the acting user here; elsewhere it is ignored. */
+  /** Whether `X-Service-User-Id` sets the acting user; other routes ignore it. */
   actingUser: boolean;
-  /** Whether a repeat with the same `Idempotency-Key` gets the first answer; elsewhere the header is ignored. */
+  /** Whether a repeat with the same `Idempotency-Key` gets the first response; other routes ignore the header. */
   idempotencyKey: boolean;
-  /** Closed to the browser relay; `operator-surface.ts` says so by path. */
+  /** Whether the browser relay rejects the route; see `operator-surface.ts`. */
   operatorSurface: boolean;
-  /** Bodies pass through unparsed and answers may stream for long: takes the short way through edge and service. */
+  /**
+   * Bodies are passed on unparsed and responses may stream for long, so edge and service use a faster path without
+   * express.
+   */
   passThrough: boolean;
-  /** Largest request body in bytes; 0 where none is read. */
+  /** Maximum request body in bytes; 0 if the route reads none. */
   bodyLimit: number;
-  /** Request body shape; absent where none is read or where a third party decides it. */
+  /** Shape of the request body; absent if the route reads none or a third party defines it. */
   body?: z.ZodType;
-  /** What a body that passes through looks like, for the documentation: nothing is held to it. */
+  /** Shape of a body that is passed on, for the documentation only: not validated. */
   passedBody?: z.ZodType;
-  /** Query parameters; an absent shape means that none are known, so any is refused. */
+  /** Query parameters; if absent, every parameter is rejected. */
   query?: z.ZodObject;
   response: RouteResponse;
   summary: string;
-  /** What the summary and the shapes leave open, as Markdown. */
+  /** Details beyond the summary and the shapes, as Markdown. */
   description?: string;
-  /** Absent for routes that the OpenAPI document leaves out. */
+  /** Absent for routes that are not in the OpenAPI document. */
   examples?: Examples;
 }
 
 export interface RouteResponse {
   status: 200 | 201 | 204;
   shape: z.ZodType | null;
-  /** Whether it may come as server-sent events too. */
+  /** Whether the response may be server-sent events. */
   events?: true;
-  /** Another status that comes with the same shape. */
+  /** Another status with the same shape. */
   also?: 503;
-  /** Whether it has a strong `ETag`, so that `If-None-Match` is answered with 304. */
+  /** Whether the response has a strong `ETag`, so that `If-None-Match` can return 304. */
   revalidated?: true;
 }
 
 export const MiB = 1024 * 1024;
 
-/** For keys with this scope. */
+/** Access for keys with this scope. */
 export const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
 
 type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
 
-/** An entry of the table, with the usual answers to what it leaves open. */
+/** Creates an entry of the route table with default values. */
 export function route(
   fields: Omit<Route, Optional | 'operatorSurface'> & Partial<Pick<Route, Optional>>,
 ): Route {

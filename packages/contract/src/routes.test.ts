@@ -9,7 +9,7 @@ describe('the route table', () => {
   it('names every route once, and no method of a path twice', () => {
     const unique = (values: string[]): void => expect(values).toHaveLength(new Set(values).size);
     unique(routes.map((route) => route.id));
-    // Two routes that differ in the names of their parameters only would hide each other.
+    // Two routes that differ only in parameter names would hide each other.
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 

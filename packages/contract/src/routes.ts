@@ -16,7 +16,7 @@ import type { Route } from './route.ts';
 export type { Access, Route, RouteResponse } from './route.ts';
 export type { ServiceName } from './services.ts';
 
-/** The modules of the interface. Each has the routes of one resource, with their shapes and examples. */
+/** The modules of the API. Each has the routes of one resource, with their shapes and examples. */
 export const resources = [
   health,
   openapi,
@@ -32,8 +32,11 @@ export const resources = [
   tenants,
 ];
 
-/** The interface that `GET /openapi.json` describes. */
+/** The API that `GET /openapi.json` describes. */
 export const apiRoutes: readonly Route[] = resources.flatMap((resource) => resource.routes);
 
-/** Every path of the gateway: the edge routes by it, and services validate by it. No other path can be reached. */
+/**
+ * All paths of the gateway: the edge routes requests by this table, and services validate by it. No other path can be
+ * reached.
+ */
 export const routes: readonly Route[] = [...apiRoutes, ...consoleRoutes];

@@ -24,12 +24,12 @@ const roleScopes: Record<Role, readonly Scope[]> = {
   user: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
 };
 
-/** The scopes a role has by default; a key may carry fewer, never more. */
+/** The default scopes of a role; a key may have fewer, never more. */
 export function scopesOf(role: Role): readonly Scope[] {
   return roleScopes[role];
 }
 
-/** Whether the granted scopes satisfy the wanted one. A `.write` scope includes reading. */
+/** Whether the granted scopes include the wanted one. A `.write` scope includes `.read`. */
 export function grants(granted: readonly Scope[], wanted: Scope): boolean {
   if (granted.includes(wanted)) return true;
   return wanted.endsWith('.read') && granted.some((scope) => scope === wanted.replace('.read', '.write'));

@@ -1,18 +1,18 @@
-/** What the deployments, the chart and the edge must know of a service. */
+/** Properties of a service that deployments, the chart and the edge need. */
 interface ServiceFacts {
-  /** Has a schema with migrations, and logs in as `<name>_login`. */
+  /** Has a schema with migrations, and the login role `<name>_login`. */
   database?: true;
   /** Serves gRPC. */
   grpc?: true;
   /** Publishes or reads events: gets `KAFKA_*`. */
   kafka?: true;
-  /** Seals secrets of tenants: gets `SECRETS_KEYRING`. */
+  /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
   keyRing?: true;
-  /** Calls providers: gets the model catalogue and the providers' keys. */
+  /** Calls providers: gets the model catalogue and API keys of providers. */
   models?: true;
-  /** Clients reach it; it reaches every other service over HTTP. */
+  /** The public service: clients reach it, and it calls all other services over HTTP. */
   public?: true;
-  /** The services that it calls over gRPC. */
+  /** Services that it calls over gRPC. */
   calls: readonly string[];
 }
 
@@ -40,15 +40,15 @@ export interface ServiceEntry extends ServiceFacts {
 }
 
 /**
- * The one list of services, in the order in which they start; they stop in reverse. `make up`, the edge's upstreams and
- * the chart are made from it. A new service is its folder in `services/` and its entry here.
+ * All services, in the order of their start; they stop in reverse. `make up`, the upstreams of the edge and the chart
+ * use this list. To add a service, create its folder in `services/` and add it here.
  */
 export const services: readonly ServiceEntry[] = Object.entries<ServiceFacts>(facts).map(([name, fact]) => ({
   name: name as ServiceName,
   ...fact,
 }));
 
-/** Those that the edge forwards requests to. */
+/** Services to which the edge forwards requests. */
 export const innerServices = services
   .filter((service) => service.public === undefined)
   .map(({ name }) => name as InnerServiceName);

@@ -6,7 +6,7 @@ import { jsonRecord, slug, storableText, timestamp, usd, userId, uuid } from './
 import { createApiKey, createOwnerApiKey, listOwnerApiKeys, rotateApiKey } from './keys.ts';
 import { createTenant, patchTenant } from './tenants.ts';
 
-/** The paths of all problems, `*` where a field is unknown. */
+/** The paths of all problems; `*` stands for unknown fields. */
 function problems(shape: z.ZodType, value: unknown): string[] {
   const issues = shape.safeParse(value).error?.issues ?? [];
   return issues.map((issue) =>

@@ -4,7 +4,7 @@ import { budget, limits } from './keys.ts';
 import { isTimezone } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
 
-/** Tenants, for the owner: `/internal/v1/owner/tenants*` (contract §3). */
+/** Tenants: `/internal/v1/owner/tenants*`. */
 
 export const tenantStatus = z.enum(['active', 'suspended', 'archived']);
 export type TenantStatus = z.output<typeof tenantStatus>;
@@ -13,7 +13,7 @@ const timezone = z
   .string()
   .max(64)
   .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
-  .describe('IANA time zone: when a day or month of the tenant begins');
+  .describe('IANA time zone that defines the days and months of the tenant');
 
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),
@@ -44,7 +44,7 @@ const settings = {
     .array(modelId)
     .max(1_000)
     .nullable()
-    .describe('`null` allows every model of the catalogue'),
+    .describe('`null` allows all models of the catalogue'),
   timezone,
   retention_days: z.int().min(1).max(3_650),
 };
@@ -61,7 +61,7 @@ export const createTenant = z.strictObject({
 });
 export type CreateTenant = z.output<typeof createTenant>;
 
-/** A JSON merge patch (RFC 7396): absent members stay. */
+/** A JSON merge patch (RFC 7396): absent members stay unchanged. */
 export const patchTenant = z.strictObject({
   slug: slug.optional(),
   name: storableText(1, 200).optional(),
@@ -77,9 +77,9 @@ export const patchTenant = z.strictObject({
 });
 export type PatchTenant = z.output<typeof patchTenant>;
 
-/** The first admin key of the new tenant rides along, this once. */
+/** The response to creation, with the first admin key. */
 export const tenantWithKey = tenant.extend({
-  admin_key: z.string().describe('The text of its first admin key; shown this once'),
+  admin_key: z.string().describe('The text of the first admin key; shown only in this response'),
 });
 
 export const listTenants = z.strictObject({
@@ -89,7 +89,7 @@ export const listTenants = z.strictObject({
 });
 export const tenantList = listOf(tenant);
 
-/** Of the form of a key, and nobody's. */
+/** Has the form of a key, but is not valid. */
 const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
 
 export const tenantExample = {
@@ -119,7 +119,7 @@ export const routes: readonly Route[] = [
     summary: 'List tenants',
     examples: {
       active: {
-        summary: 'Tenants at work',
+        summary: 'Active tenants',
         query: { status: 'active', limit: 20 },
         response: { data: [tenantExample], has_more: false, next_cursor: null },
       },
@@ -148,7 +148,7 @@ export const routes: readonly Route[] = [
         response: { ...tenantExample, admin_key: textExample },
       },
       least: {
-        summary: 'The least',
+        summary: 'Only required fields',
         body: { slug: 'initech', name: 'Initech' },
         response: {
           ...tenantExample,
@@ -185,16 +185,16 @@ export const routes: readonly Route[] = [
     response: ok(tenant),
     summary: 'Change, suspend or archive a tenant',
     description:
-      'Absent members stay as they are (RFC 7396). Keys of a suspended or archived tenant are answered with 403 within 5 seconds.',
+      'Send only the fields to change (RFC 7396). Requests with keys of a suspended or archived tenant get 403 within 5 seconds.',
     examples: {
       suspend: {
-        summary: 'Suspend it',
+        summary: 'Suspend the tenant',
         params: { id: tenantExample.id },
         body: { status: 'suspended' },
         response: { ...tenantExample, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
       },
       lift: {
-        summary: 'Lift one limit, and allow two models only',
+        summary: 'Remove one limit and allow only two models',
         params: { id: tenantExample.id },
         body: { limits: { max_concurrent: null }, allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'] },
         response: {

@@ -88,7 +88,7 @@ export const tracePage = z.strictObject({
   next_cursor: z.string(),
   has_more: z.boolean(),
   server_time: utcTime,
-  poll_after_ms: count.describe('How long to wait before the next call'),
+  poll_after_ms: count.describe('Milliseconds to wait before the next call'),
 });
 
 export const tokensExample = {
@@ -152,12 +152,12 @@ export const routes: readonly Route[] = [
     actingUser: true,
     query: followTraces,
     response: ok(tracePage),
-    summary: 'Runs that started or ended since the last call',
+    summary: 'List runs that started or ended since the last call',
     description:
-      'Poll it: come back with `next_cursor` and the same filters after `poll_after_ms`. Each run that changed comes in its latest state, in a stable order. A page may be empty although `has_more` is true. Without a cursor it begins at `since`, by default an hour ago.',
+      'Call it repeatedly: after `poll_after_ms`, send `next_cursor` with the same filters. Returns each changed run in its latest state, in a stable order. A page may be empty although `has_more` is true. Without a cursor, starts at `since`, by default one hour ago.',
     examples: {
       finished: {
-        summary: 'Runs that went well',
+        summary: 'Successful runs',
         query: { status: 'ok', limit: 20 },
         response: {
           traces: [traceExample],
@@ -177,8 +177,8 @@ export const routes: readonly Route[] = [
     access: scope('analytics.read'),
     actingUser: true,
     response: ok(trace),
-    summary: 'One run with its provider calls',
-    description: 'The id is the `x-run-id` of the response.',
+    summary: 'Get a run with its provider calls',
+    description: 'The id is the `x-run-id` header of the response.',
     examples: {
       run: {
         summary: 'A run with one call',

@@ -38,10 +38,10 @@ const groupBy = z
     z
       .array(dimension)
       .max(3)
-      .refine((names) => new Set(names).size === names.length, 'must not name a dimension twice'),
+      .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
   )
   .meta({
-    description: 'At most three dimensions, parted by commas',
+    description: 'At most three dimensions, separated by commas',
     pattern: `^${dimensionPattern}(,${dimensionPattern}){0,2}$`,
   });
 
@@ -61,14 +61,17 @@ export const summaryQuery = z.strictObject({
     .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
     .default('UTC')
     .describe('IANA time zone of days and months'),
-  compare: z.literal('previous').optional().describe('Tell the period before, just as long, too'),
+  compare: z
+    .literal('previous')
+    .optional()
+    .describe('`previous` adds the totals of the period before, of the same length'),
 });
 export type SummaryQuery = z.output<typeof summaryQuery>;
 
 const groupKey = z
   .partialRecord(dimension, z.string().nullable())
   .describe(
-    'By the names in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour the time it begins',
+    'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time',
   );
 
 const usageTotals = {
@@ -86,13 +89,13 @@ const period = { from: utcTime, to: utcTime };
 
 export const usageSummary = z.strictObject({
   ...period,
-  as_of: utcTime.describe('Every run that ended before this time is counted'),
+  as_of: utcTime.describe('All runs that ended before this time are included'),
   totals: z.strictObject(usageTotals),
   groups: z.array(z.strictObject({ key: groupKey, ...usageTotals })),
   previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
   truncated: z
     .boolean()
-    .describe('Whether there are more groups than are listed: at most 10,000, and as many as fit into 4 MiB'),
+    .describe('Whether groups are missing because the response reached 10,000 groups or 4 MiB'),
 });
 export type UsageSummary = z.output<typeof usageSummary>;
 
@@ -140,9 +143,9 @@ export const routes: readonly Route[] = [
     actingUser: true,
     query: summaryQuery,
     response: ok(usageSummary),
-    summary: 'Requests and tokens, in sum and by group',
+    summary: 'Get requests and tokens, in total and by group',
     description:
-      'By default the last 24 hours; at most 400 days. `from` is inclusive, `to` is not. Every run that ended before `as_of` is counted.',
+      'The period is the last 24 hours by default, and at most 400 days. `from` is inclusive, `to` exclusive. All runs that ended before `as_of` are included.',
     examples: {
       models: {
         summary: 'The last 24 hours by model',
@@ -167,12 +170,12 @@ export const routes: readonly Route[] = [
     actingUser: true,
     query: summaryQuery,
     response: ok(costSummary),
-    summary: 'What runs cost, in sum and by group',
+    summary: 'Get the cost of runs, in total and by group',
     description:
-      'Amounts are exact decimal text in USD. Runs of a model without a price are told under `unpriced`, never counted as free.',
+      'Amounts are exact decimal text in USD. Runs of models without a price are listed under `unpriced`; they never count as free.',
     examples: {
       days: {
-        summary: 'By day and user, in a time zone, beside the period before',
+        summary: 'By day and user, in a time zone, compared with the previous period',
         query: { group_by: 'day,user', timezone: 'Europe/Berlin', compare: 'previous' },
         response: {
           currency: 'USD',

@@ -2,13 +2,16 @@ import { auditEntry, type AuditEntry } from '@gatehouse/contract/audit';
 import { z } from 'zod';
 import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
 
-/** An administrative change, as the service that made it tells it and tenant writes it down (`gatehouse.audit.v1`). */
+/**
+ * Events about administrative changes (`gatehouse.audit.v1`): a service publishes them and the tenant service stores
+ * them.
+ */
 
-/** Before it comes the operator's prefix. */
+/** The topic without KAFKA_PREFIX. */
 export const auditTopic = 'gatehouse.audit.v1';
 export const auditRecorded = 'gatehouse.audit.recorded';
 
-/** What later releases add is passed over. */
+/** Ignores members that later releases add. */
 const auditRecordedData = z.object(auditEntry.shape);
 
 export function writeAuditEvent(source: string, entry: AuditEntry): string {
@@ -23,13 +26,16 @@ export function writeAuditEvent(source: string, entry: AuditEntry): string {
   });
 }
 
-/** The entry of an event; null for an event of another type. Throws with the reason when it can't be read. */
+/**
+ * Returns the entry of an event, or null for an event of another type. Throws with the reason when the event is
+ * invalid.
+ */
 export function readAuditEvent(text: string): AuditEntry | null {
   const event = readEvent(text);
   return event.type === auditRecorded ? parseShape(auditRecordedData, event.data, 'not a change') : null;
 }
 
-/** Whose entries keep their order: a tenant's, and those of no tenant. */
+/** The partition key. Entries of one tenant keep their order, and so do entries without a tenant. */
 export function auditKey(tenantId: string | null): string {
   return tenantId ?? 'owner';
 }

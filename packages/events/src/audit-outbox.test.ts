@@ -49,7 +49,7 @@ const add = (entries: NewAuditEntry[]) =>
     return rows[0]?.now;
   });
 
-/** Reads and removes until there is nothing left; the events of each turn. */
+/** Reads and removes until the outbox is empty; returns the events of each read. */
 async function drain(): Promise<string[][]> {
   const turns: string[][] = [];
   for (;;) {
@@ -72,7 +72,7 @@ describe('an outbox of changes', () => {
   });
 
   it('gives out no more at once than a broker takes, and every entry', async () => {
-    // The largest that an entry is made: two views of sixteen members of 8 KiB.
+    // The largest possible entry: two views of sixteen members of 8 KiB.
     const entries = Array.from({ length: 12 }, () => makeEntry(260_000));
     await add(entries);
     const turns = await drain();
@@ -101,7 +101,7 @@ describe('an outbox of changes', () => {
     const limits = { rows: 500, bytes: 500_000 };
     const client = await system.connect();
     try {
-      // Plans that are made for an empty table are used again.
+      // Cached plans that were made for an empty table are reused.
       for (let turn = 0; turn < 10; turn += 1) await outbox.read(client, wanted, limits);
       await query(
         database.adminUrl,

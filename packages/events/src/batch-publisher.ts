@@ -1,9 +1,9 @@
 import { inBatches } from './batches.ts';
-import { RefusedBatchError, type EventSink } from './sink.ts';
+import { RejectedBatchError, type EventSink } from './sink.ts';
 
 /** An event in the order of its partition. */
 export interface QueuedEvent {
-  /** Of its outbox row; null for a watermark, which has none. */
+  /** The id of the outbox row; null for a watermark, which has no row. */
   id: string | null;
   key: string;
   json: string;
@@ -16,21 +16,22 @@ interface QueuedBatch {
 
 export interface BatchPublisherOptions {
   sink: EventSink;
-  /** Called after each publication with the rows that are published now. */
+  /** Called after each publication with the ids of the published rows. */
   remove: (ids: string[]) => Promise<void>;
-  /** Called for an event that the sink refuses even alone because of its size. */
+  /** Called for an event that the sink rejects as too large even on its own. */
   deadLetter: (id: string, reason: string) => Promise<void>;
 }
 
 /**
- * Of one partition at once, unless a single event is larger. Kafka takes all messages that a request has for a partition
- * as one batch of at most a mebibyte by default; all partitions together stay below the 8 MiB that a gRPC call may have.
+ * Limits for one batch of a partition; a single larger event is a batch of its own. Kafka treats the messages of a
+ * request for one partition as one batch, of at most 1 MiB by default; all partitions together stay below the 8 MiB
+ * limit of a gRPC message.
  */
 const limits = { items: 500, bytes: 500_000 };
 
 /**
- * Publishes the events of many partitions, each partition in its order. Halves what the sink refuses as too large, and
- * gives up a partition that the sink refuses without holding up the others.
+ * Publishes the events of many partitions, each partition in order. Halves batches that the sink rejects as too large.
+ * Skips a partition that the sink rejects, so that it does not delay the others.
  */
 export class BatchPublisher {
   readonly #options: BatchPublisherOptions;
@@ -39,7 +40,7 @@ export class BatchPublisher {
     this.#options = options;
   }
 
-  /** Returns the error of each partition that was given up. Throws when the sink can't be reached at all. */
+  /** Returns the error of each skipped partition. Throws when the sink is unavailable. */
   async publish(queues: ReadonlyMap<number, readonly QueuedEvent[]>): Promise<Map<number, Error>> {
     const failed = new Map<number, Error>();
     const waiting = Array.from(queues, ([partition, events]) => ({
@@ -62,9 +63,9 @@ export class BatchPublisher {
     try {
       await sink.publish(batches);
     } catch (error) {
-      if (!(error instanceof RefusedBatchError)) throw error;
+      if (!(error instanceof RejectedBatchError)) throw error;
       const [only] = batches;
-      if (only !== undefined && batches.length === 1) await this.#handleRefusal(only, error, failed);
+      if (only !== undefined && batches.length === 1) await this.#handleRejection(only, error, failed);
       else for (const batch of batches) await this.#publishTogether([batch], failed);
       return;
     }
@@ -72,9 +73,9 @@ export class BatchPublisher {
     if (ids.length > 0) await remove(ids);
   }
 
-  async #handleRefusal(
+  async #handleRejection(
     { partition, events }: QueuedBatch,
-    error: RefusedBatchError,
+    error: RejectedBatchError,
     failed: Map<number, Error>,
   ): Promise<void> {
     const [only] = events;
@@ -85,7 +86,10 @@ export class BatchPublisher {
         await this.#publishTogether([{ partition, events: part }], failed);
       }
     } else if (error.reason === 'size' && typeof only?.id === 'string') {
-      await this.#options.deadLetter(only.id, `refused as too large: ${Buffer.byteLength(only.json)} bytes`);
+      await this.#options.deadLetter(
+        only.id,
+        `too large for the sink: ${Buffer.byteLength(only.json)} bytes`,
+      );
     } else {
       failed.set(partition, error);
     }

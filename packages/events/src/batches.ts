@@ -3,7 +3,9 @@ export interface BatchLimits {
   bytes: number;
 }
 
-/** Cuts a list into batches within both limits, in order. An item that exceeds the bytes is a batch of its own. */
+/**
+ * Splits a list into batches within both limits, in order. An item larger than the byte limit is a batch of its own.
+ */
 export function inBatches<Item>(
   items: readonly Item[],
   bytesOf: (item: Item) => number,

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** CloudEvents 1.0, JSON format, structured mode: https://github.com/cloudevents/spec */
+/** CloudEvents 1.0 in JSON format, structured mode: https://github.com/cloudevents/spec */
 
 export const contentType = 'application/cloudevents+json';
 
-/** The largest event that is published or read, in bytes; brokers take a mebibyte by default. */
+/** Maximum size of an event in bytes, for publishing and reading. Kafka brokers accept 1 MiB by default. */
 export const maxEventBytes = 1_000_000;
 
 const envelope = z.object({
@@ -17,29 +17,29 @@ const envelope = z.object({
 export type CloudEvent = z.output<typeof envelope>;
 
 export interface EventFields {
-  /** Unique within the source: a consumer that has seen it may drop it. */
+  /** Unique within the source, so that a consumer can drop duplicates. */
   id: string;
   source: string;
   type: string;
   time: string;
   subject: string;
-  /** Events of one key keep their order (CloudEvents partitioning extension). */
+  /** Events with the same key keep their order (CloudEvents partitioning extension). */
   partitionkey: string;
   data: object;
 }
 
-/** The event as JSON text. */
+/** Serializes an event as JSON. */
 export function writeEvent({ data, ...attributes }: EventFields): string {
   return withData(attributes, JSON.stringify(data));
 }
 
-/** The same of data that is JSON text already. */
+/** Like `writeEvent`, for data that is already JSON text. */
 export function withData(attributes: Omit<EventFields, 'data'>, data: string): string {
   const head = JSON.stringify({ specversion: '1.0', ...attributes, datacontenttype: 'application/json' });
   return `${head.slice(0, -1)},"data":${data}}`;
 }
 
-/** Throws with a reason in words when it is no CloudEvent. */
+/** Parses a CloudEvent. Throws with the reason when it is invalid. */
 export function readEvent(text: string): CloudEvent {
   if (Buffer.byteLength(text) > maxEventBytes) throw new Error(`larger than ${maxEventBytes} bytes`);
   let value: unknown;
@@ -51,7 +51,7 @@ export function readEvent(text: string): CloudEvent {
   return parseShape(envelope, value, 'not a CloudEvent');
 }
 
-/** The value in its shape. Throws with what is wrong and where, without the value itself: it may hold a prompt. */
+/** Parses a value. Throws with the reason and the path, without the value, which may contain a prompt. */
 export function parseShape<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * The first `max` UTF-16 units of a text, and never half a character at the end. The result is a copy: a substring would
- * keep the whole text in memory for as long as it lives.
+ * The first `max` UTF-16 units of a text, without splitting a surrogate pair. The result is a copy: a substring would
+ * keep the whole text in memory.
  */
 export function cutText(text: string, max: number): string {
   if (text.length <= max) return text;

@@ -2,27 +2,27 @@ import { createHash } from 'node:crypto';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 
-/** An event as it came. */
+/** An event as received. */
 export interface Received {
-  /** Where it lay: topic, partition and offset, or the service that sent it. */
+  /** Topic, partition and offset; or the sending service. */
   origin: string;
   payload: Buffer;
 }
 
-/** An event that could not be taken in. */
+/** An event that could not be read or stored. */
 export interface DeadLetter extends Received {
-  /** Made of origin and payload, so that one that comes again is kept once. */
+  /** A hash of origin and payload, so that a redelivered event is stored once. */
   id: string;
   reason: string;
 }
 
-/** Events that nobody can take in: kept with the reason, so that what comes after them goes on. */
+/** Stores events that can't be read or stored, with the reason, so that later events are not blocked. */
 export class DeadLetters {
   readonly #keep: (letter: DeadLetter) => Promise<void>;
   readonly #log: Logger;
   readonly #count: Counter;
 
-  /** `keep` stores a letter once. */
+  /** `keep` must be idempotent by `id`. */
   constructor(options: { keep: (letter: DeadLetter) => Promise<void>; log: Logger; registry: Registry }) {
     this.#keep = options.keep;
     this.#log = options.log;
@@ -34,14 +34,14 @@ export class DeadLetters {
   }
 
   async bury({ origin, payload }: Received, reason: string): Promise<void> {
-    this.#log.error({ origin, reason }, 'an event could not be taken in');
+    this.#log.error({ origin, reason }, 'failed to read or store an event; moved it to the dead letters');
     this.#count.inc();
     const id = createHash('sha256').update(origin).update(payload).digest('hex').slice(0, 32);
     await this.#keep({ id, origin, reason, payload });
   }
 }
 
-/** What the database refused an event for, without the row, which PostgreSQL puts into the detail. */
+/** The reason for which the database rejected an event, without the row, which PostgreSQL puts into the detail. */
 export function refusalOf(error: unknown): string {
-  return `refused by the database: ${(error as Error).message}`;
+  return `rejected by the database: ${(error as Error).message}`;
 }

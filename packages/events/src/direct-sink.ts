@@ -1,15 +1,15 @@
-import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+import { RejectedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
 
 const deadlineMs = 10_000;
 
 export interface DirectSinkOptions {
-  /** Hands CloudEvents JSON, in order, to the service that takes them in; resolves when they are durable there. */
+  /** Sends CloudEvents JSON, in order, to the consuming service; resolves when they are stored durably. */
   send: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
-  /** Whether an error of `send` says that the message was too large. */
+  /** Whether an error of `send` means that the message was too large. */
   isTooLarge: (error: unknown) => boolean;
 }
 
-/** Publishes straight to the service that takes the events in, where there is no Kafka. */
+/** Publishes directly to the consuming service, for installations without Kafka. */
 export class DirectSink implements EventSink {
   readonly #options: DirectSinkOptions;
 
@@ -21,7 +21,7 @@ export class DirectSink implements EventSink {
     const { send, isTooLarge } = this.#options;
     const events = batches.flatMap((batch) => batch.events.map(({ json }) => json));
     await send(events, { deadlineMs }).catch((error: unknown) => {
-      throw isTooLarge(error) ? new RefusedBatchError('size', error) : error;
+      throw isTooLarge(error) ? new RejectedBatchError('size', error) : error;
     });
   }
 

@@ -1,16 +1,16 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { Kafka, logLevel } from 'kafkajs';
 
-/** A client whose log lines come out as ours. kafkajs calls every rebalance an error; we do not. */
+/** Creates a client that logs through our logger, at level warn, because kafkajs logs every rebalance as an error. */
 export function kafkaClient(clientId: string, brokers: readonly string[], log: Logger): Kafka {
   return new Kafka({
     clientId,
     brokers: [...brokers],
     connectionTimeout: 3_000,
     requestTimeout: 10_000,
-    // Attempts of one call; who calls decides about more.
+    // Retries of a single call; the caller retries beyond that.
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 },
-    // Its warnings are advice to developers.
+    // Its warnings are only advice to developers.
     logLevel: logLevel.ERROR,
     logCreator:
       () =>

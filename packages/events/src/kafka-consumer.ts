@@ -6,17 +6,20 @@ import { inBatches } from './batches.ts';
 import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
 
-/** A message as it lay in the topic. */
+/** A message as read from the topic. */
 export interface Message extends Received {
   partition: number;
 }
 
 export interface KafkaConsumerOptions {
-  /** Members of one group share the topic's partitions. */
+  /** Consumers with the same group id share the partitions of the topic. */
   groupId: string;
   brokers: readonly string[];
   topic: string;
-  /** Handles messages of one partition in their order. They come again if it throws, and may come again anyway. */
+  /**
+   * Handles messages of one partition, in order. They are delivered again if it throws, and may be delivered again in
+   * any case.
+   */
   handle: (messages: readonly Message[]) => Promise<void>;
   log: Logger;
   registry: Registry;
@@ -26,13 +29,15 @@ type Fetched = EachBatchPayload['batch']['messages'][number];
 
 const heartbeatMs = 1_000;
 const retryMs = 1_000;
-/** What is handled at once: one transaction, and one commit of the offset. */
+/** Messages per call of `handle`: one transaction and one commit of the offset. */
 const handledAtOnce = { items: 1_000, bytes: 2_000_000 };
-/** What a broker sends at once, unless a single batch in the topic is larger. */
+/** Bytes per fetch; a larger single batch in the topic is fetched too. */
 const maxBytesPerPartition = 1_048_576;
 const maxBytes = 8_388_608;
 
-/** Reads a topic at least once: what has been handled is committed, and what can't be is tried until it can. */
+/**
+ * Reads a topic with at-least-once delivery: commits what was handled, and retries failed messages until they succeed.
+ */
 export class KafkaConsumer {
   readonly #options: KafkaConsumerOptions;
   readonly #stopping = new AbortController();
@@ -46,18 +51,21 @@ export class KafkaConsumer {
     const registers = [options.registry];
     this.#lag = new Gauge({
       name: 'gatehouse_consumer_lag_messages',
-      help: 'Messages in the topic behind those that were read last',
+      help: 'Messages in the topic after the last one that was read',
       labelNames: ['partition'],
       registers,
     });
     this.#failures = new Counter({
       name: 'gatehouse_consumer_failures_total',
-      help: 'Batches that could not be handled at once',
+      help: 'Failed attempts to handle a batch of messages',
       registers,
     });
   }
 
-  /** Returns at once: a broker that is away keeps nobody from starting. */
+  /**
+   * Returns at once and connects in the background, so that an unavailable broker does not delay the start of the
+   * service.
+   */
   start(): void {
     this.#starting = this.#connect();
   }
@@ -85,7 +93,7 @@ export class KafkaConsumer {
         });
         return;
       } catch (error) {
-        log.warn({ err: error }, 'can not read from Kafka; it is tried again');
+        log.warn({ err: error }, 'failed to connect to Kafka; retrying');
         await consumer.disconnect().catch(() => undefined);
         await sleep(retryMs, signal).catch(() => undefined);
       }
@@ -96,7 +104,7 @@ export class KafkaConsumer {
     const { groupId, brokers, log } = this.#options;
     const consumer = kafkaClient(groupId, brokers, log).consumer({
       groupId,
-      // The least that brokers allow. A dead replica's partitions stay unread this long.
+      // The minimum that brokers allow. The partitions of a dead replica stay unread for this long.
       sessionTimeout: 6_000,
       rebalanceTimeout: 10_000,
       heartbeatInterval: heartbeatMs,
@@ -107,7 +115,7 @@ export class KafkaConsumer {
     });
     // Other members report the lag of their partitions.
     consumer.on(consumer.events.GROUP_JOIN, () => this.#lag.reset());
-    // After errors that kafkajs takes for final it has disconnected, and would read nothing more.
+    // kafkajs disconnects after errors that it considers final and would not read on.
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) this.#starting = this.#restart(payload.error);
     });
@@ -117,7 +125,7 @@ export class KafkaConsumer {
   async #restart(error: Error): Promise<void> {
     const { signal } = this.#stopping;
     if (signal.aborted) return;
-    this.#options.log.warn({ err: error }, 'reading from Kafka ended with an error; restarting');
+    this.#options.log.warn({ err: error }, 'failed to read from Kafka; reconnecting');
     await sleep(retryMs, signal).catch(() => undefined);
     await this.#connect();
   }
@@ -129,7 +137,7 @@ export class KafkaConsumer {
     try {
       const bytesOf = ({ value }: Fetched): number => value?.length ?? 0;
       for (const messages of inBatches(batch.messages, bytesOf, handledAtOnce)) {
-        if (!(await this.#handleSurely(payload, messages))) return;
+        if (!(await this.#handleUntilDone(payload, messages))) return;
         const last = messages.at(-1)?.offset ?? '0';
         payload.resolveOffset(last);
         const offset = (BigInt(last) + 1n).toString();
@@ -140,8 +148,8 @@ export class KafkaConsumer {
     }
   }
 
-  /** False when somebody else is to go on: we stop, or the partition has moved. */
-  async #handleSurely(payload: EachBatchPayload, messages: readonly Fetched[]): Promise<boolean> {
+  /** Returns false when the consumer stops or the partition has moved to another consumer. */
+  async #handleUntilDone(payload: EachBatchPayload, messages: readonly Fetched[]): Promise<boolean> {
     const { signal } = this.#stopping;
     const { topic, partition } = payload.batch;
     while (payload.isRunning() && !payload.isStale() && !signal.aborted) {
@@ -156,7 +164,7 @@ export class KafkaConsumer {
         return true;
       } catch (error) {
         this.#failures.inc();
-        this.#options.log.warn({ err: error }, 'events could not be handled; it is tried again');
+        this.#options.log.warn({ err: error }, 'failed to handle events; retrying');
         await sleep(retryMs, signal).catch(() => undefined);
       }
     }
@@ -165,8 +173,8 @@ export class KafkaConsumer {
 }
 
 /**
- * kafkajs wraps the broker's answer, and then no longer recognizes that the group only has to be joined again: after a
- * pause of the broker the consumer would crash.
+ * Unwraps the error, because kafkajs does not recognize a wrapped answer of the broker that only asks to rejoin the
+ * group: after a pause of the broker the consumer would crash.
  */
 async function commit(consumer: Consumer, offset: TopicPartitionOffset): Promise<void> {
   await consumer.commitOffsets([offset]).catch((error: unknown) => {

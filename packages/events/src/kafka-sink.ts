@@ -2,16 +2,18 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Kafka, KafkaJSProtocolError, Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
 import { kafkaClient } from './kafka-client.ts';
-import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+import { RejectedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
 
 /** https://kafka.apache.org/protocol#protocol_error_codes */
 const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
-/** Publishes to a topic of Kafka: idempotent, and acknowledged by every replica that is in sync. */
+/** Publishes to a Kafka topic with an idempotent producer; all in-sync replicas must acknowledge. */
 export class KafkaSink implements EventSink {
   readonly #topic: string;
   readonly #kafka: Kafka;
-  /** Null before the first event, and after a failure: an idempotent producer that lost its way stays lost. */
+  /**
+   * Null before the first event and after a failure, because an idempotent producer does not recover from a failure.
+   */
   #producer: Producer | null = null;
 
   constructor(options: { clientId: string; brokers: readonly string[]; topic: string; log: Logger }) {
@@ -26,7 +28,7 @@ export class KafkaSink implements EventSink {
       allowAutoTopicCreation: false,
     }));
     try {
-      // Connecting again is free once connected.
+      // `connect` does nothing when already connected.
       await producer.connect();
       await producer.send({
         topic: this.#topic,
@@ -46,7 +48,7 @@ export class KafkaSink implements EventSink {
       await producer.disconnect().catch(() => undefined);
       const answer = brokerError(error);
       if (answer === null) throw error;
-      throw new RefusedBatchError(sizeErrors.has(answer.type) ? 'size' : 'partition', answer);
+      throw new RejectedBatchError(sizeErrors.has(answer.type) ? 'size' : 'partition', answer);
     }
   }
 
@@ -55,14 +57,14 @@ export class KafkaSink implements EventSink {
   }
 }
 
-/** The error that a broker answered with, which kafkajs wraps once or twice; null when there was no answer. */
+/** The error code in the answer of a broker, which kafkajs wraps once or twice; null when there was no answer. */
 function brokerError(error: unknown): KafkaJSProtocolError | null {
   for (
     let each = Object(error) as Partial<Error>;
     each.name !== undefined;
     each = Object(each.cause) as Partial<Error>
   )
-    // By name: Node can't import the class from this CommonJS package.
+    // Compared by name, because Node cannot import the class from this CommonJS package.
     if (each.name === 'KafkaJSProtocolError') return each as KafkaJSProtocolError;
   return null;
 }

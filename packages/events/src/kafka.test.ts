@@ -8,7 +8,7 @@ import { maxEventBytes } from './cloud-event.ts';
 import { KafkaConsumer, type Message } from './kafka-consumer.ts';
 import { KafkaSink } from './kafka-sink.ts';
 import { partitionCount } from './partitions.ts';
-import { RefusedBatchError } from './sink.ts';
+import { RejectedBatchError } from './sink.ts';
 import type { KafkaPlace } from './settings.ts';
 import { createTopic } from './topics.ts';
 
@@ -89,7 +89,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     const large = 'x'.repeat(400_000);
     await expect(sink.publish([batch(0, large, large, large)])).rejects.toMatchObject({ reason: 'size' });
     await expect(sink.publish([batch(0, 'a'), batch(1, large, large, large)])).rejects.toBeInstanceOf(
-      RefusedBatchError,
+      RejectedBatchError,
     );
     await sink.publish([batch(0, large, large), batch(1, large, large), batch(2, 'x'.repeat(maxEventBytes))]);
   }, 60_000);
@@ -98,7 +98,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     const place = await makePlace();
     const seen: string[] = [];
     const consumer = startConsumer(place, (messages) => {
-      // Longer than a member may be silent: nothing of this process answers meanwhile.
+      // Longer than the session timeout, while nothing in this process runs.
       const until = performance.now() + (seen.length === 0 ? 9_000 : 0);
       while (performance.now() < until);
       seen.push(...texts(messages));
@@ -129,7 +129,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
       );
       wanted.push(...batches.flatMap(({ events }) => events.map(({ json }) => json)));
       await sink.publish(batches);
-      // The second joins while the first is at work; the first leaves when it has shared for a while.
+      // The second consumer joins while the first works; the first leaves after they shared the partitions for a while.
       if (round === 10) {
         await eventually(() => expect(seen.length).toBeGreaterThan(0));
         last = startConsumer(place, take);

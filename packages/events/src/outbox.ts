@@ -1,41 +1,41 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 
 interface OutboxRow {
-  /** Of the outbox row: a bigint as text. */
+  /** The id of the outbox row: a bigint as text. */
   id: string;
   partition: number;
 }
 
 /**
- * An event that waits for publication: CloudEvents JSON and the tenant, whose events keep their order, as its key; or
- * the reason why its row can't be published.
+ * An event that waits for publication, as CloudEvents JSON with the tenant as its key, so that the events of a tenant
+ * keep their order; or the reason why its row cannot be published.
  */
 export type OutboxEntry = OutboxRow & ({ key: string; json: string } | { json: null; problem: string });
 
 export interface OutboxPage {
   entries: OutboxEntry[];
-  /** Whether a limit ended the page, so that older rows than the newest may be left. */
+  /** Whether a limit ended the page, so that more rows may follow. */
   full: boolean;
 }
 
-/** What one read returns at most. The row that reaches `bytes` is part of the page. */
+/** Limits of one read. The row that reaches `bytes` is part of the page. */
 export interface PageLimits {
   rows: number;
   bytes: number;
 }
 
-/** A service's table of events that were committed together with the change that they describe. */
+/** A table of events that are committed in the same transaction as the change that they describe. */
 export interface Outbox {
-  /** The oldest entries of these partitions, in the order in which they were written. */
+  /** Reads the oldest entries of these partitions, in the order in which they were written. */
   read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage>;
-  /** How many entries these partitions have; counting stops at `most`. */
+  /** Counts the entries of these partitions, up to `most`. */
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
-  /** How long the oldest entry of these partitions has waited, in seconds; 0 when there is none. */
+  /** The age of the oldest entry of these partitions in seconds; 0 when there is none. */
   ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
-  /** Deletes entries that have been published. */
+  /** Deletes published entries. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
-  /** Moves an entry that can't be published to the dead letters, in one transaction. */
+  /** Moves an entry that cannot be published to the dead letters, in one transaction. */
   deadLetter(client: Queryable, id: string, reason: string): Promise<void>;
-  /** Deletes dead letters that are older than 30 days, and the oldest beyond 1,000. */
+  /** Deletes dead letters older than 30 days, and the oldest beyond 1,000. */
   deleteOldDeadLetters(client: Queryable): Promise<void>;
 }

@@ -1,11 +1,11 @@
 /**
- * Into how many partitions outboxes and topics are divided, by tenant; `chat.partition_of` says the same. A partition
- * of the outbox is published to the partition of the topic with its number, so that a watermark holds for all that lies
- * before it there.
+ * The number of partitions of outboxes and topics, divided by tenant; must match the SQL function `chat.partition_of`.
+ * Partition n of an outbox is published to partition n of the topic, so that a watermark covers everything before it in
+ * that partition.
  */
 export const partitionCount = 8;
 
-/** By the last digits of a UUIDv7, which are random. */
+/** Uses the last digits of a UUIDv7, which are random. */
 export function partitionOf(tenantId: string): number {
   return Number.parseInt(tenantId.slice(-8), 16) % partitionCount;
 }

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
 
-/** What happened to a run, as chat tells it and analytics counts it (`gatehouse.usage.v1`). */
+/** Events about runs (`gatehouse.usage.v1`): chat publishes them and analytics counts them. */
 
-/** Before it comes the operator's prefix. */
+/** The topic without KAFKA_PREFIX. */
 export const usageTopic = 'gatehouse.usage.v1';
 export const runStarted = 'gatehouse.run.started';
 export const runEnded = 'gatehouse.run.ended';
 
 /**
- * How long each text may be, in UTF-16 units. Chat cuts what it records to these lengths, so that the largest event
- * stays below `maxEventBytes` whatever clients and providers send; a reader cuts what is longer.
+ * Maximum lengths of texts in UTF-16 units. Chat cuts texts to these lengths when it records them, so that the largest
+ * event stays below `maxEventBytes`. A reader cuts longer texts.
  */
 export const textLimits = {
   channel: 32,
@@ -21,7 +21,7 @@ export const textLimits = {
   user_id: 255,
   session_id: 255,
   request_model: 256,
-  /** The most that a tenant's `previews.max_chars` can be. */
+  /** The maximum of `previews.max_chars` of a tenant. */
   preview: 10_000,
   provider: 64,
   model: 256,
@@ -30,12 +30,12 @@ export const textLimits = {
   error_message: 2_000,
 } as const;
 
-/** The chain of 11 models, each called 11 times: 10 fallbacks and 10 retries are what the catalogue allows. */
+/** 11 models, each called 11 times: the catalogue allows 10 fallbacks and 10 retries. */
 export const maxSpans = 121;
 export const maxCallTokens = 1e13;
-/** Below 2^53, above which sums of JSON's numbers are inexact. */
+/** Below 2^53, above which sums of JSON numbers are inexact. */
 export const maxRunTokens = maxSpans * maxCallTokens;
-/** PostgreSQL's largest integer: 24 days in milliseconds. */
+/** The maximum of a PostgreSQL `integer`: 24 days in milliseconds. */
 export const maxInteger = 2_147_483_647;
 
 const text = (limit: keyof typeof textLimits) =>
@@ -50,7 +50,7 @@ const count = (max: number) =>
     .overwrite((value) => Math.min(value, max))
     .max(max);
 const time = z.iso.datetime({ offset: true }).max(40);
-/** Integer pico-USD as text: beyond what a JSON number holds exactly. */
+/** Integer pico-USD as text, because a JSON number would not be exact. */
 const pico = z
   .string()
   .regex(/^\d{1,30}$/)
@@ -76,15 +76,15 @@ const identity = {
 
 const usage = (maxTokens: number) => ({
   input_tokens: count(maxTokens),
-  /** Read from the provider's cache; part of the input, as are those written to it. */
+  /** Input tokens read from the provider's cache. `input_tokens` includes these and `cache_write_tokens`. */
   cached_input_tokens: count(maxTokens),
   cache_write_tokens: count(maxTokens),
   output_tokens: count(maxTokens),
-  /** Part of the output. */
+  /** `output_tokens` includes these. */
   reasoning_tokens: count(maxTokens),
-  /** Null where no price is known for the model. */
+  /** Null when the model has no price. */
   cost_pico: pico.nullable(),
-  /** Where the price is from; of a run, the last of its calls. */
+  /** The source of the price; for a run, that of its last call. */
   price_source: z.enum(['catalogue', 'genai-prices']).nullish(),
   usage_estimated: z.boolean(),
 });
@@ -118,36 +118,39 @@ export const runEndedData = z.object({
   duration_ms: count(maxInteger).nullable(),
   time_to_first_token_ms: count(maxInteger).nullable(),
   provider: text('provider').nullable(),
-  /** Id in the catalogue of the model that answered, or was last asked. */
+  /** The catalogue id of the model that answered or was called last. */
   model: text('model').nullable(),
   response_model: text('response_model').nullable(),
   error_type: text('error_code').nullable(),
   error_message: text('error_message').nullable(),
   output_preview: text('preview').nullable(),
   tool_calls: count(maxInteger),
-  /** Whether every call with tokens in it has a price. */
+  /** Whether every call that used tokens has a price. */
   priced: z.boolean(),
   ...usage(maxRunTokens),
   spans: z.array(span).max(maxSpans),
 });
 export type RunEnded = z.output<typeof runEndedData>;
 
-/** What is told of a run. Its times are the database's, and all else is written down by the process that has it. */
-export interface ToldRun {
+/** The content of a run event. The times are from the database clock. */
+export interface RunEventFields {
   runId: string;
   tenantId: string;
-  /** ISO 8601, as is the other. */
+  /** ISO 8601, like `endedAt`. */
   startedAt: string;
-  /** Null while it is under way. */
+  /** Null while the run is in progress. */
   endedAt: string | null;
-  /** JSON of `RunStarted` or `RunEnded` but for the times. */
+  /** JSON of `RunStarted` or `RunEnded`, without the times. */
   data: string;
 }
 
-/** Of a start and of an end there is one event each, however often it is told. */
+/**
+ * Serializes a run event. The id depends only on the run and its phase, so repeated events of a start or an end are
+ * duplicates.
+ */
 export function writeRunEvent(
   source: string,
-  { runId, tenantId, startedAt, endedAt, data }: ToldRun,
+  { runId, tenantId, startedAt, endedAt, data }: RunEventFields,
 ): string {
   const ended = endedAt === null ? '' : `,"ended_at":"${endedAt}"`;
   return withData(

@@ -2,23 +2,23 @@ import { addresses } from '@gatehouse/kit/config';
 import { z } from 'zod';
 
 export const kafkaSettings = {
-  /** Without brokers, events go straight to the service that takes them in, over gRPC. */
+  /** If unset, events are sent directly to the consuming service over gRPC. */
   KAFKA_BROKERS: addresses.optional(),
-  /** Before the names of topics and groups, for a Kafka that others use too. */
+  /** Prefix of topic and group names, for a shared Kafka cluster. */
   KAFKA_PREFIX: z
     .string()
-    .regex(/^[a-zA-Z0-9._-]{0,64}$/, 'must be letters, digits, ".", "_" and "-"')
+    .regex(/^[a-zA-Z0-9._-]{0,64}$/, 'must be at most 64 letters, digits, ".", "_" and "-"')
     .default(''),
 };
 
-/** Where Kafka is and what a topic is called there. */
+/** The brokers, and the full name of a topic. */
 export interface KafkaPlace {
   brokers: readonly string[];
   topic: string;
   prefix: string;
 }
 
-/** Null without Kafka. `topic` is its name without the operator's prefix. */
+/** Returns null without Kafka. `topic` is the name without prefix. */
 export function kafkaPlace(
   config: { KAFKA_BROKERS?: readonly string[] | undefined; KAFKA_PREFIX: string },
   topic: string,

@@ -1,13 +1,14 @@
 import type { ClockReading } from './store/relay-store.ts';
 
 /**
- * Finds out up to which time everything written is visible. A transaction that wrote a time before `reading.at` had its
- * id by then, hence one below `reading.nextTransaction`; when all those are over, whoever looks sees all it wrote.
+ * Finds the time up to which everything written is visible. A transaction that wrote a time before `reading.at` had its
+ * id by then, so the id is below `reading.nextTransaction`. Once all transactions below that id have ended, a new
+ * snapshot sees everything they wrote.
  */
 export class SettledTime {
   #candidate: ClockReading | null = null;
 
-  /** The latest time before which nothing can appear any more to a reader who starts now; null if none is known yet. */
+  /** Returns the latest time before which no row can appear any more, or null if none is known yet. */
   take(reading: ClockReading): Date | null {
     const candidate = this.#candidate;
     if (candidate === null) {

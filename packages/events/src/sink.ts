@@ -1,28 +1,28 @@
-/** Events of one partition in their order, each as CloudEvents JSON. */
+/** Events of one partition in order, each as CloudEvents JSON. */
 export interface PartitionBatch {
   partition: number;
   events: readonly { key: string; json: string }[];
 }
 
 /**
- * The other side answered, and refused. `size`: it may take fewer events. `partition`: it may take those of another
- * partition. Any other error of a sink concerns all that it publishes.
+ * The sink was reached and rejected a batch. `size`: a smaller batch may succeed. `partition`: other partitions may
+ * succeed. Any other error of a sink means that it is unavailable.
  */
-export class RefusedBatchError extends Error {
+export class RejectedBatchError extends Error {
   readonly reason: 'size' | 'partition';
 
   constructor(reason: 'size' | 'partition', cause: unknown) {
-    super(`events were refused: ${(cause as Error).message}`, { cause });
-    this.name = 'RefusedBatchError';
+    super(`the sink rejected events: ${(cause as Error).message}`, { cause });
+    this.name = 'RejectedBatchError';
     this.reason = reason;
   }
 }
 
-/** Where a relay publishes to. */
+/** The destination of an outbox relay. */
 export interface EventSink {
   /**
-   * Resolves when everything is stored durably on the other side. Throws a `RefusedBatchError` when the other side
-   * refused some of it. What was sent may arrive even if it throws.
+   * Resolves when all events are stored durably. Throws `RejectedBatchError` when some were rejected. Events may have
+   * been stored even if it throws.
    */
   publish(batches: readonly PartitionBatch[]): Promise<void>;
   close(): Promise<void>;

@@ -5,19 +5,20 @@ import { kafkaClient } from './kafka-client.ts';
 import { partitionCount } from './partitions.ts';
 import type { KafkaPlace } from './settings.ts';
 
-/** How long Kafka keeps events: consumers may be away for that long without losing any. */
+/** Retention of events: a consumer can be down for this long without losing events. */
 const retentionMs = 14 * 24 * 3_600_000;
 
 /**
- * Creates a topic with its partitions and retention; leaves one that exists. Part of the migration step: a topic
- * that a first message would create has one partition. Replication is the broker's default.
+ * Creates a topic with its partitions and retention; leaves an existing topic unchanged. Part of the migration step,
+ * because a topic that is created by its first message has one partition. The replication factor is the default of the
+ * broker.
  */
 export async function createTopic({ brokers, topic }: KafkaPlace, log: Logger): Promise<void> {
   const admin = kafkaClient('gatehouse-migrate', brokers, log).admin();
   await admin.connect();
   try {
     await admin.createTopics({
-      // Its own waiting gives up on a broker that has not heard of the topic yet.
+      // kafkajs stops waiting when a broker has not received the new topic yet; see `partitionsOf`.
       waitForLeaders: false,
       topics: [
         {
@@ -39,10 +40,10 @@ export async function createTopic({ brokers, topic }: KafkaPlace, log: Logger): 
 const propagationMs = 10_000;
 const pollMs = 100;
 
-/** How many partitions a topic has. The broker that is asked may hear of a new one a moment later than its maker. */
+/** The number of partitions of a topic. Waits, because a broker may learn of a new topic a moment later. */
 async function partitionsOf(admin: Admin, topic: string): Promise<number> {
   const deadline = monotonicMs() + propagationMs;
-  // Asking for one that it does not know would be logged as an error.
+  // kafkajs logs a request for an unknown topic as an error.
   while (!(await admin.listTopics()).includes(topic) && monotonicMs() < deadline) await sleep(pollMs);
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
   return topics[0]?.partitions.length ?? 0;

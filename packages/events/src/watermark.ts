@@ -5,12 +5,12 @@ const maxPartitions = 1_024;
 export const watermarkType = 'gatehouse.watermark';
 
 /**
- * Says that everything of a partition that happened before a time has been published before this event. Whoever has
- * handled it has handled all of that.
+ * States that everything in a partition from before a time was published before this event. A consumer that has handled
+ * the watermark has handled all of that.
  */
 export const watermarkData = z.object({
   partition: z.int().min(0).max(maxPartitions),
-  /** How many partitions there are: the whole source is known up to the least of that many watermarks. */
+  /** The number of partitions of the source. The source is complete up to the smallest watermark of all partitions. */
   partitions: z.int().min(1).max(maxPartitions),
   watermark: z.iso.datetime({ offset: true }).max(40),
 });

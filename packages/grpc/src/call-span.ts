@@ -8,13 +8,13 @@ export interface FinishedCall {
   kind: 'client' | 'server';
   /** `/package.Service/Method`. */
   path: string;
-  /** gRPC's status code; none is OK. */
+  /** The gRPC status code; undefined means OK. */
   code: status | undefined;
   /** By `monotonicMs`. */
   startedAt: number;
 }
 
-/** What of a server's answers is a fault of the server and not its caller's. */
+/** Status codes that mean a fault of the server, not of the caller. */
 const serverFaults = new Set<status>([
   status.UNKNOWN,
   status.DEADLINE_EXCEEDED,
@@ -24,10 +24,7 @@ const serverFaults = new Set<status>([
   status.DATA_LOSS,
 ]);
 
-/**
- * The span of a call that has just ended, on either side of it
- * (https://opentelemetry.io/docs/specs/semconv/rpc/grpc/).
- */
+/** The span of a finished call, for client or server (https://opentelemetry.io/docs/specs/semconv/rpc/grpc/). */
 export function callSpan(call: FinishedCall): SpanRecord {
   const { context, kind, code = status.OK, startedAt } = call;
   const method = call.path.slice(1);

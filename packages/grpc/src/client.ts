@@ -21,7 +21,7 @@ import { fromServiceError } from './errors.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { callSpan } from './call-span.ts';
 
-/** The last overload of a ts-proto client method, the one that takes everything. */
+/** The last overload of a ts-proto client method, with all parameters. */
 type UnaryMethod<Request, Response> = (
   request: Request,
   metadata: Metadata,
@@ -36,16 +36,16 @@ type ResponseOf<Method> = Method extends UnaryMethod<infer _Request, infer Respo
 export type PeerStub = Client;
 
 export interface PeerOptions<Stub extends Client> {
-  /** The peer's name: the audience of our service token, and what errors call it. */
+  /** The name of the peer: the audience of the service token, and the name in errors. */
   peer: string;
-  /** `host:port` list, or one `dns:///name:port`. */
+  /** A list of `host:port`, or one `dns:///name:port`. */
   addresses: readonly string[];
   stub: (new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>) => Stub) & {
     readonly service: ServiceDefinition;
   };
   signer: Signer;
   tracer?: Tracer | undefined;
-  /** What `rpcDuration` of the kit makes. */
+  /** The histogram of `rpcDuration` in `@gatehouse/kit/metrics`. */
   duration?: Histogram<'peer' | 'method' | 'code'> | undefined;
 }
 
@@ -53,31 +53,35 @@ export interface CallContext {
   deadlineMs: number;
   requestId?: string | undefined;
   trace?: TraceContext | undefined;
-  /** The edge's assertion, passed on when we act for a caller. */
+  /** The edge's assertion, passed on when the call is made for a caller. */
   assertion?: string | undefined;
 }
 
-/** Time kept back at each hop for the way back. */
+/** Time reserved at each hop for returning the response. */
 const hopMs = 20;
 
-/** Of calls that the peer did not process. grpc-js itself repeats such a call once, at once. */
+/** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
 const maxRepeats = 5;
 const repeatAfterMs = 10;
 
 const channelOptions: ClientOptions = {
-  // After a refused connect grpc-js waits about a second by default: a restarted peer would be missed for that long.
+  // By default grpc-js waits about 1 s after a refused connection, so a restarted peer would stay unreachable for that
+  // long.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // A lookup follows the loss of a connection, so that replicas which came are found; half a minute apart by default.
+  // grpc-js looks the name up after it loses a connection, which finds new replicas; by default at most every 30 s.
   'grpc.dns_min_time_between_resolutions_ms': 1_000,
-  // Ours is below; otherwise each lookup would ask for a TXT record too.
+  // The service config is below; without this, each lookup also queries a TXT record.
   'grpc.service_config_disable_resolution': 1,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 3_000,
 };
 
-/** A peer service: calls carry our token, a deadline, the request id and the trace, and fail as `AppError`. */
+/**
+ * A client of a peer service. Calls carry a service token, a deadline, the request id and the trace context, and throw
+ * `AppError`.
+ */
 export class Peer<Stub extends Client> {
   readonly #stub: Stub;
   readonly #peer: string;
@@ -97,7 +101,7 @@ export class Peer<Stub extends Client> {
     this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
   }
 
-  /** One unary call: `peer.call('resolveAgent', request, { deadlineMs: 2_000 })`. */
+  /** Makes one unary call: `peer.call('resolveAgent', request, { deadlineMs: 2_000 })`. */
   async call<Name extends keyof Stub>(
     name: Name,
     request: RequestOf<Stub[Name]>,
@@ -108,12 +112,12 @@ export class Peer<Stub extends Client> {
     metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
     if (context.assertion !== undefined) metadata.set(assertionHeader, context.assertion);
     if (context.requestId !== undefined) metadata.set(requestIdKey, context.requestId);
-    // Work in the background belongs to no trace, and gets no span.
+    // Background work has no trace, so it gets no span.
     const span =
       this.#tracer === undefined || context.trace === undefined ? context.trace : childSpan(context.trace);
     if (span !== undefined) metadata.set(traceparentKey, toTraceparent(span));
     const deadline = Date.now() + context.deadlineMs - hopMs;
-    // The conditional types above admit unary methods only, which is more than TypeScript can follow here.
+    // The conditional types above admit only unary methods, which TypeScript cannot infer here.
     const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
     return new Promise((resolve, reject) => {
       const send = (repeatsLeft: number): void => {
@@ -152,17 +156,17 @@ export class Peer<Stub extends Client> {
     return this.#methods[name as string]?.path ?? '';
   }
 
-  /** Whether the peer was reachable when last tried. Asking makes an idle channel connect. */
+  /** Whether the peer was reachable when last tried. Reading this makes an idle channel connect. */
   get reachable(): boolean {
     const state = this.#stub.getChannel().getConnectivityState(true);
     if (state === connectivityState.READY) this.#reached = true;
-    // While it connects, as it does now and then for a connection's age, what was true before counts.
+    // While the channel reconnects, for example because of the maximum connection age, the previous value applies.
     const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
     if (settled) this.#reachable = state === connectivityState.READY;
     return this.#reachable;
   }
 
-  /** Whether the peer was reachable at any time when this was asked: what readiness waits for. */
+  /** Whether the peer has ever been reachable when this or `reachable` was read. For readiness checks. */
   get reached(): boolean {
     return this.#reached || this.reachable;
   }
@@ -173,21 +177,21 @@ export class Peer<Stub extends Client> {
 }
 
 /**
- * Whether the peer refused the call without processing it (RFC 9113 §8.7): its connection was being closed for its age
- * when the call was sent. Any such call is safe to repeat.
+ * Whether the peer rejected the call without processing it (RFC 9113 §8.7), because it was closing the connection for
+ * its age. Such a call is always safe to repeat.
  */
 function wasNotProcessed(error: ServiceError): boolean {
-  // grpc-js gives the code of the refusal as this text only.
+  // grpc-js reports this code only as text.
   return error.code === status.UNAVAILABLE && error.details === 'Stream refused by server';
 }
 
 /**
- * A grpc-js target that round-robin can spread over: one DNS name, or any number of IPv4 addresses. Throws for other
- * lists, which grpc-js can't express.
+ * Builds a grpc-js target for round-robin: one DNS name, or any number of IPv4 addresses. Throws for other lists, which
+ * grpc-js does not support.
  */
 export function target(addresses: readonly string[]): string {
   const [first, ...others] = addresses;
-  if (first === undefined) throw new Error('a peer needs an address');
+  if (first === undefined) throw new Error('a peer needs at least one address');
   if (addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address)))
     return `ipv4:${addresses.join(',')}`;
   if (others.length > 0) throw new Error(`several addresses of a peer must be IPv4: ${addresses.join(',')}`);

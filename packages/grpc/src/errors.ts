@@ -1,7 +1,7 @@
 import { AppError, isErrorCode, toAppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 
-/** Carries our own code, field and headers beside the gRPC status, as JSON. */
+/** Metadata key for the fields of an `AppError`, as JSON. */
 const detailKey = 'gatehouse-error-bin';
 
 interface Detail {
@@ -12,24 +12,26 @@ interface Detail {
   publicCode: string;
 }
 
-/** What a server sends for a thrown error. The text of unexpected ones stays here. */
+/** Converts a thrown error to the status that the server sends. The text of unexpected errors stays in this process. */
 export function toStatus(caught: unknown): { code: status; details: string; metadata: Metadata } {
   const error = toAppError(caught);
   const { code, message, param, headers, publicCode } = error;
   const detail: Detail = { code, message, param, headers, publicCode };
   const metadata = new Metadata();
   metadata.set(detailKey, Buffer.from(JSON.stringify(detail)));
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the error table holds gRPC's own numbers
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the error table uses the gRPC numbers
   return { code: error.grpcStatus, details: error.code, metadata };
 }
 
-/** What a client throws for a failed call to `peer`: the peer's own error, or what the transport says. */
+/** Converts a failed call to `peer` to an `AppError`: the error of the peer, or one for the transport status. */
 export function fromServiceError(error: ServiceError, peer: string): AppError {
   const detail = readDetail(error);
   if (detail !== null) {
-    // Our own credentials were refused: never the client's 401.
+    // The peer rejected the credentials of this service, so the client must not get 401.
     if (detail.code === 'service_unauthenticated')
-      return new AppError('bad_gateway', `The ${peer} service refused this service.`, { cause: error });
+      return new AppError('bad_gateway', `The ${peer} service rejected the credentials of this service.`, {
+        cause: error,
+      });
     const { code, message, headers, publicCode } = detail;
     return new AppError(code, message, {
       param: detail.param ?? undefined,
@@ -40,11 +42,9 @@ export function fromServiceError(error: ServiceError, peer: string): AppError {
   }
   switch (error.code) {
     case status.UNAVAILABLE:
-      return new AppError(
-        'service_unavailable',
-        `The ${peer} service can not be reached. Try again shortly.`,
-        { cause: error },
-      );
+      return new AppError('service_unavailable', `The ${peer} service is unavailable. Try again shortly.`, {
+        cause: error,
+      });
     case status.DEADLINE_EXCEEDED:
       return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
     case status.CANCELLED:
@@ -54,14 +54,14 @@ export function fromServiceError(error: ServiceError, peer: string): AppError {
   }
 }
 
-/** Whether an error means that a peer, or the database behind it, is away: the answer may come from a cache then. */
+/** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */
 export function isOutage(error: unknown): boolean {
   return error instanceof AppError && outageCodes.has(error.code);
 }
 
 /**
- * For calls that a client's request waits for, as `peer.call(…).catch(hangIsOutage)`: a peer that hangs is away as much
- * as one that refuses, so the client gets 503 for both. A 504 would speak of a deadline that it never set.
+ * For calls that a client request waits for: `peer.call(…).catch(hangIsOutage)`. Converts `service_timeout` to
+ * `service_unavailable`, so that the client gets 503 for a peer that hangs, as for one that is down.
  */
 export function hangIsOutage(error: unknown): never {
   if (!(error instanceof AppError) || error.code !== 'service_timeout') throw error;
@@ -69,8 +69,8 @@ export function hangIsOutage(error: unknown): never {
 }
 
 /**
- * Whether an error of a call says that the message is larger than the peer takes. A peer's own refusal for want of a
- * resource, such as a rate limit, brings its code and is none.
+ * Whether a call failed because the message is larger than the peer accepts. A RESOURCE_EXHAUSTED status that the peer
+ * itself set, such as for a rate limit, has its own code and is not included.
  */
 export function isMessageTooLarge(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'internal') return false;

@@ -164,7 +164,7 @@ describe('a call between services', () => {
   });
 });
 
-/** What the standard health service says to a platform's probe. */
+/** The answer of the standard gRPC health service. */
 function health(port: number): Promise<unknown> {
   const Check = service['Check'];
   if (Check === undefined) throw new Error('there is no health check');
@@ -229,7 +229,7 @@ describe('a message that is larger than a peer takes', () => {
     const error = await tooLarge.catch((caught: unknown) => caught);
     expect(isMessageTooLarge(error)).toBe(true);
     expect(error).toMatchObject({ code: 'internal' });
-    // The same gRPC status, for another reason.
+    // The same gRPC status for another reason.
     answer = () => Promise.reject(new AppError('rate_limit_exceeded', 'm'));
     expect(isMessageTooLarge(await ask(chat).catch((caught: unknown) => caught))).toBe(false);
     answer = () => Promise.reject(new Error('m'));
@@ -290,7 +290,7 @@ describe('a peer', () => {
     const error = await ask(silent, { deadlineMs: 300 }).catch((caught: unknown) => caught);
     expect(isOutage(error)).toBe(true);
     silent.close();
-    // A channel closed before its handshake does not let go of the connection.
+    // A channel that is closed before its handshake keeps the connection open.
     for (const socket of sockets) socket.destroy();
     mute.close();
   });

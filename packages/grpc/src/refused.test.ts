@@ -10,7 +10,7 @@ import { Peer } from './client.ts';
 const running: (() => void)[] = [];
 afterEach(() => running.splice(0).forEach((stop) => stop()));
 
-/** A server that refuses its first `refusals` streams as one does whose connection is about to close. */
+/** A server that rejects its first `refusals` streams, like one that is closing the connection. */
 async function refusingServer(refusals: number): Promise<{ address: string; streams: () => number }> {
   let streams = 0;
   const server: Http2Server = createServer();
@@ -57,6 +57,6 @@ it('a call that was refused before it was processed is repeated', async () => {
 it('a call that is refused every time fails after a bounded number of repeats', async () => {
   const server = await refusingServer(Infinity);
   await expect(call(server.address)).rejects.toMatchObject({ code: 'service_unavailable' });
-  // Six tries, each repeated once by grpc-js.
+  // Six attempts, each repeated once by grpc-js.
   expect(server.streams()).toBe(12);
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   verifier = await Verifier.create(identity.publicKeys);
 });
 
-/** Addresses that the name of the service stands for now, as a cluster's name server would say; and how often it was asked. */
+/** The current addresses of the DNS name of the service, and the number of lookups. */
 let named: string[] = [];
 let lookups = 0;
 let port: number;
@@ -36,7 +36,7 @@ beforeEach(async () => {
     if (named.length === 0) throw new Error('ENOTFOUND');
     return named.map((address) => ({ address, family: 4 }));
   };
-  // The one way into grpc-js's own resolver. Of all overloads it calls this one.
+  // grpc-js's resolver can only be replaced here. It calls this overload only.
   jest.spyOn(dns.promises, 'lookup').mockImplementation(lookup as unknown as typeof dns.promises.lookup);
 });
 afterEach(async () => {
@@ -44,7 +44,7 @@ afterEach(async () => {
   jest.restoreAllMocks();
 });
 
-/** One replica: on the port that all have, at a loopback address of its own. */
+/** One replica, at its own loopback address and the shared port. */
 class Replica {
   calls = 0;
   readonly server: GrpcServer;
@@ -80,11 +80,11 @@ class Replica {
   }
 }
 
-/** A client that never pauses: four calls under way at any time, each of `callMs`. */
+/** A client with four calls in flight at all times, each lasting `callMs`. */
 class Load {
   answered = 0;
   readonly failures: unknown[] = [];
-  /** Whether the peer was, before each call since it was first seen to be. */
+  /** `reachable` before each call, from the first time it was true. */
   readonly reachable = new Set<boolean>();
   readonly #peer: Peer<TenantServiceClient>;
   readonly #workers: Promise<void>[];
@@ -104,7 +104,7 @@ class Load {
     return load;
   }
 
-  /** Resolves when that many more calls were answered. */
+  /** Resolves after that many more responses. */
   async answers(more: number): Promise<void> {
     const enough = this.answered + more;
     await eventually(() => expect(this.answered).toBeGreaterThan(enough));
@@ -136,10 +136,10 @@ describe('connections that are given up for their age', () => {
     const replica = await new Replica('127.0.0.1', { connectionAgeMs: 100 }).start();
     named = ['127.0.0.1'];
     const load = await Load.start(callMs);
-    // One lookup a second at most: each follows a connection that was given up.
+    // At most one lookup a second, each after a closed connection.
     await eventually(() => expect(lookups).toBeGreaterThan(3));
     await load.end();
-    // Nor is a peer told as away for the moment in which its connection is made anew.
+    // The peer also stays reachable while its connection is replaced.
     expect([...load.reachable]).toEqual([true]);
     expect(load.failures).toEqual([]);
     expect(replica.calls).toBe(load.answered);

@@ -20,11 +20,11 @@ import { callSpan } from './call-span.ts';
 import { toStatus } from './errors.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 
-/** What an RPC knows about its call. */
+/** The context of an RPC. */
 export interface RpcContext {
-  /** The calling service, proved by its token. */
+  /** The calling service, verified by its token. */
   caller: string;
-  /** For whom the caller acts, if it said so. */
+  /** The principal that the caller acts for, if it sent an assertion. */
   principal: Principal | null;
   requestId: string;
   trace: TraceContext;
@@ -38,12 +38,12 @@ export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPr
 }
 
 export interface Rpc<Request, Response> {
-  /** Services that may call it; any other gets PERMISSION_DENIED. */
+  /** Services that may call this RPC; any other gets PERMISSION_DENIED. */
   callers: readonly string[];
   handle: (request: Request, context: RpcContext) => Promise<Response>;
 }
 
-/** One entry per method of a ts-proto service definition: a method without one does not compile. */
+/** One entry per method of a ts-proto service definition: a missing method does not compile. */
 export type RpcsOf<Definition> = {
   [Method in keyof Definition]: Definition[Method] extends {
     requestDeserialize: (bytes: Buffer) => infer Request;
@@ -74,19 +74,19 @@ export interface GrpcServerOptions {
   verifier: Verifier;
   log: Logger;
   drainTimeoutMs: number;
-  /** A connection older than this (10 % more or less) is given up; calls in flight on it finish. */
+  /** Closes connections after this time (±10 %); calls in flight finish. */
   connectionAgeMs?: number;
-  /** While draining, all connections are given up this often. */
+  /** Interval at which all connections are closed gracefully while draining. */
   rotateMs?: number;
   tracer?: Tracer | undefined;
 }
 
-/** Calls arriving with less time left than this are refused: the answer could not arrive in time. */
+/** Calls with less time left are rejected, because the response could not arrive in time. */
 const leastUsefulMs = 100;
 
 /**
- * A client looks its peer's name up again when it loses a connection, and only then: without an end of their own,
- * connections would keep a replica that is new without calls for ever.
+ * A client looks up the name of its peer only after it loses a connection. Without a maximum age, a new replica would
+ * get no calls.
  */
 const connectionAgeMs = 30_000;
 const rotateMs = 2_000;
@@ -102,7 +102,7 @@ export class GrpcServer {
     this.#options = options;
     this.#server = new Server({
       'grpc.max_receive_message_length': 8 * 1024 * 1024,
-      // No grace period: calls have deadlines, and one that was begun is never cut for its connection's age.
+      // No grace period: calls have deadlines, and a call in flight is never cut because of the age of its connection.
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? connectionAgeMs,
     });
     this.#health.addToServer(this.#server);
@@ -116,7 +116,7 @@ export class GrpcServer {
         this.#unary(method, definition[method]?.path ?? '', rpc),
       ],
     );
-    // Every method has its handler by the type of `rpcs`; grpc-js wants an index signature on top.
+    // The type of `rpcs` guarantees a handler for every method; grpc-js also requires an index signature.
     this.#server.addService(definition, Object.fromEntries(handlers));
     return this;
   }
@@ -137,8 +137,8 @@ export class GrpcServer {
   }
 
   /**
-   * Calls and connections are taken as before, but every two seconds clients are asked to connect anew: those that
-   * no longer find this replica under the name of the service go elsewhere before it closes.
+   * Keeps accepting calls and connections, but asks clients every two seconds to reconnect, so that those that no
+   * longer find this replica by DNS move to others before it closes.
    */
   drain(): void {
     const { host, drainTimeoutMs, rotateMs: everyMs = rotateMs } = this.#options;
@@ -147,14 +147,14 @@ export class GrpcServer {
     }, everyMs);
   }
 
-  /** Takes nothing new, and cuts calls that are not finished within the drain time. */
+  /** Accepts no new calls, and cuts calls that do not finish within the drain time. */
   async stop(): Promise<void> {
     clearInterval(this.#rotation);
     this.#health.setStatus('', 'NOT_SERVING');
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => {
         this.#server.forceShutdown();
-        // A frozen peer never confirms that its connection is closed, and the callback below waits for that.
+        // Resolves here too, because `tryShutdown` waits for each peer to confirm, which a frozen peer never does.
         resolve();
       }, this.#options.drainTimeoutMs);
       this.#server.tryShutdown(() => {
@@ -175,7 +175,7 @@ export class GrpcServer {
       let code: status | undefined;
       try {
         const context = await this.#contextOf(call.metadata, rpc.callers, trace);
-        refuseIfLate(call.getDeadline());
+        rejectIfLate(call.getDeadline());
         callback(null, await rpc.handle(call.request, context));
         this.#options.log.debug({ ...fields, duration_ms: Math.round(monotonicMs() - startedAt) }, 'call');
       } catch (error) {
@@ -184,7 +184,7 @@ export class GrpcServer {
         code = answer.code;
         callback(answer);
       } finally {
-        // Work in the background belongs to no trace, and gets no span.
+        // Background work has no trace, so it gets no span.
         if (trace.parentSpanId !== null)
           this.#options.tracer?.record(callSpan({ context: trace, kind: 'server', path, code, startedAt }));
       }
@@ -198,18 +198,18 @@ export class GrpcServer {
     const caller = await verifier
       .callerOf(text(metadata, callerTokenKey) ?? '', service)
       .catch((error: unknown) => {
-        throw new AppError('service_unauthenticated', 'The call carries no valid service token.', {
+        throw new AppError('service_unauthenticated', 'The call has no valid service token.', {
           cause: error,
         });
       });
     if (!callers.includes(caller))
-      throw new AppError('caller_not_allowed', `The ${caller} service may not call this.`);
+      throw new AppError('caller_not_allowed', `The ${caller} service is not allowed to call this RPC.`);
     const assertion = text(metadata, assertionHeader);
     const principal =
       assertion === undefined
         ? null
         : await verifier.principalOf(assertion, { anyAge: true }).catch((error: unknown) => {
-            throw new AppError('service_unauthenticated', 'The call carries no valid assertion.', {
+            throw new AppError('service_unauthenticated', 'The call has no valid assertion.', {
               cause: error,
             });
           });
@@ -229,7 +229,7 @@ function text(metadata: Metadata, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function refuseIfLate(deadline: Date | number): void {
+function rejectIfLate(deadline: Date | number): void {
   if (deadline === Infinity) return;
   if (Number(deadline) - Date.now() < leastUsefulMs) {
     throw new AppError('service_timeout', 'The call arrived with too little time left.');

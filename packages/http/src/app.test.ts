@@ -25,7 +25,7 @@ const handler: Handler = (call) => {
   return reply();
 };
 const agentRoutes = ['agents.list', 'agents.create', 'agents.get', 'agents.patch', 'agents.delete'];
-/** What it does is the subject of its own tests. */
+/** Tested separately. */
 const idempotency = { once: () => Promise.reject(new Error('no request here has a key')) };
 const handlers = Object.fromEntries(agentRoutes.map((id) => [id, handler]));
 
@@ -68,7 +68,7 @@ async function ask(asked: Asked = {}): Promise<Response> {
   });
 }
 
-/** Status and code of a refusal, whose shape is checked on the way. */
+/** Status and code of an error response; also checks its shape. */
 async function refusal(asked: Asked): Promise<string> {
   const response = await ask(asked);
   expect(response.headers.get('content-type')).toBe('application/json');
@@ -91,13 +91,15 @@ describe('creating an app', () => {
       {},
     ]) {
       const options = await optionsOf({ handlers: wrong });
-      expect(() => createApp(options)).toThrow(/agent serves \[.*\] but the route table says \[.*\]/);
+      expect(() => createApp(options)).toThrow(
+        /agent has handlers for \[.*\] but the route table has \[.*\]/,
+      );
     }
   });
 
   it('fails when a route takes an Idempotency-Key and nothing keeps a record of it', async () => {
     const { idempotency: _idempotency, ...options } = await optionsOf();
-    expect(() => createApp(options)).toThrow(/takes? an Idempotency-Key/);
+    expect(() => createApp(options)).toThrow(/accept an Idempotency-Key/);
   });
 
   it('takes a raw handler for one, but not both for the same route', async () => {

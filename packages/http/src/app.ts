@@ -27,10 +27,10 @@ import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
 import { queryObject, validate } from './validate.ts';
 
-/** What a handler works with: everything is checked already. `Body` and `Query` are the route's parsed shapes. */
+/** A validated request. `Body` and `Query` are the parsed shapes of the route. */
 export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
-  /** The edge's assertion of the principal, to pass on to other services. */
+  /** The assertion of the principal by the edge, to pass on to other services. */
   assertion: string;
   route: Route;
   params: Record<string, string>;
@@ -38,15 +38,18 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   query: Query;
   log: Logger;
   clientIp: string | null;
-  /** The right to carry the request out, where it has an `Idempotency-Key`. */
+  /** The right to execute the request if it has an `Idempotency-Key`, otherwise null. */
   claim: Claim | null;
 }
 
-// The table binds each handler to its route's shapes; the handler states them in its own signature.
+// Each handler declares the shapes of its route in its own signature.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
-/** A handler that writes the response itself, request id included, for what must not be buffered or parsed twice. */
+/**
+ * A handler that writes the response itself, including the request id, so that bodies are neither buffered nor parsed
+ * twice.
+ */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
 export type RawCall = RequestContext & { route: Route; principal: Principal; assertion: string };
 
@@ -55,22 +58,22 @@ export interface AppOptions {
   handlers: Record<string, Handler>;
   rawHandlers?: Record<string, RawHandler>;
   verifier: Verifier;
-  /** Limits the bodies that handlers work with; raw handlers keep to a budget of their own. */
+  /** Limits the bodies for handlers; raw handlers use their own budget. */
   bodyBudget?: BodyBudget;
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
-  /** For a service with routes that take an `Idempotency-Key`. */
+  /** Required if the service has routes that accept an `Idempotency-Key`. */
   idempotency?: RepeatGuard;
 }
 
-/** Of one tenant at once; more could occupy all connections to the database. */
+/** Limits of one tenant, so that it cannot occupy all database connections. */
 const readsInFlight = { max: 16, maxWaiting: 256 };
 
-/** The principal inside a tenant. Throws for owner keys, which have no tenant data. */
+/** Returns the principal of a tenant key. Throws for owner keys, which have no tenant. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
   if (!isTenantPrincipal(call.principal))
-    throw new AppError('role_missing', 'This endpoint is for keys of a tenant.');
+    throw new AppError('role_missing', 'This endpoint requires a key of a tenant.');
   return call.principal;
 }
 
@@ -160,7 +163,7 @@ class RouteServer {
     else sendJson(response, status, reply.body, headers);
   }
 
-  /** The bytes of a body that is JSON by its type; none for a route that reads no body. */
+  /** Reads a body with a JSON content type; returns no bytes for a route without a body. */
   async #readJson(
     request: IncomingMessage,
     response: ServerResponse,
@@ -213,7 +216,7 @@ class RouteServer {
   }
 }
 
-/** The error for a path that matched no route, or not with this method. */
+/** The error for a path that matches no route, or not with this method. */
 export function noRoute(match: Exclude<Match, { kind: 'route' }>, method: string): AppError {
   if (match.kind === 'none') return new AppError('route_not_found', 'There is no such endpoint.');
   return new AppError('method_not_allowed', `This endpoint does not support ${method}.`, {
@@ -232,13 +235,13 @@ function readQuery(request: IncomingMessage, route: Route): unknown {
   throw new AppError('unknown_parameter', `Unknown query parameter: ${param}.`, { param });
 }
 
-/** The status of a reply: its own, or the route's. */
+/** The status of a reply or, by default, of its route. */
 export function replyStatus(reply: Reply, route: Route): number {
   return reply.status ?? route.response.status;
 }
 
 function parseShape(bytes: Buffer, route: Route): unknown {
   if (route.body === undefined) return undefined;
-  // Actions such as revoke need no body; everything else says for itself which fields it misses.
+  // Actions such as revoke need no body; for others, validation reports the missing fields.
   return validate(route.body, bytes.length === 0 ? {} : parseJson(bytes), 'body');
 }

@@ -1,30 +1,30 @@
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 
 export interface BodyBudgetOptions {
-  /** Bytes of request bodies that one tenant may have in memory at a time. */
+  /** Limit of request body bytes in memory for one tenant. */
   perTenant: number;
-  /** Bytes of request bodies that all tenants together may have in memory at a time. */
+  /** Limit of request body bytes in memory for all tenants together. */
   perProcess: number;
-  /** Called for each refusal, with the code of its error. */
+  /** Called for each refusal with the error code. */
   onRefusal?: (code: ErrorCode) => void;
 }
 
-/** What one request body takes of the budget. */
+/** The share of one request body in the budget. */
 export interface BodyShare {
-  /** Charges bytes that arrived. Throws as {@link BodyBudget.open} does when they don't fit; nothing is charged then. */
+  /** Charges received bytes. Throws like {@link BodyBudget.open} when they do not fit, without charging them. */
   grow(bytes: number): void;
-  /** Returns all bytes. Further calls of either method have no effect. */
+  /** Releases all bytes. Later calls of either method have no effect. */
   release(): void;
 }
 
 /**
- * Limits the bytes of request bodies in memory, per tenant and per process. Bytes are charged as they arrive, so a
- * client that announces a large body and does not send it takes nothing from others. A body always fits when no other
- * body is charged to the same limit: a limit below the largest body of a route lets such bodies in one at a time.
+ * Limits the bytes of request bodies in memory, per tenant and per process. Bytes are charged as they arrive, so an
+ * announced body that is never sent takes nothing from others. A body always fits when no other body is charged to the
+ * same limit, so a limit below the largest body of a route admits such bodies one at a time.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  /** Bytes by tenant; a tenant without bytes has no entry. */
+  /** Bytes by tenant; has no entry for a tenant without bytes. */
   readonly #tenants = new Map<string, number>();
   #total = 0;
 
@@ -32,15 +32,15 @@ export class BodyBudget {
     this.#options = options;
   }
 
-  /** Bytes charged to all tenants, and tenants that have some. */
+  /** Bytes charged in total, and the number of tenants with charged bytes. */
   get inUse(): { bytes: number; tenants: number } {
     return { bytes: this.#total, tenants: this.#tenants.size };
   }
 
   /**
-   * Opens the share of one body. `announcedBytes` is its `Content-Length`, or null when it has none. Throws
-   * `rate_limit_exceeded` when that does not fit in what is free of the tenant's limit now, and `service_unavailable`
-   * when it does not fit in what is free of the process's.
+   * Opens the share of one body. `announcedBytes` is its `Content-Length`, or null. Throws `rate_limit_exceeded` when
+   * that exceeds the free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the
+   * process limit.
    */
   open(tenantId: string, announcedBytes: number | null): BodyShare {
     this.#check(tenantId, announcedBytes ?? 0, 0);

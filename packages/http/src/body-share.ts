@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { announcedBytes } from './body.ts';
 import { BodyBudget, type BodyShare } from './body-budget.ts';
 
-/** The budget that a service's settings give it, with its metrics. */
+/** Creates the body budget of a service and its metrics. */
 export function bodyBudget(
   config: { BODY_BYTES_PER_TENANT: number; BODY_BYTES_PER_PROCESS: number },
   registry: Registry,
@@ -31,10 +31,10 @@ export function bodyBudget(
   return budget;
 }
 
-/** Stands for the tenant of owner keys, which have none: together they have the share of one. */
+/** Stands for the missing tenant of owner keys, which all share one tenant budget. */
 const noTenant = '';
 
-/** Opens the share of a request's body, which is held until the response is closed. Throws as `BodyBudget.open`. */
+/** Opens the share of a request body; it is released when the response closes. Throws like `BodyBudget.open`. */
 export function openShare(
   budget: BodyBudget,
   tenantId: string | null,
@@ -43,7 +43,7 @@ export function openShare(
 ): BodyShare {
   const share = budget.open(tenantId ?? noTenant, announcedBytes(request));
   response.once('close', () => share.release());
-  // Its client left before: the body will not be read.
+  // The client has already disconnected: the body will not be read.
   if (response.closed) share.release();
   return share;
 }

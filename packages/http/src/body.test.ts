@@ -23,7 +23,7 @@ afterAll(() => {
   server.close();
 });
 
-/** A request as its raw bytes, as the server sees it. */
+/** The request with these raw bytes, as the server receives it. */
 async function send(
   head: string,
   body: string | Buffer = '',

@@ -8,14 +8,14 @@ import { PaceWatch, type PaceOptions } from './pace-check.ts';
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 export interface ReadOptions extends PaceOptions {
-  /** Charged with the bytes as they arrive. The caller releases it when the request is over. */
+  /** Charged for the bytes as they arrive. The caller releases it at the end of the request. */
   share?: BodyShare | undefined;
 }
 
 /**
- * Reads a request body of at most `limit` bytes. Throws `payload_too_large` past it, `request_timeout` when the body
- * arrives too slowly, what the share throws, and `client_closed_request` when the client leaves before the end. What
- * arrived is not kept then, and the share is released.
+ * Reads a request body of at most `limit` bytes. Throws `payload_too_large` beyond that, `request_timeout` when the
+ * body arrives too slowly, the errors of the share, and `client_closed_request` when the client disconnects before the
+ * end. On an error, discards the received bytes and releases the share.
  */
 export function readBody(
   request: IncomingMessage,
@@ -23,7 +23,7 @@ export function readBody(
   { share, ...pace }: ReadOptions = {},
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // The client left before the listeners were added; none of these events would fire.
+    // The client disconnected before the listeners were added, so none of these events would fire.
     if (request.destroyed) {
       share?.release();
       reject(clientLeft());
@@ -60,19 +60,22 @@ export function readBody(
 }
 
 function clientLeft(): AppError {
-  return new AppError('client_closed_request', 'The client left before its request was complete.');
+  return new AppError('client_closed_request', 'The client disconnected before its request was complete.');
 }
 
 export function tooLarge(limit: number): AppError {
   return new AppError('payload_too_large', `The request body is larger than ${limit} bytes.`);
 }
 
-/** Parsed, each value takes up to 40 bytes and a 20 MiB body can have ten million: a second and a half, 500 MiB. */
+/**
+ * Limit on JSON values in a body. A parsed value takes up to 40 bytes: without the limit, a 20 MiB body of ten million
+ * values would take 1.5 s and 500 MiB.
+ */
 export const maxJsonValues = 500_000;
 
 /**
- * Parses a JSON body. Throws `invalid_json` for malformed JSON and for bytes that are not UTF-8, and `payload_too_large`
- * for so many values that parsing them would hold up other requests.
+ * Parses a JSON body. Throws `invalid_json` for malformed JSON or bytes that are not UTF-8, and `payload_too_large` for
+ * too many values, because parsing blocks other requests.
  */
 export function parseJson(body: Buffer): unknown {
   if (hasMoreValues(body, maxJsonValues))
@@ -97,21 +100,21 @@ export function isJson(contentType: string | undefined): boolean {
   return type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
 }
 
-/** Whether the request announces a body at all. */
+/** Whether the request headers announce a body. */
 export function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** The size that a request announces for its body; null for one in chunks. */
+/** The `Content-Length` of a request; null for a chunked body. */
 export function announcedBytes(request: IncomingMessage): number | null {
   const length = request.headers['content-length'];
   return length === undefined ? null : Number(length);
 }
 
 /**
- * Throws 413 or 415 if the headers show a body that is too large, not JSON, or encoded. A body of unknown length is
- * counted as it arrives.
+ * Throws 413 or 415 if the headers show a body that is too large, not JSON, or encoded. The size of a chunked body is
+ * checked as it arrives.
  */
 export function checkBodyHeaders(request: IncomingMessage, limit: number): void {
   if (!hasBody(request)) return;

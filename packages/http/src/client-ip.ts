@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 
-/** Where the edge writes the client's address. A client's own copy gets nowhere: the edge lists what passes. */
+/** The header with the client's address, set by the edge. The edge removes a copy that a client sends. */
 export const clientIpHeader = 'x-gatehouse-client-ip';
 
-/** The client's address as the edge found it; null when it says none. */
+/** The client's address as determined by the edge; null when missing or invalid. */
 export function clientIpOf(request: IncomingMessage): string | null {
   const address = request.headers[clientIpHeader];
   return typeof address === 'string' && isIP(address) !== 0 ? address : null;

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const uninvited = new WeakSet<IncomingMessage>();
 
 /**
- * For a client that asks with `Expect: 100-continue` before it sends a body: invites it once somebody begins to read,
- * so that what is refused by its headers is never sent.
+ * For a request with `Expect: 100-continue`: sends 100 Continue only when something starts to read the body, so that a
+ * request rejected by its headers never sends its body.
  */
 export function inviteWhenRead(request: IncomingMessage, response: ServerResponse): void {
   uninvited.add(request);
@@ -18,7 +18,7 @@ export function inviteWhenRead(request: IncomingMessage, response: ServerRespons
   request.on('newListener', onListener);
 }
 
-/** Whether a client waits to be invited: its body is not under way. */
+/** Whether the client still waits for 100 Continue, so its body is not being sent. */
 export function isUninvited(request: IncomingMessage): boolean {
   return uninvited.has(request);
 }

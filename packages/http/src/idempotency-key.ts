@@ -4,37 +4,37 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Reply } from './reply.ts';
 
-/** As messages and `param` spell it. */
+/** The spelling in messages and `param`. */
 export const idempotencyKeyHeader = 'Idempotency-Key';
 
-/** A request that was sent with an `Idempotency-Key`, and so may be a repeat. */
+/** A request with an `Idempotency-Key`, which may be a repeat. */
 export interface KeyedRequest {
-  /** Null for owners, who belong to no tenant. */
+  /** Null for owner keys, which have no tenant. */
   tenantId: string | null;
-  /** `Idempotency-Key` as it was sent. */
+  /** The received `Idempotency-Key`. */
   key: string;
   /** SHA-256 of the route and the parameters in its path. */
   target: Buffer;
-  /** SHA-256 of all that defines the request. */
+  /** SHA-256 of everything that defines the request. */
   fingerprint: Buffer;
   requestId: string;
 }
 
-/** The exclusive right to carry out a keyed request. */
+/** The exclusive right to execute a keyed request. */
 export interface Claim {
   readonly id: string;
   readonly request: KeyedRequest;
-  /** Whether the answer was stored, in the transaction of the effect. */
+  /** Whether the response was stored in the transaction of the effect. */
   answered: boolean;
 }
 
-/** Makes a keyed request take effect at most once. */
+/** Ensures that a keyed request takes effect at most once. */
 export interface RepeatGuard {
-  /** The answer of `work`, or the one it gave to an earlier request with the same key. */
+  /** Returns the reply of `work`, or the stored reply to an earlier request with the same key. */
   once(request: KeyedRequest, work: (claim: Claim) => Promise<Reply>): Promise<Reply>;
 }
 
-/** The key that a request was sent with; null for none. Throws a 400 for more than one, and for an invalid one. */
+/** Returns the `Idempotency-Key` of a request, or null. Throws 400 for an invalid key or more than one. */
 export function idempotencyKeyOf(request: IncomingMessage): string | null {
   const values = request.headersDistinct['idempotency-key'];
   if (values === undefined) return null;
@@ -48,8 +48,8 @@ export function idempotencyKeyOf(request: IncomingMessage): string | null {
 }
 
 /**
- * SHA-256 of what a repeat must have in common with the first request. The API key is part of it, so that an answer
- * that holds a secret is repeated only to the key that asked for it.
+ * SHA-256 of everything that a repeat must have in common with the first request. Includes the API key, so that a
+ * response with a secret is repeated only to the key that requested it.
  */
 export function fingerprintOf(
   principal: Pick<Principal, 'keyId' | 'actingUser'>,
@@ -59,7 +59,7 @@ export function fingerprintOf(
   return createHash('sha256').update(who).update(body).digest();
 }
 
-/** SHA-256 of where a key counts: the route and the parameters in its path. */
+/** SHA-256 of the scope of a key: the route and its path parameters. */
 export function targetOf(routeId: string, params: Record<string, string>): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([routeId, params]))

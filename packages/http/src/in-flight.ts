@@ -1,29 +1,32 @@
 import { AppError } from '@gatehouse/kit/errors';
 
 export interface InFlightOptions {
-  /** Requests of one tenant that are worked on at once. */
+  /** Requests of one tenant that are processed at the same time. */
   max: number;
-  /** Further requests of that tenant that wait for their turn; more are refused. */
+  /** Further requests of that tenant that wait; more are refused. */
   maxWaiting: number;
 }
 
 interface Turns {
   running: number;
-  /** Start the requests that wait, in their order. */
+  /** Callbacks that start waiting requests, in order of arrival. */
   waiting: (() => void)[];
 }
 
-/** Limits the requests of one tenant that are worked on at once: others of that tenant wait, and other tenants don't. */
+/**
+ * Limits the number of requests of one tenant that are processed at the same time. Further requests of that tenant
+ * wait; other tenants are not affected.
+ */
 export class InFlight {
   readonly #options: InFlightOptions;
-  /** Holds tenants with requests in flight only. All owner keys share the entry `null`. */
+  /** Contains only tenants with requests in flight. All owner keys share the entry `null`. */
   readonly #tenants = new Map<string | null, Turns>();
 
   constructor(options: InFlightOptions) {
     this.#options = options;
   }
 
-  /** Runs `work` in its turn; throws 429 `rate_limit_exceeded` when the tenant has too many requests waiting. */
+  /** Runs `work` when a slot is free. Throws 429 `rate_limit_exceeded` when too many requests of the tenant wait. */
   async run<Result>(tenantId: string | null, work: () => Promise<Result>): Promise<Result> {
     const turns = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] };
     this.#tenants.set(tenantId, turns);
@@ -32,7 +35,7 @@ export class InFlight {
     try {
       return await work();
     } finally {
-      // The turn goes over to the next one that waits.
+      // Passes the slot to the next waiting request.
       const next = turns.waiting.shift();
       if (next === undefined) turns.running -= 1;
       else next();
@@ -40,7 +43,7 @@ export class InFlight {
     }
   }
 
-  /** Tenants with requests in flight. */
+  /** The number of tenants with requests in flight. */
   get size(): number {
     return this.#tenants.size;
   }
@@ -54,7 +57,7 @@ export class InFlight {
 function tooMany(): AppError {
   return new AppError(
     'rate_limit_exceeded',
-    'Too many requests to read data are in flight. Try again in 1 s.',
+    'Too many read requests are in flight for this tenant. Try again in 1 s.',
     { headers: { 'retry-after': '1', 'retry-after-ms': '1000' } },
   );
 }

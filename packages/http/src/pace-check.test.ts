@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { defaultMinBytesPerSecond, defaultWindowMs, PaceCheck } from './pace-check.ts';
 
-/** At which tick a body is found too slow that carries `bytesAt(tick)` before each tick; null when it never is. */
+/** The tick at which a body that has sent `bytesAt(tick)` before each tick is too slow; null for never. */
 function foundSlowAt(bytesAt: (tick: number) => number, ticks = 100): number | null {
   const check = new PaceCheck(1_200);
   for (let tick = 1; tick <= ticks; tick += 1) {

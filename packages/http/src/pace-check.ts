@@ -1,8 +1,8 @@
 import { AppError } from '@gatehouse/kit/errors';
 
-/** What a request body must carry on average over a window. */
+/** Minimum rate of a request body, averaged over a window. */
 export const defaultMinBytesPerSecond = 256;
-/** Length of the window. */
+/** Length of the window in milliseconds. */
 export const defaultWindowMs = 60_000;
 
 export interface PaceOptions {
@@ -10,17 +10,17 @@ export interface PaceOptions {
   windowMs?: number | undefined;
 }
 
-/** A window is checked this often in its length, so that a body which stops is noticed soon after one window. */
+/** Checks per window, so that a body that stops is detected soon after one window. */
 const ticksPerWindow = 12;
 
-/** Whether a body arrives fast enough, on average over a sliding window. The caller calls `tick` 12 times a window. */
+/** Checks whether a body arrives fast enough, averaged over a sliding window. Call `tick` 12 times per window. */
 export class PaceCheck {
   readonly #leastBytes: number;
   #total = 0;
-  /** What had arrived at each tick of the window, oldest first. */
+  /** Total bytes at each tick of the window, oldest first. */
   readonly #totals = [0];
 
-  /** `leastBytes`: what a whole window must carry. */
+  /** `leastBytes`: minimum bytes in one window. */
   constructor(leastBytes: number) {
     this.#leastBytes = leastBytes;
   }
@@ -29,7 +29,7 @@ export class PaceCheck {
     this.#total += bytes;
   }
 
-  /** A twelfth of the window has passed: returns whether the window that ends now carried too little. */
+  /** Call after each twelfth of the window. Returns true when fewer than `leastBytes` arrived in the last window. */
   tick(): boolean {
     const before = this.#totals.length === ticksPerWindow ? this.#totals.shift() : undefined;
     this.#totals.push(this.#total);
@@ -37,14 +37,14 @@ export class PaceCheck {
   }
 }
 
-/** Holds one request body to its pace, from its construction until `stop`. */
+/** Enforces the minimum rate of one request body, from construction until `stop`. */
 export class PaceWatch {
   readonly #check: PaceCheck;
   readonly #timer: NodeJS.Timeout;
-  /** Whether the client is what is waited for. Time in which its bytes wait for their reader does not count. */
+  /** Whether the body reader waits for the client. Time in which received bytes wait for the reader does not count. */
   waiting = true;
 
-  /** `onSlow` is called once, with `request_timeout`. */
+  /** Calls `onSlow` at most once, with `request_timeout`. */
   constructor(options: PaceOptions, onSlow: (error: AppError) => void) {
     const { minBytesPerSecond = defaultMinBytesPerSecond, windowMs = defaultWindowMs } = options;
     this.#check = new PaceCheck((minBytesPerSecond * windowMs) / 1_000);
@@ -67,6 +67,6 @@ export class PaceWatch {
 function tooSlow(minBytesPerSecond: number, windowMs: number): AppError {
   return new AppError(
     'request_timeout',
-    `The request body arrived too slowly: less than ${minBytesPerSecond} bytes a second over ${windowMs / 1_000} seconds.`,
+    `The request body arrived too slowly: fewer than ${minBytesPerSecond} bytes per second over ${windowMs / 1_000} seconds.`,
   );
 }

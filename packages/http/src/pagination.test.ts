@@ -5,7 +5,7 @@ import { pageBytes } from '@gatehouse/pg/page';
 import fc from 'fast-check';
 import { decodeCursor, encodeCursor, pageOf } from './pagination.ts';
 
-/** A list as a store reads it: newest id first, below the cursor, one row more than asked for. */
+/** A list as a store returns it: newest id first, after the cursor, one row more than the limit. */
 function read(
   ids: readonly string[],
   limit: number,

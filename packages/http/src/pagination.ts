@@ -2,14 +2,14 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { pageBytes, type PageRows } from '@gatehouse/pg/page';
 
-/** One page of a list in the contract's shape. */
+/** One page of a list, as the API returns it. */
 export interface Page<Item> {
   data: Item[];
   has_more: boolean;
   next_cursor: string | null;
 }
 
-/** Items of one answer, as long as their JSON fits into `maxBytes`. The first item fits always. */
+/** Collects the items of one response while their JSON fits into `maxBytes`. The first item always fits. */
 export class BoundedItems<Item> {
   readonly items: Item[] = [];
   readonly #maxBytes: number;
@@ -19,9 +19,9 @@ export class BoundedItems<Item> {
     this.#maxBytes = maxBytes;
   }
 
-  /** False, and the item is left out, when it doesn't fit any more. */
+  /** Adds an item. Returns false without adding it when it does not fit. */
   add(item: Item): boolean {
-    // With the comma. The page is serialised again to be sent: measured 5 ms for a full one.
+    // Includes the comma. The page is serialized a second time when it is sent: measured 5 ms for a full page.
     const bytes = Buffer.byteLength(JSON.stringify(item)) + 1;
     if (this.items.length > 0 && this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
@@ -29,7 +29,7 @@ export class BoundedItems<Item> {
     return true;
   }
 
-  /** Adds items in their order until one doesn't fit; returns how many were added. */
+  /** Adds items in order until one does not fit; returns the number of added items. */
   addAll<Row>(rows: readonly Row[], show: (row: Row) => Item): number {
     const left = rows.findIndex((row) => !this.add(show(row)));
     return left < 0 ? rows.length : left;
@@ -37,9 +37,10 @@ export class BoundedItems<Item> {
 }
 
 /**
- * Lists run from the newest id to the oldest and a cursor is the last id seen, so that inserts never shift a page.
- * Stores read rows that may be large with `readPage`. Of small ones they read `limit + 1`: the extra one only tells
- * that there is more. A page ends before its limit when its JSON would exceed `pageBytes`.
+ * Builds a page. Lists are sorted from the newest id to the oldest, and a cursor is the last id returned, so inserts
+ * never shift a page. `read` comes from `readPage` for rows that may be large; otherwise it is an array of up to `limit
+ * + 1` rows, where the extra row only shows that more rows follow. A page ends before `limit` when its JSON would
+ * exceed `pageBytes`.
  */
 export function pageOf<Row extends { id: string }, Item>(
   read: PageRows<Row> | Row[],
@@ -64,7 +65,7 @@ export function encodeCursor(id: string): string {
   return Buffer.from(JSON.stringify({ v: 1, before: id })).toString('base64url');
 }
 
-/** The id to continue below, or null for the first page. Throws `invalid_cursor`. */
+/** Returns the id after which the next page starts, or null for the first page. Throws `invalid_cursor`. */
 export function decodeCursor(cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   try {
@@ -75,7 +76,9 @@ export function decodeCursor(cursor: string | undefined): string | null {
     if (decoded.v === 1 && typeof decoded.before === 'string' && isUuid(decoded.before))
       return decoded.before;
   } catch {
-    // Falls through: whatever it was, it is not one of our cursors.
+    // Not a valid cursor: throws below.
   }
-  throw new AppError('invalid_cursor', 'The cursor is not one that this list gave out.', { param: 'cursor' });
+  throw new AppError('invalid_cursor', 'Invalid cursor: use the next_cursor of a previous response.', {
+    param: 'cursor',
+  });
 }

@@ -6,8 +6,9 @@ import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
- * The principal that the edge asserts for this request, held to the route's access once more: a service does not rely
- * on the edge's check alone. Throws `service_unauthenticated` when there is no valid assertion, as for a direct call.
+ * Returns the principal of the request after checking it against the access rule of the route again, so that a service
+ * does not rely on the check of the edge alone. Throws `service_unauthenticated` without a valid assertion, as for a
+ * request that bypasses the edge.
  */
 export async function checkPrincipal(
   request: IncomingMessage,
@@ -24,12 +25,12 @@ export async function checkPrincipal(
 }
 
 function unauthenticated(cause?: unknown): AppError {
-  return new AppError('service_unauthenticated', 'This service takes calls from the gateway only.', {
+  return new AppError('service_unauthenticated', 'This service accepts requests from the gateway only.', {
     cause,
   });
 }
 
-/** Throws a 403 that says what is missing. */
+/** Throws 403 with the missing role or scope. */
 export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, access: Access): void {
   switch (access.kind) {
     case 'public':

@@ -4,18 +4,18 @@ import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
-/** What a handler answers. */
+/** The response of a handler. */
 export interface Reply {
-  /** Default: the route's. */
+  /** Default: the status of the route. */
   status?: number;
   body?: unknown;
   headers?: Record<string, string> | undefined;
 }
 
-/** How long the rest of a request's body may take to arrive once its answer is known. */
+/** How long to wait for the rest of a request body after the response is known. */
 const discardMs = 5_000;
 
-/** Sends a JSON document with its exact length. */
+/** Sends a JSON document with its `content-length`. */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -32,15 +32,17 @@ export function sendJson(
   endAnswer(response, text);
 }
 
-/** Before the head of an answer: one that comes before the end of its request's body is the last on its connection. */
+/**
+ * Call before writing the head of a response: closes the connection after a response that is sent before the end of the
+ * request body.
+ */
 export function closeWhenEarly(response: ServerResponse): void {
   if (isArriving(response.req)) response.setHeader('connection', 'close');
 }
 
 /**
- * Ends an answer. While its request's body is still arriving, that is read on first and thrown away: a client whose
- * connection is closed in the middle of its body never reads the answer that says why, and a connection on which
- * nobody reads on is dead for the next request.
+ * Ends a response. If the request body is still arriving, first reads and discards it: a client whose connection closes
+ * while it sends never reads the response, and a connection with unread bytes cannot serve another request.
  */
 export function endAnswer(response: ServerResponse, last?: Buffer): void {
   const { req: request } = response;
@@ -52,22 +54,25 @@ export function endAnswer(response: ServerResponse, last?: Buffer): void {
   const timer = setTimeout(() => response.end(), discardMs).unref();
   request.once('close', () => clearTimeout(timer));
   request.once('end', () => response.end());
-  // A reader that has not let go of the request yet keeps it from flowing; this listener makes it flow once that has.
+  // Another reader may still pause the request; this listener makes it flow once that reader is removed.
   request.on('data', () => {});
   request.resume();
 }
 
-/** Whether a body is under way. A request without one is not complete, for Node, until its handler has returned. */
+/**
+ * Whether a request body is still arriving. Node sets `complete` only after the handler returns, even for requests
+ * without a body.
+ */
 function isArriving(request: IncomingMessage): boolean {
   return !request.complete && hasBody(request) && !isUninvited(request);
 }
 
-/** What every answer at the gateway's door carries, whoever made it. */
+/** Headers of every response of the gateway, whichever component created it. */
 export function doorHeaders(requestId: string): Record<string, string> {
   return { [requestIdHeader]: requestId, 'x-content-type-options': 'nosniff' };
 }
 
-/** Sends an error in the one error shape, unless the response has begun or its client is gone. */
+/** Sends an error response. Destroys the response instead when it has begun or the client has disconnected. */
 export function sendError(response: ServerResponse, error: AppError, requestId: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { newId } from '@gatehouse/kit/ids';
 import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
 
-/** What identifies one request in logs, traces and error messages. */
+/** The ids of one request in logs, traces and error messages. */
 export interface RequestContext {
   requestId: string;
   trace: TraceContext;
@@ -12,7 +12,7 @@ export const requestIdHeader = 'x-request-id';
 
 const validRequestId = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** Keeps a valid incoming request id and trace, or starts new ones. */
+/** Keeps a valid incoming request id and trace context, or creates new ones. */
 export function requestContext(request: IncomingMessage): RequestContext {
   const incoming = request.headers[requestIdHeader];
   const requestId = typeof incoming === 'string' && validRequestId.test(incoming) ? incoming : newId();

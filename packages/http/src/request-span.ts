@@ -5,23 +5,20 @@ import type { RequestContext } from './request-context.ts';
 export interface AnsweredRequest {
   context: RequestContext;
   method: string;
-  /** Null where no route matched: the path itself may hold what is no business of a trace. */
+  /** Null when no route matched: the path is not used, because it may contain confidential text. */
   route: Route | null;
-  /** What was sent; at the edge 499 where the client did not wait. */
+  /** The status that was sent; at the edge, 499 when the client disconnected first. */
   status: number;
-  /** By `monotonicMs`, as `endedAt`. */
+  /** By `monotonicMs`, like `endedAt`. */
   startedAt: number;
   endedAt: number;
-  /** Beyond the conventions'. */
+  /** Additional attributes, beyond the semantic conventions. */
   attributes?: SpanAttributes;
 }
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
-/**
- * The span of a request that was answered
- * (https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span).
- */
+/** The span of a finished request (https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span). */
 export function requestSpan(request: AnsweredRequest): SpanRecord {
   const { route, status, startedAt, endedAt } = request;
   const known = knownMethods.has(request.method);

@@ -19,7 +19,7 @@ async function serve(listener: RequestListener, drainTimeoutMs = 5_000): Promise
   return server;
 }
 
-/** The answer over a connection that the client would keep. */
+/** The response on a connection that the client keeps open. */
 async function ask(server: HttpServer, agent: Agent): Promise<{ response: IncomingMessage; text: string }> {
   const [response] = (await once(get({ port: server.port, agent }), 'response')) as [IncomingMessage];
   const chunks = (await response.toArray()) as Buffer[];
@@ -33,7 +33,7 @@ async function raw(server: HttpServer, bytes: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** An answer that begins when its request has arrived, and ends when the test says so. */
+/** A response that starts when its request has arrived, and ends on demand. */
 function heldAnswer(
   last: string,
   first?: string,
@@ -65,7 +65,7 @@ describe('an HTTP server that stops', () => {
     held.release();
     expect((await answer).text).toBe('finished');
     await stopped;
-    // The client keeps its connection open: without closing it, this would last the whole drain time.
+    // The client keeps its connection open: if the server did not close it, this would take the whole drain time.
     expect(performance.now() - began).toBeLessThan(10_000);
     agent.destroy();
   });
@@ -74,7 +74,7 @@ describe('an HTTP server that stops', () => {
     const server = await serve((_request, response) => response.end('ok'));
     const socket = connect(server.port, '127.0.0.1');
     await once(socket, 'connect');
-    // Until it is taken, and not only in the queue of the system.
+    // Waits until the server accepts it; until then it is only in the queue of the system.
     await sleep(50);
     const stopped = server.stop();
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');

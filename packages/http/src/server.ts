@@ -16,24 +16,26 @@ import { sweepsPerTimeout, UnreadCheck, type UnreadResponses } from './unread-re
 export interface HttpServerOptions {
   host: string;
   port: number;
-  /** How long requests in flight may take to finish once `stop` is called. */
+  /** How long requests in flight may take to finish after `stop` is called. */
   drainTimeoutMs: number;
-  /** Told when that time is over: ends what is in flight in words of its own, and has a second for it. */
+  /** Called when that time is over, to end requests in flight with an error; connections close one second later. */
   cut?: () => void;
   /** If unset, connections of clients that don't read are never closed. */
   unread?: UnreadResponses;
 }
 
 /**
- * While draining, a kept connection is closed this long after its answer: a client that asks on at once is answered,
- * and told to close, where a connection closed under its request would be an error.
+ * While draining, an idle connection closes this long after its last response. A client that sends another request at
+ * once still gets a response, with `Connection: close`, instead of an error.
  */
 const lingerMs = 500;
 
-/** From `cut` to the end of all connections: a connection that is reset takes with it what its client has not read. */
+/** Delay from `cut` to closing all connections: resetting a connection discards data that the client has not read. */
 const partingMs = 1_000;
 
-/** The error for what is not HTTP, or for headers that arrive too slowly. Nothing was read: its request id is new. */
+/**
+ * The response to malformed HTTP, or to headers that arrive too slowly. The request id is new, because none was read.
+ */
 function invalidHttp(late = false): { headers: Record<string, string | number>; body: string } {
   const requestId = newId();
   const error = {
@@ -53,15 +55,15 @@ function invalidHttp(late = false): { headers: Record<string, string | number>; 
   return { headers, body };
 }
 
-/** By Node's error code; anything else is 400. */
+/** HTTP status by Node error code; any other error is 400. */
 const invalidHttpStatus: Record<string, string> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
 /**
- * Lists the entry of a stream until that closes. In a linked list, not in a `Set`: the tables that a busy set outgrows
- * hold on to what was in them, and through each other, until the whole heap is collected (ADR 21).
+ * Keeps an entry in the list until the stream closes. A linked list instead of a `Set`: a busy set replaces its tables
+ * as it grows, and each old table keeps its entries in memory until a full garbage collection (ADR 21).
  */
 function listWhileOpen<Entry>(list: Yallist<Entry>, stream: EventEmitter, entry: Entry): void {
   list.push(entry);
@@ -76,7 +78,7 @@ interface Connection {
   unread: UnreadCheck;
 }
 
-/** A listening HTTP server that can drain: it answers what is in flight and takes nothing new. */
+/** An HTTP server that can drain: it finishes requests in flight and then stops. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
@@ -87,19 +89,17 @@ export class HttpServer {
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
-    this.#server = createServer(
-      // Longer than any client's in front of it keeps an idle connection, so that we never close one under a request.
-      // Node's own answer to a missing Host has no body; ours has, as every error.
-      {
-        keepAliveTimeout: 75_000,
-        keepAliveTimeoutBuffer: 0,
-        headersTimeout: 60_000,
-        // A body may take long as long as it arrives at its pace, which its reader checks (PaceWatch).
-        requestTimeout: 0,
-        noDelay: true,
-        requireHostHeader: false,
-      },
-    );
+    this.#server = createServer({
+      // Longer than that of any client or proxy in front, so that a connection never closes as a request is sent.
+      keepAliveTimeout: 75_000,
+      keepAliveTimeoutBuffer: 0,
+      headersTimeout: 60_000,
+      // A body may take any time as long as it keeps its minimum rate, which its reader checks (PaceWatch).
+      requestTimeout: 0,
+      noDelay: true,
+      // Checked below: the default response of Node to a missing Host header has no body.
+      requireHostHeader: false,
+    });
     const serve: RequestListener = (request, response) => {
       listWhileOpen(this.#answers, response, response);
       if (this.#draining) response.setHeader('connection', 'close');
@@ -115,7 +115,7 @@ export class HttpServer {
       inviteWhenRead(request, response);
       serve(request, response);
     });
-    // Other expectations are nothing we know of; Node's own answer to them would have no body.
+    // Ignores other expectations; the default response of Node would have no body.
     this.#server.on('checkExpectation', serve);
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
@@ -147,8 +147,9 @@ export class HttpServer {
   }
 
   /**
-   * From now on every answer ends its connection, so that clients turn to other replicas; requests are taken as
-   * before, over new connections too. Idle connections stay: one closed as its client writes would fail that request.
+   * Makes every response close its connection, so that clients move to other replicas. Keeps accepting requests and
+   * connections. Keeps idle connections open, because closing one while its client sends a request would fail that
+   * request.
    */
   drain(): void {
     this.#draining = true;
@@ -156,15 +157,15 @@ export class HttpServer {
     for (const answer of this.#answers) if (!answer.headersSent) answer.setHeader('connection', 'close');
   }
 
-  /** Closes the door, waits for requests in flight up to the drain time, then cuts what is left. */
+  /** Stops listening, waits up to the drain time for requests in flight, then closes the remaining connections. */
   async stop(): Promise<void> {
     this.drain();
     if (!this.#server.listening) return;
-    // This closes the idle connections, too.
+    // This also closes idle connections.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const { drainTimeoutMs, cut } = this.#options;
     const timers = [
-      // Node counts a connection that never carried a request as busy; of a new one the request may be on its way.
+      // Node counts a connection without requests as busy. Waits, because a request may be in transit on a new one.
       setTimeout(() => this.#closeUnused(), lingerMs),
       setTimeout(() => cut?.(), drainTimeoutMs),
       setTimeout(

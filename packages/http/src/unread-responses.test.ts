@@ -4,10 +4,10 @@ import { createLogger } from '@gatehouse/kit/log';
 import { Registry } from '@gatehouse/kit/metrics';
 import { UnreadCheck, unreadByEdge, unreadResponses } from './unread-responses.ts';
 
-/** What a socket shows at one sweep: bytes that wait in it, and bytes that the kernel took of it. */
+/** The state of a socket at one sweep: bytes waiting, and bytes accepted by the kernel. */
 type Sweep = readonly [waiting: number, taken: number];
 
-/** At which sweep the connection is found unread; null when it never is. */
+/** The sweep at which the connection counts as unread; null for never. */
 function foundAt(sweeps: readonly Sweep[]): number | null {
   let now: Sweep = [0, 0];
   const socket = {
@@ -15,7 +15,7 @@ function foundAt(sweeps: readonly Sweep[]): number | null {
       return now[0];
     },
     get _handle() {
-      // Of what was written, the part that waits is in the queue of the write that is under way.
+      // The waiting part of the written bytes is in the queue of the write in progress.
       return { bytesWritten: now[1] + now[0], writeQueueSize: now[0] };
     },
   };

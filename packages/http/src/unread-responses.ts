@@ -3,20 +3,20 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 
 export interface UnreadResponses {
-  /** A connection is closed when its client takes nothing of a waiting response for this long. */
+  /** A connection is closed when its client reads nothing of a pending response for this long. */
   timeoutMs: number;
-  /** Called for each connection that is closed for this, with the bytes that wait for its client. */
+  /** Called for each connection closed for this reason, with the number of unsent bytes. */
   onCut: (unreadBytes: number) => void;
 }
 
 /**
  * The kernel reports progress on a full socket in steps of about a third of its send buffer: 1.5 MB on a loopback
- * connection, which a client at 20 kB/s takes 75 s for (measured). So a client that was seen to take something has
- * three times as long, and so has the edge, which reads on from a service when its own client has made such a step.
+ * connection, which takes 75 s at 20 kB/s (measured). So a client that has read something gets three times the timeout.
+ * So does the edge as the client of a service, because it reads on only after such a step of its own client.
  */
 const slowFactor = 3;
 
-/** What the edge does about clients that don't read: closes their connections, logs and counts them. */
+/** The handling of clients that do not read: closes their connections, logs and counts them. */
 export function unreadResponses(timeoutMs: number, log: Logger, registry: Registry): UnreadResponses {
   const cuts = new Counter({
     name: 'gatehouse_unread_responses_total',
@@ -35,23 +35,26 @@ export function unreadResponses(timeoutMs: number, log: Logger, registry: Regist
   };
 }
 
-/** The same for a service behind the edge, where it matters only when the edge itself hangs. */
+/** The same for a service behind the edge, where it applies only when the edge hangs. */
 export function unreadByEdge(timeoutMs: number, log: Logger, registry: Registry): UnreadResponses {
   return unreadResponses(timeoutMs * slowFactor, log, registry);
 }
 
-/** The timeout is counted in sweeps, so that a process which was stopped and continues closes nothing for that. */
+/**
+ * The timeout is counted in sweeps instead of by the clock, so that a process that was suspended does not close
+ * connections when it resumes.
+ */
 export const sweepsPerTimeout = 8;
 
 /**
- * Watches one connection for a response that its client does not read. Node's socket timeout detects a stalled write
- * only after up to two timeouts.
+ * Checks one connection for a response that its client does not read. The socket timeout of Node detects a stalled
+ * write only after up to two timeouts.
  */
 export class UnreadCheck {
   readonly #socket: Socket;
   #taken = 0;
   #idleSweeps = 0;
-  /** Whether the client took something while more was waiting. */
+  /** Whether the client has read something while more was waiting. */
   #reads = false;
   #waited = false;
 
@@ -59,7 +62,7 @@ export class UnreadCheck {
     this.#socket = socket;
   }
 
-  /** Called `sweepsPerTimeout` times in a timeout: returns whether the client took nothing for too long. */
+  /** Call `sweepsPerTimeout` times per timeout. Returns true when the client has read nothing for too long. */
   sweep(): boolean {
     const taken = takenBytes(this.#socket);
     const waits = this.#socket.writableLength > 0;
@@ -73,8 +76,8 @@ export class UnreadCheck {
 }
 
 /**
- * How many bytes the kernel took. `socket.bytesWritten` counts all that was written, and Node keeps the queue of the
- * write that is under way to itself: its own socket timeout reads these two fields for the same purpose.
+ * The number of bytes that the kernel accepted. `socket.bytesWritten` also counts queued bytes, and the size of the
+ * write in progress is only in these internal fields, which the socket timeout of Node reads for the same purpose.
  */
 function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: StreamHandle | null };

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 
 type Where = 'body' | 'query';
 
-/** Holds a body or query to its shape. Throws a 400 that names the first offending field and counts the others. */
+/** Validates a body or query. Throws 400 with the first invalid field and the number of others. */
 export function validate<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,
@@ -25,7 +25,7 @@ interface Problem {
 }
 
 function describe(issue: z.core.$ZodIssue, where: Where, value: unknown): Problem {
-  // A parameter of the query is one text, whatever it lists.
+  // A query parameter is one value, even if it is a list.
   const path = pathText(where === 'query' ? issue.path.slice(0, 1) : issue.path);
   if (issue.code === 'unrecognized_keys') {
     const key = pathText([...issue.path, issue.keys[0] ?? '']);
@@ -61,7 +61,7 @@ function pathText(path: readonly PropertyKey[]): string {
     if (typeof key === 'number') text += `[${key}]`;
     else text += text === '' ? String(key) : `.${String(key)}`;
   }
-  // A field name comes from the client: keep error messages readable.
+  // The client chooses field names: limits the length of error messages.
   return text.slice(0, 200);
 }
 
@@ -69,9 +69,11 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 }
 
-/** Query parameters as an object. Throws when one is given twice: no reading of that is safe. */
+/**
+ * Query parameters as an object. Throws when one is repeated, because components could disagree on which value counts.
+ */
 export function queryObject(query: string): Record<string, string> {
-  // Without a prototype, so that a parameter may be called `__proto__` and still be seen.
+  // No prototype, so that a parameter named `__proto__` is kept.
   const fields = Object.create(null) as Record<string, string>;
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(fields, name)) {

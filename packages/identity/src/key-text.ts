@@ -2,11 +2,11 @@ import { hash, randomBytes } from 'node:crypto';
 import { randomBase62 } from '@gatehouse/kit/ids';
 
 /**
- * The text of an API key, `gwk_<id>_<secret>` (contract §2). The id is public and finds the key; of the secret only the
- * SHA-256 ever leaves the process that read or made the text.
+ * The text of an API key, `gwk_<id>_<secret>`. The id is public and identifies the key. Only the SHA-256 of the secret
+ * leaves the process that reads or creates the key.
  */
 export interface KeyText {
-  /** The full text, shown to its owner once. */
+  /** The full text, shown only once. */
   text: string;
   /** 16 base62 characters. */
   keyId: string;
@@ -16,27 +16,27 @@ export interface KeyText {
 
 const keyIdPattern = /^[0-9A-Za-z]{16}$/;
 
-// The id holds no underscore, so this is the split at the first two; the secret may hold more of them.
+// The id contains no underscore, so the second underscore always ends it; the secret may contain more.
 const keyTextPattern = /^gwk_([0-9A-Za-z]{16})_([0-9A-Za-z_-]{43})$/;
 
 const keyIdLength = 16;
 /** 256 random bits: 43 base64url characters. */
 const secretBytes = 32;
 
-/** The two halves of a key's text, or null when it has not the form of one. */
+/** Splits the text of a key; returns null when it is malformed. */
 export function parseKeyText(text: string): Omit<KeyText, 'text'> | null {
   const [, keyId, secret] = keyTextPattern.exec(text) ?? [];
   if (keyId === undefined || secret === undefined) return null;
   return { keyId, secretSha256: sha256(secret) };
 }
 
-/** A new random key; with `keyId`, a new secret for that key. */
+/** Creates a random key; with `keyId`, a new secret for that key. */
 export function newKeyText(keyId: string = randomBase62(keyIdLength)): KeyText {
   const secret = randomBytes(secretBytes).toString('base64url');
   return { text: `${keyPrefix(keyId)}_${secret}`, keyId, secretSha256: sha256(secret) };
 }
 
-/** What people recognise a key by: its text without the secret. */
+/** The public prefix of a key, without the secret. */
 export function keyPrefix(keyId: string): string {
   return `gwk_${keyId}`;
 }
@@ -46,6 +46,6 @@ export function isKeyId(text: string): boolean {
 }
 
 function sha256(secret: string): Buffer {
-  // One shot: a third of what createHash costs, on every request.
+  // `hash` costs a third of `createHash`, and this runs on every request.
   return hash('sha256', secret, 'buffer');
 }

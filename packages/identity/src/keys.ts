@@ -1,13 +1,13 @@
 import { exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 'jose';
 
 /**
- * Ed25519 keys of the services. The private key is a JWK whose `kid` is `<service>.<n>`; peers hold the JWK set of all
- * public keys. A service rotates by publishing `<service>.<n+1>` before it signs with it.
+ * Ed25519 keys of the services. The private key is a JWK with `kid` `<service>.<n>`; peers hold the JWK set of all
+ * public keys. To rotate, publish `<service>.<n+1>` before the service signs with it.
  */
 export interface ServiceKeys {
-  /** Private JWK text by service: `ASSERTION_PRIVATE_KEY`. */
+  /** Private JWK text by service, for `ASSERTION_PRIVATE_KEY`. */
   privateKeys: Record<string, string>;
-  /** JWK set text: `ASSERTION_PUBLIC_KEYS`. */
+  /** JWK set text, for `ASSERTION_PUBLIC_KEYS`. */
   publicKeys: string;
 }
 
@@ -25,7 +25,7 @@ export async function generateServiceKeys(services: readonly string[]): Promise<
   return { privateKeys, publicKeys: JSON.stringify({ keys }) };
 }
 
-/** The JWK set text with the keys of all of them. */
+/** Merges several JWK sets into one. */
 export function joinKeySets(...sets: readonly string[]): string {
   return JSON.stringify({ keys: sets.flatMap((set) => (parse(set) as { keys: JWK[] }).keys) });
 }
@@ -41,7 +41,7 @@ export async function importPrivateKey(text: string): Promise<SigningKey> {
   return { key, kid, service: serviceOf(kid) };
 }
 
-/** Public keys by key id. */
+/** Returns the public keys by key id. */
 export async function importPublicKeys(text: string): Promise<Map<string, CryptoKey>> {
   const { keys } = parse(text) as { keys: JWK[] };
   const imported = await Promise.all(keys.map(importOne));
@@ -52,7 +52,7 @@ export function serviceOf(kid: string): string {
   return kid.split('.')[0] ?? '';
 }
 
-/** As `JSON.parse`, whose error would quote the key. */
+/** Like `JSON.parse`, but its error does not quote the key. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

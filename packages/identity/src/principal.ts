@@ -1,6 +1,6 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 
-/** Who a request is for: what the edge found out about the API key, and the acting user. */
+/** The identity behind a request: the API key that the edge authenticated, and the acting user. */
 export interface Principal {
   keyId: string;
   /** Null for owner keys only. */
@@ -14,7 +14,7 @@ export interface Principal {
   actingUser: string | null;
 }
 
-/** A principal inside a tenant; what every tenant route works with. */
+/** A principal that belongs to a tenant; every tenant route needs one. */
 export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string };
 
 export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {

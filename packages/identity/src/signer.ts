@@ -4,11 +4,11 @@ import { LRUCache } from 'lru-cache';
 import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
 import type { Principal } from './principal.ts';
 
-/** Tokens live this long; they are handed out from the cache only while two thirds of it remain. */
+/** Lifetime of a token in seconds. Cached tokens are reused for the first third of it. */
 export const tokenLifetimeS = 60;
 const reuseMs = (tokenLifetimeS * 1_000) / 3;
 
-/** The audience of a principal assertion: any service, since it travels along with the work. */
+/** The audience of a principal assertion: any service, because it is passed on with the request. */
 export const assertionAudience = 'gatehouse';
 
 interface Cached {
@@ -16,11 +16,11 @@ interface Cached {
   mintedAt: number;
 }
 
-/** Signs what this service says of itself and, at the edge, of the callers it authenticated. */
+/** Signs service tokens and, at the edge, principal assertions. */
 export class Signer {
   readonly #key: SigningKey;
   readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
-  /** What principals are called in the cache, of those that keys stand for: the edge asserts the same ones over and over. */
+  /** Cache keys of principals without a request-specific acting user: the edge asserts the same objects repeatedly. */
   readonly #names = new WeakMap<Principal, string>();
 
   private constructor(key: SigningKey) {
@@ -35,17 +35,17 @@ export class Signer {
     return this.#key.service;
   }
 
-  /** "I am this service, calling `audience`." */
+  /** A token that identifies this service to `audience`. */
   serviceToken(audience: string): Promise<string> {
     return this.#cached(cacheKey('service', audience), () => this.#sign({}, audience));
   }
 
-  /** "This request is for that principal." Minted by the edge; other services pass on the one they were given. */
+  /** A token that states the principal of a request. Created by the edge; other services pass it on unchanged. */
   assertion(principal: Principal): Promise<string> {
     let name = this.#names.get(principal);
     if (name === undefined) {
       name = JSON.stringify(principal);
-      // Where a request names the user, the principal is made for it and won't come again.
+      // When the request names the acting user, the principal object is not reused.
       if (principal.actingUser === principal.boundUser) this.#names.set(principal, name);
     }
     return this.#cached(name, () => this.#sign({ principal }, assertionAudience));

@@ -41,7 +41,7 @@ const principal: Principal = {
   actingUser: 'ünïcode "quoted"',
 };
 
-/** A token as a service would sign it, except for what a test wants otherwise. */
+/** A valid token of a service, except for the given overrides. */
 async function token(options: {
   claims?: JWTPayload;
   header?: Record<string, unknown>;
@@ -74,7 +74,7 @@ describe('a service token', () => {
 
   it('is made again after a third of its life, and separately for each audience', async () => {
     jest.useFakeTimers({ now: Date.now(), doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    // Its own signer: one that other tests use may hold a token that is older than this test.
+    // A separate signer: a shared one may have a cached token that is older than this test.
     const signer = await Signer.create(privateKey('chat'));
     const first = await signer.serviceToken('tenant');
     jest.advanceTimersByTime(19_900);
@@ -137,7 +137,7 @@ describe('an assertion', () => {
     await expect(verifier.principalOf(made)).rejects.toThrow();
     expect(await verifier.principalOf(made, { anyAge: true })).toEqual(principal);
     expect(await verifier.principalOf(made, { anyAge: true })).toEqual(principal);
-    // It was accepted for its holder only, and not for everybody from then on.
+    // Accepting it once does not make the expired assertion valid in other calls.
     await expect(verifier.principalOf(made)).rejects.toThrow();
     const old = { iat: now() - 7_200, exp: now() - 7_140 };
     const refused = [
@@ -156,7 +156,7 @@ describe('an assertion', () => {
 
   it('is the edge’s to make: another service’s own word on a principal does not count', async () => {
     await expect(verifier.principalOf(await chat.assertion(principal))).rejects.toThrow(
-      'chat may not assert principals',
+      'the issuer chat may not assert principals',
     );
     const posing = await token({ key: privateKey('chat'), claims: { iss: 'edge' } });
     await expect(verifier.principalOf(posing)).rejects.toThrow();

@@ -7,10 +7,10 @@ import { assertionAudience } from './signer.ts';
 /** The header, and gRPC metadata key, that carries a principal assertion. */
 export const assertionHeader = 'x-gatehouse-assertion';
 
-/** The only service whose word on callers counts. */
+/** The services that may issue principal assertions. */
 const assertionIssuers = new Set(['edge']);
 
-/** Clocks of two nodes may differ by this much: a replica whose clock is wrong must not be shut out. */
+/** Tolerated clock difference between nodes, so that a replica with a wrong clock is not locked out. */
 const clockToleranceS = 60;
 
 interface Verified {
@@ -20,10 +20,13 @@ interface Verified {
   expiresAtMs: number;
 }
 
-/** Checks tokens of peers against their public keys. Verified tokens are remembered until they expire. */
+/** Verifies tokens of peers with their public keys. Caches verified tokens until they expire. */
 export class Verifier {
   readonly #keys: Map<string, CryptoKey>;
-  /** By the end of the token, which is its signature's: of the whole it would be hashed anew for each request. */
+  /**
+   * Keyed by the last characters of the token, part of its signature: hashing the whole token for each request would
+   * cost more.
+   */
   readonly #verified = new LRUCache<string, Verified>({ max: 20_000 });
 
   private constructor(keys: Map<string, CryptoKey>) {
@@ -34,26 +37,27 @@ export class Verifier {
     return new Verifier(await importPublicKeys(publicKeys));
   }
 
-  /** The name of the calling service; throws when the token is not that service's, not for us, or out of date. */
+  /** Returns the name of the calling service. Throws when the token is invalid, has another audience or has expired. */
   async callerOf(token: string, audience: string): Promise<string> {
     const payload = await this.#verify(token, audience);
     return payload.iss ?? '';
   }
 
   /**
-   * The principal of an assertion; throws when it is not the edge's or out of date.
+   * Returns the principal of an assertion. Throws when it was not issued by the edge or has expired.
    *
-   * With `anyAge` an expired assertion is accepted; everything else is checked. This is for calls between services
-   * alone, whose caller proves itself with a fresh token of its own: the age was checked when the request arrived over
-   * HTTP, and a request may last longer than its assertion (a slow upload, a long stream). An assertion that leaks can
-   * not be used this way without the private key of a service, which could call with an assertion of its request too.
+   * With `anyAge`, accepts an expired assertion but checks everything else. Only for calls between services, whose
+   * caller authenticates with a fresh service token: the age was checked when the request arrived over HTTP, and a
+   * request (a slow upload, a long stream) may outlast its assertion. A leaked assertion cannot be used this way
+   * without the private key of a service.
    */
   async principalOf(token: string, { anyAge = false } = {}): Promise<Principal> {
     const payload = await this.#verify(token, assertionAudience, anyAge);
     if (!assertionIssuers.has(payload.iss ?? ''))
-      throw new Error(`${payload.iss ?? 'nobody'} may not assert principals`);
+      throw new Error(`the issuer ${payload.iss ?? '(none)'} may not assert principals`);
     const { principal } = payload;
-    if (typeof principal !== 'object' || principal === null) throw new Error('the token asserts nobody');
+    if (typeof principal !== 'object' || principal === null)
+      throw new Error('the token contains no principal');
     return principal as Principal;
   }
 
@@ -77,15 +81,16 @@ export class Verifier {
         currentDate: anyAge ? withinLife(token) : new Date(),
       },
     );
-    // A service may speak for itself only: the key that signed names the issuer.
-    if (serviceOf(protectedHeader.kid ?? '') !== payload.iss) throw new Error('issuer and key differ');
+    // A service may issue only its own tokens: the signing key determines the issuer.
+    if (serviceOf(protectedHeader.kid ?? '') !== payload.iss)
+      throw new Error('the issuer does not match the signing key');
     const expiresAtMs = ((payload.exp ?? 0) + clockToleranceS) * 1_000;
     this.#verified.set(cacheKey, { token, audience, payload, expiresAtMs });
     return payload;
   }
 }
 
-/** Now, or for a token that has expired a time when it had not. */
+/** The current time; for an expired token, a time before its expiry. */
 function withinLife(token: string): Date {
   const { exp = 0 } = decodeJwt(token);
   return new Date(Math.min(Date.now(), (exp - 1) * 1_000));

@@ -1,18 +1,21 @@
 import { sleep } from './clock.ts';
 import type { Logger } from './log.ts';
 
-/** Work that comes round again and again, one round at a time, until it is stopped. */
+/** Repeats work, one round at a time, until it is stopped. */
 export class BackgroundLoop {
   readonly #round: () => Promise<number>;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  /** `round` resolves with the milliseconds until the next one. It must not reject: what failed is its own to report. */
+  /**
+   * `round` resolves with the delay until the next round in milliseconds. It must handle its own errors: it must not
+   * reject.
+   */
   constructor(round: () => Promise<number>) {
     this.#round = round;
   }
 
-  /** Aborted as soon as the loop is to stop, for what a long round waits for. */
+  /** Aborted when `stop` is called, so that a long round can stop waiting. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -21,7 +24,7 @@ export class BackgroundLoop {
     this.#running = this.#run(firstMs);
   }
 
-  /** Begins no further round, and resolves when the one under way is over. */
+  /** Starts no further round, and resolves when the current one ends. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -37,7 +40,7 @@ export class BackgroundLoop {
   }
 }
 
-/** Half of this time at least and all of it at most: replicas that were started together need not work together. */
+/** A random delay from half of `ms` up to `ms`, so that replicas started together do not work at the same moments. */
 export function jittered(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }

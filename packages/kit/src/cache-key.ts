@@ -1,6 +1,7 @@
 /**
- * One text for several values, different for different values: joined with a separator, `alice` + `bob x` and
- * `alice bob` + `x` would be one key. For caches, in-flight calls and maps whose keys have text from outside in them.
+ * Encodes several values as one key. Different values give different keys: joined with a space, `alice` + `bob x` and
+ * `alice bob` + `x` would be the same. Use it for caches, in-flight calls and maps whose keys contain text from
+ * outside.
  */
 export function cacheKey(...parts: readonly (string | number | boolean | null)[]): string {
   return JSON.stringify(parts);

@@ -1,12 +1,15 @@
-/** Chunks from this size on are kept as they came: what surrounds a buffer is little beside them. */
+/** Chunks of this size or more are not copied: the overhead of a buffer is small beside its content. */
 const largeBytes = 4 * 1024;
-/** So are the first chunks of any size: a body that comes in few parts is copied once, at its end, or not at all. */
+/**
+ * The first chunks are not copied either, whatever their size, so a body of few chunks is copied at most once, in
+ * `concat`.
+ */
 const keptChunks = 16;
 const slabBytes = 64 * 1024;
 
 /**
- * Collects the chunks of a body in about as much memory as the body has bytes. A buffer takes some 200 bytes beside its
- * content, so a list of chunks of one byte each would take 200 times the body.
+ * Collects the chunks of a body in about as much memory as the body has bytes. A Buffer has about 200 bytes of
+ * overhead, so a list of one-byte chunks would take 200 times the size of the body.
  */
 export class ChunkList {
   readonly #parts: Buffer[] = [];
@@ -18,7 +21,7 @@ export class ChunkList {
     return this.#size;
   }
 
-  /** How many buffers hold it. */
+  /** The number of buffers in use. */
   get parts(): number {
     return this.#parts.length;
   }
@@ -43,7 +46,7 @@ export class ChunkList {
     return this.#parts.length === 1 && only !== undefined ? only : Buffer.concat(this.#parts, this.#size);
   }
 
-  /** What is filled of the slab becomes a part; its rest takes the next small chunks. */
+  /** Turns the filled part of the slab into a part; the rest of the slab receives the next small chunks. */
   #closePart(): void {
     if (this.#filled === 0) return;
     this.#parts.push(this.#slab.subarray(0, this.#filled));

@@ -1,4 +1,7 @@
-/** Wall clock, for display and expiry. Durations use `monotonicMs`, which no clock correction moves. */
+/**
+ * The wall clock in milliseconds, for display and expiry. Use `monotonicMs` for durations: clock corrections do not
+ * change it.
+ */
 export function nowMs(): number {
   return Date.now();
 }
@@ -7,7 +10,7 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Resolves when the work is over, whatever came of it, or after `ms` if that comes first. */
+/** Resolves when `work` settles, or after `ms` if that comes first. Never rejects. */
 export async function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
   const early = new AbortController();
   const late = sleep(ms, early.signal).catch(() => undefined);
@@ -15,7 +18,7 @@ export async function settledWithin(work: Promise<unknown>, ms: number): Promise
   early.abort();
 }
 
-/** Resolves after `ms`, or rejects with the signal's reason if that comes first. */
+/** Resolves after `ms`, or rejects with the reason of the signal if it aborts first. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

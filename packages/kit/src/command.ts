@@ -1,8 +1,8 @@
 import { ConfigError } from './config.ts';
 
 /**
- * Runs a command as this process: exit code 1 and the reason on standard error when it fails. Node itself would print
- * every field of the error as well, and that of an invalid URL holds the whole URL.
+ * Runs a command as this process. If it fails, writes the reason to standard error and sets exit code 1. Node would
+ * print every field of the error, and an invalid URL error has the whole URL, password included.
  */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
@@ -13,7 +13,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** For the person at the terminal: what is wrong with settings; else where it failed, and what caused that. */
+/** The text for the operator: the list of problems for a `ConfigError`, otherwise the stack and the causes. */
 export function errorText(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   const { stack, cause } = Object(error) as { stack?: unknown; cause?: unknown };

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** Raised when settings are wrong; its message lists every problem, one a line. */
+/** Invalid settings; the message lists every problem on its own line. */
 export class ConfigError extends Error {}
 
 /**
- * Reads a service's settings from the environment: all problems are reported at once and the result is frozen.
- * An empty or blank variable counts as unset, because that is what `NAME= command` and empty chart values mean.
+ * Parses settings from the environment. Reports all problems at once, and returns a frozen object. An empty or blank
+ * variable counts as unset, because that is what `NAME= command` and empty chart values mean.
  */
 export function parseConfig<Shape extends z.ZodType>(
   shape: Shape,
@@ -22,7 +22,7 @@ export const port = z.coerce.number().int().min(0).max(65_535);
 
 export const milliseconds = z.coerce.number().int().min(0);
 
-/** `host:port` peers, a comma list or `dns:///name:port`. */
+/** Addresses of a peer: a list of `host:port`, or `dns:///name:port`. */
 export const addresses = z
   .string()
   .transform((text) =>

@@ -73,7 +73,7 @@ describe('a meter', () => {
     record(2, {});
     await eventually(() => expect(receiver.histograms.at(-1)).toMatchObject({ count: 2, sum: 3 }));
     await stop();
-    expect(warn.mock.calls.map(([, message]) => message)).toEqual(['metrics could not be exported']);
+    expect(warn.mock.calls.map(([, message]) => message)).toEqual(['failed to export metrics']);
     warn.mockRestore();
   });
 

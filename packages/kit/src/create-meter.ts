@@ -4,7 +4,7 @@ import { otlpTarget, type OtlpConfig } from './otlp-settings.ts';
 
 const defaultEveryMs = 60_000;
 
-/** The meter of a service, or undefined when no endpoint is set: OpenTelemetry is not even loaded then. */
+/** Creates the meter of a service. Returns undefined, without loading OpenTelemetry, when no endpoint is set. */
 export async function createMeter(
   service: string,
   config: OtlpConfig,

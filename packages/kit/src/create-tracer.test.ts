@@ -114,9 +114,7 @@ describe('a tracer', () => {
     for (let count = 0; count < 1_500; count += 1) tracer.record(span());
     await eventually(() => expect(receiver.headers.length).toBeGreaterThanOrEqual(2));
     await tracer.stop();
-    expect(warn.mock.calls.map(([, message]) => message)).toEqual([
-      'spans could not be exported and are lost',
-    ]);
+    expect(warn.mock.calls.map(([, message]) => message)).toEqual(['failed to export spans; they are lost']);
     warn.mockRestore();
   });
 

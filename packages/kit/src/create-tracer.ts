@@ -2,7 +2,7 @@ import type { Logger } from './log.ts';
 import { otlpTarget, type OtlpConfig } from './otlp-settings.ts';
 import type { Tracer } from './tracing.ts';
 
-/** The tracer of a service, or undefined when no endpoint is set: OpenTelemetry is not even loaded then. */
+/** Creates the tracer of a service. Returns undefined, without loading OpenTelemetry, when no endpoint is set. */
 export async function createTracer(
   service: string,
   config: OtlpConfig,

@@ -1,7 +1,7 @@
 /**
- * Every error a caller can be told about: `code → [HTTP status, gRPC status]`. One closed table, so that a new
- * code cannot be added without saying what both wires make of it. HTTP statuses follow the error table of the
- * contract; gRPC numbers are those of the gRPC specification.
+ * Every error code that a caller can see: `code → [HTTP status, gRPC status]`. The table is closed, so each new code
+ * must state both statuses. The HTTP statuses are part of the public API; for the gRPC numbers see
+ * https://grpc.io/docs/guides/status-codes/.
  */
 const table = {
   invalid_json: [400, 3],
@@ -77,16 +77,18 @@ export type ErrorType =
   | 'timeout_error';
 
 export interface AppErrorOptions {
-  /** The offending field, as the client spelled its path: `messages[0].role`. */
+  /** The field that caused the error, spelled as in the request: `messages[0].role`. */
   param?: string | undefined;
   /** Extra response headers, lower-case (`retry-after`, `allow`). */
   headers?: Record<string, string> | undefined;
-  /** A provider's own machine word, shown instead of ours: its clients branch on it (`context_length_exceeded`). */
+  /**
+   * The provider's own error code, shown instead of `code`, because clients branch on it (`context_length_exceeded`).
+   */
   publicCode?: string | undefined;
   cause?: unknown;
 }
 
-/** The one error that callers may see. Anything else becomes `internal`, its text hidden. */
+/** The only error that callers see. Any other becomes `internal`, with its text hidden. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
@@ -115,7 +117,7 @@ export class AppError extends Error {
   }
 }
 
-/** The body of every error response (contract §1). All four keys of an OpenAI error are always present. */
+/** The body of every error response. All four members of an OpenAI error are always present. */
 export interface ErrorBody {
   error: { message: string; type: ErrorType; code: string; param: string | null; request_id: string };
 }
@@ -141,21 +143,17 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   };
 }
 
-/** The 403 for every request with a key of a tenant that is not active. */
+/** The 403 for a request with a key of a tenant that is not active. */
 export function tenantNotActive(status: string): AppError {
   return new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
 }
 
-/** Converts what a `catch` caught, once, at the edge of the process. */
+/** Converts a caught value to an `AppError`. Call it once, at the edge of the process. */
 export function toAppError(caught: unknown): AppError {
   if (caught instanceof AppError) return caught;
-  return new AppError(
-    'internal',
-    'The gateway met an internal error. Quote the request id when you report it.',
-    {
-      cause: caught,
-    },
-  );
+  return new AppError('internal', 'Internal error. Include the request id when you report it.', {
+    cause: caught,
+  });
 }
 
 export function isErrorCode(value: string): value is ErrorCode {

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { hasMoreContainers, hasMoreValues } from './json-size.ts';
 
-/** Commas and opening brackets that are no part of a string. */
+/** Counts commas and opening brackets outside strings. */
 function structure(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   const members = Object.values(value);

@@ -5,20 +5,21 @@ const openBracket = 0x5b;
 const openBrace = 0x7b;
 
 /**
- * Whether a JSON text has more values and members than `max`, without parsing it: their number is that of its commas
- * and opening brackets outside strings, and at most one more. Of a text that is no JSON the answer means nothing.
+ * Whether a JSON text has more than `max` values, without parsing it. Counts commas and opening brackets outside
+ * strings: at least the number of values minus one, and one more for each empty array and object. The result is
+ * meaningless for text that is not JSON.
  */
 export function hasMoreValues(json: Buffer, max: number): boolean {
   return hasMore(json, max, true);
 }
 
-/** The same for objects and arrays alone, which take most of the memory and of the time. */
+/** Whether a JSON text has more than `max` objects and arrays, which take most of the memory and time of parsing. */
 export function hasMoreContainers(json: Buffer, max: number): boolean {
   return hasMore(json, max, false);
 }
 
 function hasMore(json: Buffer, max: number, countsCommas: boolean): boolean {
-  // Each takes a byte at least.
+  // Each value takes at least one byte.
   if (json.length <= max) return false;
   let count = 0;
   for (let at = 0; at < json.length; at += 1) {
@@ -30,7 +31,7 @@ function hasMore(json: Buffer, max: number, countsCommas: boolean): boolean {
   return false;
 }
 
-/** Where the string that begins at `start` has its closing quote. */
+/** The position of the closing quote of the string that begins at `start`. */
 function endOfString(json: Buffer, start: number): number {
   let end = json.indexOf(quote, start + 1);
   while (end > 0 && isEscaped(json, end)) end = json.indexOf(quote, end + 1);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
-/** `name=value,name=value` with percent-encoded values, as OpenTelemetry's variables have it, into an object. */
+/**
+ * Parses `name=value,name=value` with percent-encoded values, the format of OpenTelemetry variables, into an object.
+ */
 export const keyValueList = z.string().transform((text, context): Record<string, string> => {
   const entries: [string, string][] = [];
   for (const part of text.split(',')) {
@@ -8,7 +10,7 @@ export const keyValueList = z.string().transform((text, context): Record<string,
     const [name = '', ...rest] = part.split('=');
     const value = decoded(rest.join('=').trim());
     if (name.trim() === '' || rest.length === 0 || value === null) {
-      context.addIssue({ code: 'custom', message: 'must be name=value,… in percent-encoding' });
+      context.addIssue({ code: 'custom', message: 'must be name=value,… with percent-encoded values' });
       return z.NEVER;
     }
     entries.push([name.trim(), value]);

@@ -4,10 +4,11 @@ import { toAppError } from './errors.ts';
 export type { Logger } from 'pino';
 
 /**
- * A JSON-lines logger on standard output. Bodies, keys, cookies and prompts are never passed to it.
+ * A logger that writes JSON lines to standard output. Never pass it bodies, keys, cookies or prompts.
  *
- * Lines are gathered for a tenth of a second or 4 kB: a write per request would cost the hot path a system call, and a
- * search through every line for secrets 16 µs. `lifecycle.ts` flushes before the process ends.
+ * Lines are buffered for 100 ms or 4 kB, because one write per request would cost the hot path a system call.
+ * `run` of `@gatehouse/service` flushes the buffer before the process ends. Lines are not searched for secrets: that would cost 16 µs
+ * each.
  */
 export function createLogger(service: string, level: string): Logger {
   return pino(
@@ -22,8 +23,8 @@ export function createLogger(service: string, level: string): Logger {
 }
 
 /**
- * Logs what a request failed with, once: an unexpected error in full, an expected one of ours (a peer or a provider is
- * away) as one line with its cause, and a client's own mistakes not at all.
+ * Logs a failed request once: an unexpected error in full, an expected 5xx error (a peer or a provider is unavailable)
+ * as one line with its cause. Does not log client errors.
  */
 export function logFailure(log: Logger, fields: Record<string, unknown>, caught: unknown): void {
   const error = toAppError(caught);
@@ -34,7 +35,7 @@ export function logFailure(log: Logger, fields: Record<string, unknown>, caught:
   }
 }
 
-/** The innermost message: where the trouble began. */
+/** The message of the innermost cause. */
 function causeOf(error: Error): string {
   return error.cause instanceof Error ? causeOf(error.cause) : error.message;
 }

@@ -1,24 +1,24 @@
 export type MeasureAttributes = Readonly<Record<string, string | number | undefined>>;
 
-/** Notes one measured value. Attributes are few: never ids, keys or users. */
+/** Records one measured value. Attributes must be low-cardinality: never ids, keys or users. */
 export type RecordValue = (value: number, attributes: MeasureAttributes) => void;
 
 export interface HistogramOptions {
   name: string;
   description: string;
-  /** As UCUM has it: `s`, `{token}`. */
+  /** A UCUM unit: `s`, `{token}`. */
   unit: string;
-  /** Upper bounds of its buckets, in order. */
+  /** Upper bounds of the buckets, in ascending order. */
   boundaries: readonly number[];
 }
 
 /**
- * Metrics that a semantic convention of OpenTelemetry defines, sent by OTLP; our own are in the registry of
- * `metrics.ts`. What is measured has `Meter | undefined`, as with `Tracer`.
+ * Metrics defined by the semantic conventions of OpenTelemetry, exported by OTLP. All other metrics are in the
+ * Prometheus registry of `metrics.ts`. Code that measures takes `Meter | undefined`, as with `Tracer`.
  */
 export interface Meter {
   /** Recording never throws. */
   histogram(options: HistogramOptions): RecordValue;
-  /** Sends what is left, as far as that is done within seconds. */
+  /** Sends the remaining values; gives up after a few seconds. */
   stop(): Promise<void>;
 }

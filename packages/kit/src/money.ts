@@ -1,14 +1,14 @@
-/** Money is integer pico-USD (10^-12 USD) inside, and decimal text of USD outside. */
+/** Money is integer pico-USD (10^-12 USD) internally, and decimal USD text in the API. */
 
 const decimals = 12;
 
-/** An amount as the contract writes it: `123456` is "0.000000123456". */
+/** Formats an amount for the API: `123456` becomes "0.000000123456". */
 export function usdOf(pico: bigint): string {
   const digits = pico.toString().padStart(decimals + 1, '0');
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
-/** The amount of a text of at most twelve decimals, such as "12.50". */
+/** Parses a USD amount with at most twelve decimals, such as "12.50". */
 export function picoOf(usd: string): bigint {
   const [whole = '', fraction = ''] = usd.split('.');
   return BigInt(whole + fraction.padEnd(decimals, '0'));

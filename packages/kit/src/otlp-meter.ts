@@ -11,16 +11,16 @@ import type { HistogramOptions, Meter, RecordValue } from './meter.ts';
 import type { OtlpTarget } from './otlp-settings.ts';
 import { version } from './version.ts';
 
-/** How long stopping waits for the last figures. */
+/** How long `stop` waits for the last export. */
 const longestStopMs = 3_000;
 
-/** Exports metrics by OTLP/HTTP in JSON, by OpenTelemetry's SDK. */
+/** Exports metrics by OTLP/HTTP in JSON with the OpenTelemetry SDK. */
 export class OtlpMeter implements Meter {
   readonly #provider: MeterProvider;
 
   constructor(target: OtlpTarget, everyMs: number, log: Logger) {
-    // Compression, certificates, time-outs and temporality it reads from the environment itself.
-    const exporter = new TellingExporter({ url: target.url, headers: target.headers }, log);
+    // The SDK reads compression, certificates, timeouts and temporality from the environment.
+    const exporter = new LoggingExporter({ url: target.url, headers: target.headers }, log);
     this.#provider = new MeterProvider({
       resource: resourceFromAttributes(target.resource),
       readers: [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: everyMs })],
@@ -45,8 +45,8 @@ export class OtlpMeter implements Meter {
 
 type Exported = Parameters<PushMetricExporter['export']>;
 
-/** Says when exporting begins to fail, and not each time. */
-class TellingExporter extends OTLPMetricExporter {
+/** Logs the first failed export after a successful one, but not each further failure. */
+class LoggingExporter extends OTLPMetricExporter {
   readonly #log: Logger;
   #failing = false;
 
@@ -58,8 +58,7 @@ class TellingExporter extends OTLPMetricExporter {
   override export(metrics: Exported[0], done: Exported[1]): void {
     super.export(metrics, (result) => {
       const { error } = result;
-      if (error !== undefined && !this.#failing)
-        this.#log.warn({ err: error }, 'metrics could not be exported');
+      if (error !== undefined && !this.#failing) this.#log.warn({ err: error }, 'failed to export metrics');
       this.#failing = error !== undefined;
       done(result);
     });

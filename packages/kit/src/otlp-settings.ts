@@ -6,45 +6,45 @@ import { version } from './version.ts';
 const receiver = z.url({ protocol: /^https?$/ });
 
 /**
- * OpenTelemetry's own settings of exporters and resources, of those that are meant for traces and metrics
+ * Settings of the OpenTelemetry SDK that traces and metrics support
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
  */
 export const otlpSettings = {
-  /** Base URL of an OTLP/HTTP receiver; unset means that nothing is sent. */
+  /** Base URL of an OTLP/HTTP receiver; if unset, nothing is exported. */
   OTEL_EXPORTER_OTLP_ENDPOINT: receiver.optional(),
-  /** The whole URL for traces, instead of the base URL. */
+  /** Full URL for traces; overrides the base URL. */
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: receiver.optional(),
-  /** The whole URL for metrics, instead of the base URL. */
+  /** Full URL for metrics; overrides the base URL. */
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: receiver.optional(),
-  /** `name=value,…` in percent-encoding, such as the receiver's key. */
+  /** `name=value,…` with percent-encoded values, such as the receiver's API key. */
   OTEL_EXPORTER_OTLP_HEADERS: keyValueList.optional(),
-  /** `none`, where the receiver takes no traces. */
+  /** `none` disables the export of traces. */
   OTEL_TRACES_EXPORTER: z.string().optional(),
-  /** `none`, where the receiver takes no metrics. */
+  /** `none` disables the export of metrics. */
   OTEL_METRICS_EXPORTER: z.string().optional(),
-  /** Milliseconds from one export of metrics to the next; 60,000 unless set. */
+  /** Milliseconds between exports of metrics. Default: 60,000. */
   OTEL_METRIC_EXPORT_INTERVAL: z.coerce.number().int().min(1).optional(),
   /** Default: the service's name. */
   OTEL_SERVICE_NAME: z.string().optional(),
-  /** `name=value,…` in percent-encoding. */
+  /** `name=value,…` with percent-encoded values. */
   OTEL_RESOURCE_ATTRIBUTES: keyValueList.optional(),
   OTEL_SDK_DISABLED: z.string().optional(),
 };
 
 export type OtlpConfig = Readonly<z.output<z.ZodObject<typeof otlpSettings>>>;
 
-/** Where one kind of signal goes to. */
+/** Where to send one kind of signal (traces or metrics). */
 export interface OtlpTarget {
   url: string;
   headers: Record<string, string>;
-  /** Attributes of the process that sends it. */
+  /** Resource attributes of this process. */
   resource: Record<string, string>;
 }
 
-/** Of this process, in everything that it sends. */
+/** Identifies this process in everything it exports. */
 const instanceId = newId();
 
-/** Undefined where nothing is to be sent. */
+/** Returns undefined when the signal is not exported. */
 export function otlpTarget(
   signal: 'traces' | 'metrics',
   service: string,

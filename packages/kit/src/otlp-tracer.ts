@@ -9,12 +9,12 @@ import type { SpanRecord, Tracer } from './tracing.ts';
 import { version } from './version.ts';
 
 const batchEveryMs = 2_000;
-/** Spans that wait while a batch is on its way; more than that are left out. About 1 kB each. */
+/** Spans that wait while a batch is sent; further spans are dropped. A span takes about 1 kB. */
 const maxQueued = 8_192;
-/** How long stopping waits for the last spans. */
+/** How long `stop` waits for the last spans. */
 const longestStopMs = 3_000;
-const complainEveryMs = 60_000;
-/** Corrections of the wall clock smaller than this are not followed, so that spans keep their order. */
+const logEveryMs = 60_000;
+/** Smaller corrections of the wall clock are ignored, so that spans keep their order. */
 const clockToleranceMs = 50;
 
 const sampled = 1;
@@ -27,8 +27,8 @@ const kinds: Record<SpanRecord['kind'], SpanKind> = {
 };
 
 /**
- * Exports spans by OTLP/HTTP in JSON. OpenTelemetry's SDK batches, sends and retries; its tracer and its propagation
- * of contexts are left alone, since our spans are told when they are over: 5 to 10 µs of CPU each, sending included.
+ * Exports spans by OTLP/HTTP in JSON. The OpenTelemetry SDK batches, sends and retries. Its tracer and context
+ * propagation are not used, because spans are recorded after they end: 5 to 10 µs of CPU per span, export included.
  */
 export class OtlpTracer implements Tracer {
   readonly #processor: BatchSpanProcessor;
@@ -38,17 +38,17 @@ export class OtlpTracer implements Tracer {
 
   constructor(target: OtlpTarget, log: Logger) {
     this.#resource = resourceFromAttributes(target.resource);
-    // Compression, certificates and time-outs it reads from the environment itself.
+    // The SDK reads compression, certificates and timeouts from the environment.
     const exporter = new OTLPTraceExporter({ url: target.url, headers: target.headers });
     this.#processor = new BatchSpanProcessor({
-      exporter: complaining(exporter, log),
+      exporter: loggingFailures(exporter, log),
       maxQueueSize: maxQueued,
       scheduledDelayMillis: batchEveryMs,
     });
   }
 
   record(span: SpanRecord): void {
-    // The processor leaves out what is not sampled as well, but then the work is done.
+    // The processor drops unsampled spans too, but only after the work of converting them.
     if ((Number.parseInt(span.context.flags, 16) & sampled) === 0) return;
     this.#followClock();
     this.#processor.onEnd(this.#readable(span));
@@ -90,22 +90,22 @@ export class OtlpTracer implements Tracer {
   }
 }
 
-/** Says at most once a minute that spans are lost, and keeps it from the SDK, which would say so every time. */
-function complaining(exporter: SpanExporter, log: Logger): SpanExporter {
+/** Logs lost spans at most once a minute, and hides the failure from the SDK, which would log every one. */
+function loggingFailures(exporter: SpanExporter, log: Logger): SpanExporter {
   let lost = 0;
-  let complainedAt = -Infinity;
+  let loggedAt = -Infinity;
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
         if (result.error !== undefined) {
           lost += spans.length;
-          if (monotonicMs() - complainedAt >= complainEveryMs) {
-            log.warn({ err: result.error, spans: lost }, 'spans could not be exported and are lost');
-            complainedAt = monotonicMs();
+          if (monotonicMs() - loggedAt >= logEveryMs) {
+            log.warn({ err: result.error, spans: lost }, 'failed to export spans; they are lost');
+            loggedAt = monotonicMs();
             lost = 0;
           }
         }
-        // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- SUCCESS of a package that is not ours to import
+        // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- SUCCESS, from a package that is not a direct dependency
         done({ code: 0 });
       });
     },

@@ -25,7 +25,7 @@ function makeCache(options: Partial<OutageCacheOptions<Value>> = {}): OutageCach
   });
 }
 
-/** A source whose answer can be changed, and that counts how often it is asked. */
+/** A source with a changeable answer that counts its calls. */
 class Source {
   asked = 0;
   answer: Value | Error = 'v1';

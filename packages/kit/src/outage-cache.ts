@@ -3,38 +3,41 @@ import { monotonicMs } from './clock.ts';
 import { SharedCalls } from './shared-calls.ts';
 
 export interface OutageCacheOptions<Value> {
-  /** Entries kept; the least recently used goes first. */
+  /** Maximum number of entries; the least recently used is evicted first. */
   max: number;
-  /** The bytes that all entries may take together, for values whose size callers decide. Default: `max` alone counts. */
+  /** Maximum bytes of all entries, for values whose size callers decide. Default: only `max` applies. */
   size?: { maxBytes: number; of: (value: Value) => number };
-  /** How long an answer is used without asking again. */
+  /** How long a value is used without asking the source again. */
   freshMs: number;
-  /** How long an answer is used while the source can't be reached. */
+  /** How long a value is used while the source is unavailable. */
   outageMs: number;
-  /** Whether an error means that the source is away. Other errors are the source's answer and reach the caller. */
+  /** Whether an error means that the source is unavailable. Other errors are passed to the caller. */
   isOutage: (error: unknown) => boolean;
-  /** Whether a value may be used during an outage, and so displaces nothing: a "no such key" may not. */
+  /**
+   * Whether a value may be used during an outage (default: yes). Values that may not, such as "no such key", are kept
+   * apart and never evict those that may.
+   */
   survivesOutage?: (value: Value) => boolean;
 }
 
 interface Entry<Value> {
   value: Value;
   loadedAt: number;
-  /** Until when a failed refresh lets the old value answer without another try. */
+  /** Until this time the old value is returned without another refresh, after a refresh failed. */
   graceUntil: number;
 }
 
-/** After a failed refresh the source is left alone this long, so that an outage doesn't cost each request a time-out. */
+/** Delay before the next refresh after a failed one, so that an outage does not cost each request a timeout. */
 const retryAfterMs = 1_000;
 
 /**
- * A cache for answers of another service: fresh for seconds, and still good for minutes while that service is away.
+ * Caches values of another service: fresh for seconds, and usable for minutes while that service is unavailable.
  * Concurrent look-ups of one key share one call.
  */
 export class OutageCache<Value> {
   readonly #options: OutageCacheOptions<Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
-  /** What an outage does not outlast, apart: guessed keys must not drive known ones out. */
+  /** Entries that may not be used during an outage. Separate, so that guessed keys do not evict known ones. */
   readonly #passing: LRUCache<string, Entry<Value>>;
   readonly #calls = new SharedCalls<Value>();
 
@@ -44,7 +47,7 @@ export class OutageCache<Value> {
     this.#passing = createEntries(options);
   }
 
-  /** The value if it is fresh, without a promise: the hot path's way around a microtask. */
+  /** The value if it is fresh. Synchronous, to save the hot path a microtask. */
   peek(key: string): Value | undefined {
     const entry = this.#entries.get(key) ?? this.#passing.get(key);
     if (entry === undefined) return undefined;
@@ -52,18 +55,18 @@ export class OutageCache<Value> {
     return now - entry.loadedAt < this.#options.freshMs || now < entry.graceUntil ? entry.value : undefined;
   }
 
-  /** The fresh value, or what `load` brings from the source; `load` throws when the source can't be reached. */
+  /** The fresh value, or the result of `load`, which must throw when the source is unavailable. */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const fresh = this.peek(key);
     return fresh === undefined ? this.getNow(key, load) : fresh;
   }
 
-  /** As `get`, but asks the source even when a fresh value is there. */
+  /** Like `get`, but calls `load` even if the value is fresh. */
   async getNow(key: string, load: () => Promise<Value>): Promise<Value> {
     return this.#calls.get(key, () => this.#load(key, load));
   }
 
-  /** Whether anything could be answered while the source is away. */
+  /** Whether any entry could be used during an outage. */
   get coversOutage(): boolean {
     const oldest = monotonicMs() - this.#options.outageMs;
     return this.#entries.values().some((entry) => entry.loadedAt > oldest);
@@ -95,7 +98,7 @@ export class OutageCache<Value> {
   }
 }
 
-/** What an entry takes beside its value. */
+/** Overhead of an entry in bytes, without key and value. */
 const entryBytes = 200;
 
 function createEntries<Value>({ max, size }: OutageCacheOptions<Value>): LRUCache<string, Entry<Value>> {

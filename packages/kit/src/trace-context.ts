@@ -4,16 +4,16 @@ import { pooledRandom } from './random.ts';
 export interface TraceContext {
   /** 32 lower-case hexadecimal digits. */
   traceId: string;
-  /** This hop's span, 16 lower-case hexadecimal digits. */
+  /** The span of this hop, 16 lower-case hexadecimal digits. */
   spanId: string;
-  /** The span that this one is part of; null where the trace begins here. */
+  /** The parent span; null at the root of the trace. */
   parentSpanId: string | null;
   flags: string;
 }
 
 const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Continues the caller's trace with a new span, or starts a trace when the header is missing or malformed. */
+/** Continues the caller's trace with a new span. Starts a trace when the header is missing or malformed. */
 export function continueTrace(traceparent: string | undefined): TraceContext {
   const match = traceparent === undefined ? null : pattern.exec(traceparent);
   const [, version, traceId, parentId, flags, rest] = match ?? [];
@@ -29,7 +29,7 @@ export function continueTrace(traceparent: string | undefined): TraceContext {
   return { traceId: random.slice(0, 32), spanId: random.slice(32), parentSpanId: null, flags: '01' };
 }
 
-/** A span within a span of this process. */
+/** A child of a span in this process. */
 export function childSpan(parent: TraceContext): TraceContext {
   const { traceId, spanId: parentSpanId, flags } = parent;
   return { traceId, spanId: pooledRandom(8).toString('hex'), parentSpanId, flags };

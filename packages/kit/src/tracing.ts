@@ -2,7 +2,7 @@ import type { TraceContext } from './trace-context.ts';
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** One piece of work, told when it is over. Attributes never hold prompts, answers or keys. */
+/** A finished span. Attributes must never hold prompts, answers or keys. */
 export interface SpanRecord {
   context: TraceContext;
   name: string;
@@ -12,17 +12,17 @@ export interface SpanRecord {
   /** By `monotonicMs`. */
   endedAt: number;
   attributes: SpanAttributes;
-  /** Whether the work failed; then `error.type` among the attributes says how. */
+  /** Whether the work failed; if so, the attribute `error.type` has the reason. */
   failed: boolean;
 }
 
 /**
- * Takes in spans and exports them later, in batches. What is traced has `Tracer | undefined` and calls
- * `tracer?.record({ … })`: without a tracer that is one comparison, and the record is never made.
+ * Collects spans and exports them later, in batches. Traced code takes `Tracer | undefined` and calls `tracer?.record({
+ * … })`, so that without a tracer the record is not even created.
  */
 export interface Tracer {
-  /** Spans of traces that their caller did not sample are left out. Never throws. */
+  /** Drops spans of traces that the caller did not sample. Never throws. */
   record(span: SpanRecord): void;
-  /** Sends what is left, as far as that is done within seconds. */
+  /** Sends the remaining spans; gives up after a few seconds. */
   stop(): Promise<void>;
 }

@@ -4,5 +4,5 @@ const { version: packageVersion } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/** The release that this process runs; all workspaces carry the same version. */
+/** The running release; all workspaces have the same version. */
 export const version: string = packageVersion;

@@ -58,7 +58,7 @@ describe('whether the database answers', () => {
     const began = performance.now();
     const answers = Array.from({ length: 3 }, () => database.answers());
     expect(await Promise.all(answers)).toEqual([false, false, false]);
-    // Sooner than the connection itself gives up.
+    // Before the connection times out.
     expect(performance.now() - began).toBeLessThan(1_900);
     expect(sockets).toHaveLength(1);
     for (const socket of sockets) socket.destroy();

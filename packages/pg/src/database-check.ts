@@ -2,30 +2,30 @@ import { settledWithin } from '@gatehouse/kit/clock';
 import { createPool, type Pool, type PoolOptions } from './pool.ts';
 
 export interface DatabaseCheckOptions extends Omit<PoolOptions, 'max'> {
-  /** Shorter than the two seconds that a platform should wait for an answer about readiness. */
+  /** Default: 1,500 ms, shorter than the 2 s that a platform should wait for the readiness probe. */
   answerTimeoutMs?: number;
 }
 
 /**
- * Whether the database answers, and soon: what readiness asks, over a connection of its own. Behind the service's work
- * a busy replica would seem to be without its database, and the others would get its requests on top of theirs.
+ * Checks the database for the readiness probe, over a separate connection. On a shared pool the check would queue
+ * behind the work of a busy replica, which would then seem unready and pass its load to the others.
  */
 export class DatabaseCheck {
   readonly #pool: Pool;
   readonly #answerTimeoutMs: number;
-  #asking: Promise<boolean> | null = null;
+  #pending: Promise<boolean> | null = null;
 
   constructor({ answerTimeoutMs = 1_500, ...options }: DatabaseCheckOptions) {
     this.#pool = createPool({ ...options, max: 1 });
     this.#answerTimeoutMs = answerTimeoutMs;
   }
 
-  /** However often it is asked, one statement at most waits for a database that hangs. */
+  /** Concurrent calls share one statement, so at most one waits on a database that hangs. */
   async answers(): Promise<boolean> {
     let answered = false;
-    this.#asking ??= this.#ask();
+    this.#pending ??= this.#ask();
     await settledWithin(
-      this.#asking.then((answer) => (answered = answer)),
+      this.#pending.then((answer) => (answered = answer)),
       this.#answerTimeoutMs,
     );
     return answered;
@@ -42,7 +42,7 @@ export class DatabaseCheck {
     } catch {
       return false;
     } finally {
-      this.#asking = null;
+      this.#pending = null;
     }
   }
 }

@@ -2,8 +2,9 @@ import { AppError } from '@gatehouse/kit/errors';
 import { DatabaseError } from 'pg';
 
 /**
- * Connection exceptions, insufficient resources (connections, disk, memory), shutdown and start-up of the server, its
- * I/O errors, statements and transactions that ran into our time-outs, a standby (PostgreSQL, Appendix A).
+ * SQLSTATE classes that mean an outage: connection exceptions, insufficient resources, shutdown and start-up, I/O
+ * errors, statement and transaction timeouts, and a read-only standby
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const outageStates = /^(08|53|57014|57P0[1-5]|58|25006|25P03)/;
 const outageSystemErrors = new Set([
@@ -19,35 +20,38 @@ const outageSystemErrors = new Set([
 const outageMessages =
   /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable/i;
 
-/** The state of a statement that took longer than `statement_timeout`. */
+/** The SQLSTATE when `statement_timeout` cancels a statement. */
 const statementTimeout = '57014';
 
-/** Whether an error means that the database can't answer now, as against that it refused the statement. */
+/** Whether an error means that the database is unavailable, rather than that it rejected the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (error instanceof AppError)
     return error.code === 'database_unavailable' || error.code === 'query_timeout';
   if (error instanceof DatabaseError) return outageStates.test(error.code ?? '');
-  // Not by `instanceof Error`: Node's own errors are of another realm where code runs in a vm context, as in Jest.
+  // Not `instanceof Error`: in a vm context, as in Jest, the errors of Node belong to another realm.
   const { code, message } = Object(error) as { code?: unknown; message?: unknown };
   return outageSystemErrors.has(String(code)) || outageMessages.test(String(message));
 }
 
 /**
- * Turns an outage into `database_unavailable`, and a statement that took too long into `query_timeout` (503, never 401).
- * Passes anything else on.
+ * Throws `query_timeout` for a statement timeout and `database_unavailable` for an outage (both 503). Rethrows any
+ * other error.
  */
 export function wrapDatabaseError(error: unknown): never {
   if (isStatementTimeout(error))
     throw new AppError(
       'query_timeout',
-      'The database took too long. Ask for less at once, such as a shorter period, or try again.',
+      'The database query timed out. Request less at once, such as a shorter period, or try again.',
       { cause: error, headers: { 'retry-after': '1' } },
     );
   if (!(error instanceof AppError) && isDatabaseOutage(error)) throw databaseUnavailable(error);
   throw error;
 }
 
-/** The same for a statement whose fate only the database knows: whatever it was, it did not say no. */
+/**
+ * Like `wrapDatabaseError`, but treats any error without a rejection from the database as an outage: the statement may
+ * have been committed.
+ */
 export function wrapUnlessRefused(error: unknown): never {
   if (error instanceof AppError || (error instanceof DatabaseError && !isStatementTimeout(error)))
     wrapDatabaseError(error);
@@ -59,16 +63,19 @@ function isStatementTimeout(error: unknown): boolean {
 }
 
 function databaseUnavailable(cause: unknown): AppError {
-  return new AppError('database_unavailable', 'The database can not be reached. Try again shortly.', {
+  return new AppError('database_unavailable', 'The database is unavailable. Try again shortly.', {
     cause,
     headers: { 'retry-after': '1' },
   });
 }
 
-/** Data exceptions, violated constraints, what is too large for the server: these values will never be taken. */
+/**
+ * SQLSTATE classes that mean the values themselves were rejected: data exceptions, constraint violations, program
+ * limits exceeded.
+ */
 const refusals = /^(22|23|54)/;
 
-/** Whether the database refused the values themselves, so that trying again is of no use. */
+/** Whether the database rejected the values themselves, so that a retry would fail too. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && refusals.test(error.code ?? '');
 }
@@ -78,14 +85,14 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 }
 
 /**
- * Turns the refusal of a time zone's name (SQLSTATE 22023) into `invalid_value` for `timezone` and passes anything else
- * on. Not all time zones that JavaScript knows are known to the database.
+ * Throws `invalid_value` for `timezone` when the database rejects the name of a time zone (SQLSTATE 22023). Rethrows
+ * any other error. JavaScript accepts some time zones that PostgreSQL does not have.
  */
 export function refuseUnknownTimezone(error: unknown): never {
   if (!(error instanceof DatabaseError) || error.code !== '22023') throw error;
   throw new AppError(
     'invalid_value',
-    'Invalid value for timezone: the database does not know this time zone.',
+    'Invalid value for timezone: the database does not support this time zone.',
     { param: 'timezone', cause: error },
   );
 }

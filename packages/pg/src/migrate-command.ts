@@ -5,11 +5,11 @@ import { databaseSettings } from './settings.ts';
 
 const settings = z.object({
   DATABASE_URL: databaseSettings.DATABASE_URL,
-  /** The same database as an owner that may create schemas and roles; only this step ever has it. */
+  /** The same database with the owner role, which can create schemas and roles. Only the migration step uses it. */
   MIGRATION_DATABASE_URL: databaseSettings.DATABASE_URL,
 });
 
-/** The migration step of a service, as its own process: exits non-zero with the reason when it fails. */
+/** Runs the migration step of a service in its own process. Throws with the reason when it fails. */
 export async function migrateCommand(
   service: string,
   directory: string,

@@ -49,7 +49,7 @@ describe('migrating', () => {
       '0001_notes.sql': firstMigration,
       '0002_bad.sql': 'create table probe.half (id int); select nonsense;',
     });
-    // Two at once, too: neither leaves anything, nor the other waiting.
+    // Two at once: both succeed.
     for (const outcome of await Promise.allSettled([probe.migrate(broken), probe.migrate(broken)]))
       expect(outcome).toMatchObject({
         status: 'rejected',
@@ -69,9 +69,9 @@ describe('migrating', () => {
     await backup.query('begin; lock table probe.notes in access share mode');
     const began = performance.now();
     await expect(probe.migrate(more)).rejects.toThrow(
-      /^a migration of probe waited 3000 ms for a table .* nothing of it was changed/,
+      /^a migration of probe waited 3000 ms for a table lock .* it was rolled back/,
     );
-    // Those who queue behind it give up after five.
+    // Statements that queue behind it time out after 5 s.
     expect(performance.now() - began).toBeLessThan(5_000);
     expect(await probe.asAdmin(`select to_regclass('probe.more') as more`)).toEqual([{ more: null }]);
     expect(await assertMigrated(pool, service, probe.folder)).toEqual([]);
@@ -150,7 +150,7 @@ describe('the check of the schema', () => {
     await start();
     expect(warn.mock.calls.map(([fields]: unknown[]) => fields)).toEqual([{ newer: ['0002_titles'] }]);
     warn.mockRestore();
-    // The migration step of an older release, as after a roll-back, finds nothing to do.
+    // The migration step of an older release, as after a rollback, has nothing to do.
     await probe.migrate();
     expect(await assertMigrated(pool, service, newer)).toEqual([]);
 

@@ -6,29 +6,29 @@ import { isDatabaseOutage } from './errors.ts';
 import { ensureLogin, makeRoles, rolesOf } from './roles.ts';
 
 export interface MigrateOptions {
-  /** Schema, and prefix of the roles `<service>_app` and `<service>_system`. */
+  /** The name of the schema and the prefix of the roles `<service>_app` and `<service>_system`. */
   service: string;
-  /** Owner of the schema: may create roles. */
+  /** URL of the schema owner, which must be able to create roles. */
   adminUrl: string;
-  /** The service's own URL: its user is the login role. */
+  /** URL that the service uses; its user becomes the login role. */
   serviceUrl: string;
   /** Folder of `NNNN_*.sql`. */
   directory: string;
 }
 
 /**
- * Brings a service's schema up to date, each file in a transaction of its own, and lets the service in. Safe to run
- * again, and when two run at once; a schema that a newer release has migrated is left as it is.
+ * Applies pending migrations, each file in its own transaction, and creates the roles. Safe to repeat and to run
+ * concurrently. Leaves a schema that a newer release has migrated unchanged.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   await migrationsIn(options.directory);
   const roles = rolesOf(options.service, options.serviceUrl);
   const owner = new Client({ connectionString: options.adminUrl });
-  // A lost connection fails the statement, too.
+  // A lost connection also fails the current statement, which reports it.
   owner.on('error', () => undefined);
   await owner.connect();
   try {
-    await waitForTurn(owner);
+    await takeMigrationLock(owner);
     await makeRoles(owner, roles);
     await runMigrations(owner, options);
     await ensureLogin(owner, roles);
@@ -38,14 +38,17 @@ export async function migrate(options: MigrateOptions): Promise<void> {
 }
 
 /**
- * While a statement waits for a table's lock, all that come later wait behind it. Services give up on theirs after
- * five seconds: by then a migration has given way.
+ * While a statement waits for a table lock, later statements on the table queue behind it. The statement timeout of
+ * services is 5 s, so a migration gives up before that.
  */
 const lockTimeoutMs = 3_000;
 const lockNotAvailable = '55P03';
 
-/** Takes the lock that node-pg-migrate would: another's migration may take as long as it wants, and only that. */
-async function waitForTurn(owner: Client): Promise<void> {
+/**
+ * Takes the advisory lock that node-pg-migrate uses. Waiting for another migration has no timeout, so `lock_timeout` is
+ * set afterwards.
+ */
+async function takeMigrationLock(owner: Client): Promise<void> {
   await owner.query('select pg_advisory_lock($1)', [PG_MIGRATE_LOCK_ID]);
   await owner.query(`set lock_timeout = ${lockTimeoutMs}`);
 }
@@ -57,7 +60,7 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
       noLock: true,
       dir: options.directory,
       direction: 'up',
-      // Whatever else lies there is no migration, here as in `assertMigrated`.
+      // Only .sql files are migrations, as in `assertMigrated`.
       ignorePattern: '(?!.*\\.sql$).*',
       schema: options.service,
       createSchema: true,
@@ -68,8 +71,8 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
   } catch (error) {
     if ((error as { code?: string }).code !== lockNotAvailable) throw error;
     throw new Error(
-      `a migration of ${options.service} waited ${lockTimeoutMs} ms for a table that a long transaction holds, ` +
-        'such as a backup: nothing of it was changed; run the step again when that has ended',
+      `a migration of ${options.service} waited ${lockTimeoutMs} ms for a table lock that a long transaction holds, ` +
+        'such as a backup; it was rolled back: run the migration step again when the transaction has ended',
       { cause: error },
     );
   }
@@ -77,7 +80,9 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
 
 const migrationsTable = 'migrations';
 
-/** `NNNN_what_it_does`; a contraction, which takes away what the release before needs, is `NNNN_contract_…` (ADR 18). */
+/**
+ * `NNNN_what_it_does`. `NNNN_contract_…` marks a contraction, which removes what the previous release needs (ADR 18).
+ */
 const migrationName = /^\d{4}_[a-z0-9_]+$/;
 const contraction = /^\d{4}_contract_/;
 
@@ -87,13 +92,13 @@ async function migrationsIn(directory: string): Promise<string[]> {
     .map((file) => path.parse(file).name);
   const misnamed = names.filter((name) => !migrationName.test(name));
   if (misnamed.length > 0)
-    throw new Error(`a migration is named NNNN_what_it_does.sql, not ${misnamed.join(', ')}`);
+    throw new Error(`migrations must be named NNNN_what_it_does.sql; found ${misnamed.join(', ')}`);
   return names;
 }
 
 /**
- * Refuses a schema that is behind (pending migrations), and one from which a newer release has already taken away what
- * this release needs. Resolves with the other migrations of newer releases: they only added to the schema.
+ * Throws when migrations are pending, and when a newer release has removed what this release needs. Returns the other
+ * migrations of newer releases, which are compatible.
  */
 export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
   const known = await migrationsIn(directory);
@@ -101,7 +106,7 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
     (result) => result.rows.map((row) => row.name),
     (error: unknown) => {
       if (isDatabaseOutage(error)) throw error;
-      throw new Error(`the schema ${service} is not there yet: run the migration step first`, {
+      throw new Error(`the schema ${service} does not exist: run the migration step first`, {
         cause: error,
       });
     },

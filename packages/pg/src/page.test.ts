@@ -38,6 +38,6 @@ it.each<[string, { sizes: number[]; limit: number; read: number; more: boolean }
       values: [tenantId],
     });
   });
-  // Nothing else is in the rows.
+  // The rows have no other columns.
   expect(page).toEqual({ rows: ids.slice(0, read).map((id) => ({ id })), more });
 });

@@ -1,47 +1,47 @@
 import type { Queryable } from './pool.ts';
 
-/** How much a page of a list may hold, in bytes: of rows as they are read, and of items as they are sent. */
+/** Size limit of a page in bytes, for rows as read and for items as sent. */
 export const pageBytes = 4 * 1024 * 1024;
 
 export interface PageQuery {
   columns: string;
-  /** The table, and its `where`. */
+  /** The table and the `where` clause. */
   from: string;
-  /** The order of the rows, by names that both the table and `columns` have. */
+  /** The `order by` list, with names that exist both in the table and in `columns`. */
   order: string;
-  /** The size of a row in bytes, over those columns of the table that may be large: `sizeOf`. */
+  /** SQL expression for the size of a row in bytes, over the columns that may be large: `sizeOf`. */
   size: string;
   limit: number;
   values: readonly unknown[];
 }
 
-/** Rows of a page, and whether there are more after them. */
+/** Rows of a page, and whether more rows follow. */
 export interface PageRows<Row> {
   rows: Row[];
   more: boolean;
 }
 
 /**
- * The size of columns together, for `PageQuery.size`. PostgreSQL takes that of a `text` from the head of the stored
- * value; `json`, `jsonb` and arrays need a cast (`metadata::text`), for which it reads the value.
+ * SQL expression for the total size of columns, for `PageQuery.size`. For `text`, PostgreSQL reads only the header of
+ * the stored value; `json`, `jsonb` and arrays need a cast (`metadata::text`), for which it reads the whole value.
  */
 export function sizeOf(...columns: readonly string[]): string {
   return columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ');
 }
 
-interface Marks {
+interface PageColumns {
   page_size: unknown;
   page_before: unknown;
   page_found: string;
 }
 
 /**
- * The first rows of a list: at most `limit`, and none after the row with which they reach `pageBytes`; so the first row
- * always. PostgreSQL makes the cut: the service never holds more.
+ * Reads at most `limit` rows, and stops after the row that reaches `pageBytes`, so the first row is always returned.
+ * PostgreSQL applies the limit, so the service never holds more.
  */
 export async function readPage<Row extends object>(db: Queryable, query: PageQuery): Promise<PageRows<Row>> {
   const { columns, from, order, size, limit, values } = query;
-  const { rows } = await db.query<Row & Marks>(
+  const { rows } = await db.query<Row & PageColumns>(
     `select page.* from (
        select found.*, count(*) over () as page_found,
               sum(page_size) over (order by ${order} rows between unbounded preceding and 1 preceding) as page_before
@@ -52,10 +52,10 @@ export async function readPage<Row extends object>(db: Queryable, query: PageQue
     [...values],
   );
   const kept = rows.slice(0, limit);
-  return { rows: kept.map(withoutMarks), more: Number(rows[0]?.page_found ?? 0) > kept.length };
+  return { rows: kept.map(withoutPageColumns), more: Number(rows[0]?.page_found ?? 0) > kept.length };
 }
 
-function withoutMarks<Row extends object>(row: Row & Marks): Row {
+function withoutPageColumns<Row extends object>(row: Row & PageColumns): Row {
   const { page_size: _size, page_before: _before, page_found: _found, ...rest } = row;
   return rest as unknown as Row;
 }

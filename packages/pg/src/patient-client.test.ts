@@ -55,7 +55,7 @@ describe('a statement', () => {
 describe('what a statement brought', () => {
   const [statements, letters] = [400, 50_000];
 
-  /** What of the statements' values is left when they are over, once the young generation has been collected. */
+  /** Bytes that finished statements still retain, after a collection of the young generation. */
   async function keptBytes(client: Client): Promise<number> {
     v8.setFlagsFromString('--expose-gc');
     const collect = vm.runInNewContext('gc') as (options: { type: 'major' | 'minor' }) => void;

@@ -1,9 +1,9 @@
 import { Client, type QueryConfig, type QueryResult } from 'pg';
 
-/** The server's own time-out comes first (`pool.ts`); this one covers a server that answers nothing at all. */
+/** Longer than the `statement_timeout` in `pool.ts`: this one covers a server that does not answer at all. */
 const longestAnswerMs = 6_000;
 
-/** A statement whose answer is awaited for a time of its own. */
+/** A statement with its own client-side timeout. */
 export interface TimedQuery extends QueryConfig {
   giveUpAfterMs?: number;
 }
@@ -11,12 +11,11 @@ export interface TimedQuery extends QueryConfig {
 type Callback = (error: Error | null | undefined, result?: QueryResult) => void;
 
 /**
- * pg's client, whose promises and time-outs are our own: pg's put functions into a property of each query, for which V8
- * takes the old generation, and there they kept every query with its values and rows until the whole heap was
- * collected (ADR 21).
+ * A pg client with its own promises and timeouts. pg stores functions in a property of each query, which V8 moves to
+ * the old generation; that kept every query, with its values and rows, until a full garbage collection (ADR 21).
  */
 export class PatientClient extends Client {
-  // Nothing, a promise or a submittable: no other return type is assignable to each of pg's overloads.
+  // Returns nothing, a promise or a submittable: only `any` is assignable to each of pg's overloads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   override query(...input: unknown[]): any {
     const callback: unknown = input.at(-1);

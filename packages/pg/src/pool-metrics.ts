@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from 'pg';
 
-/** Shows how busy a service's pools are, by the names that they are given here. */
+/** Registers metrics of a service's pools, labelled with the names given here. */
 export function observePools(registry: Registry, pools: Readonly<Record<string, Pool>>): void {
   const named = Object.entries(pools);
   const registers = [registry];
@@ -28,7 +28,7 @@ export function observePools(registry: Registry, pools: Readonly<Record<string, 
   });
   new Gauge({
     name: 'gatehouse_database_waiting',
-    help: 'Statements and transactions that wait for a connection',
+    help: 'Statements and transactions waiting for a connection',
     labelNames: ['pool'],
     registers,
     collect() {

@@ -8,13 +8,16 @@ import { query } from '@gatehouse/test/query';
 import { folderOf } from '../test/probe.ts';
 import { migrate } from './migrate.ts';
 
-/** A server of our own, which logs every statement. Each test has a service of its own: roles are the whole server's. */
+/**
+ * A separate server, which logs every statement. Each test uses its own service name, because roles belong to the whole
+ * server.
+ */
 let server: Postgres;
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-roles-'));
-  // Run as root, PostgreSQL gets an OS user of its own, who must pass through.
+  // As root, PostgreSQL runs as a separate OS user, which must be able to enter the folder.
   await chmod(folder, 0o711);
   server = await startPostgres({
     dataDirectory: path.join(folder, 'data'),
@@ -41,7 +44,7 @@ interface Installation {
   database: string;
   password: string;
   user?: string;
-  /** URL of the owner: by default of one who is no superuser. */
+  /** URL of the owner, by default not a superuser. */
   owner?: string;
 }
 
@@ -125,7 +128,7 @@ describe('the password of a login', () => {
     await step('clerk', { database: 'here', password: 'ours' });
     await query(server.adminUrl('postgres'), 'alter role clerk_login nologin');
     await expect(step('clerk', { database: 'here', password: 'theirs' })).rejects.toMatchObject({
-      message: 'clerk_login can not log in with DATABASE_URL',
+      message: "clerk_login can't log in with DATABASE_URL",
       cause: { message: expect.stringContaining('is not permitted to log in') },
     });
   });

@@ -3,12 +3,12 @@ import { scramVerifier } from './scram-verifier.ts';
 
 /** The database roles of a service. */
 export interface Roles {
-  /** `<service>_app` and `<service>_system`, which act. */
+  /** `<service>_app` and `<service>_system`: the roles that sessions use. */
   acting: readonly [string, string];
-  /** Who logs in and may become either. */
+  /** The login role, a member of both. */
   login: string;
   password: string;
-  /** `DATABASE_URL`, which login and password are from. */
+  /** `DATABASE_URL`, which contains login and password. */
   url: string;
 }
 
@@ -23,8 +23,8 @@ export function rolesOf(service: string, url: string): Roles {
 }
 
 /**
- * Makes the two roles that act, and the login role that may become either and inherits nothing. Roles belong to the
- * whole cluster, so another database's migration may make them at the same moment.
+ * Creates the two session roles, and the login role that is a member of both and inherits nothing. Roles belong to the
+ * whole cluster, so the migration of another database may create them at the same moment.
  */
 export async function makeRoles(owner: ClientBase, { acting, login, password }: Roles): Promise<void> {
   for (const role of acting) await makeRole(owner, role, 'nologin nobypassrls');
@@ -34,7 +34,7 @@ export async function makeRoles(owner: ClientBase, { acting, login, password }: 
   await unlessMadeMeanwhile(owner.query(`grant ${app}, ${system} to ${member}`));
 }
 
-/** Asks first: a statement that fails is in PostgreSQL's log as it stands. */
+/** Checks first, because PostgreSQL logs the full text of a statement that fails. */
 async function makeRole(owner: ClientBase, role: string, attributes: string): Promise<void> {
   const { rows } = await owner.query('select 1 from pg_roles where rolname = $1', [role]);
   if (rows.length > 0) return;
@@ -55,27 +55,27 @@ async function unlessMadeMeanwhile(statement: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Logs in as the service will. A login whose password is another one, because `DATABASE_URL` is new or was changed,
- * gets this one, unless somebody else may be using it: it has other rights too, or another database has its roles.
+ * Logs in as the service will. If the password is wrong, because `DATABASE_URL` is new or has changed, sets the
+ * password, unless the login may have another use: it has other rights, or another database uses its roles.
  */
 export async function ensureLogin(owner: ClientBase, roles: Roles): Promise<void> {
   if (await letsIn(roles)) return;
-  if (!(await isOwn(owner, roles))) throw refusal(roles, 'it has other rights than the service needs');
+  if (!(await isOwn(owner, roles))) throw passwordError(roles, 'it has other rights than the service needs');
   const others = await otherDatabases(owner, roles);
-  if (others.length > 0) throw refusal(roles, `${others.join(', ')} may be using it too`);
+  if (others.length > 0) throw passwordError(roles, `${others.join(', ')} may be using it too`);
   const verifier = owner.escapeLiteral(await scramVerifier(roles.password));
   await owner
     .query(`alter role ${owner.escapeIdentifier(roles.login)} password ${verifier}`)
     .catch((error: unknown) => {
-      throw refusal(roles, (error as Error).message, error);
+      throw passwordError(roles, (error as Error).message, error);
     });
-  if (!(await letsIn(roles))) throw refusal(roles, 'it was changed to that one to no avail');
+  if (!(await letsIn(roles))) throw passwordError(roles, 'logging in still fails after setting it');
 }
 
-function refusal({ login }: Roles, reason: string, cause?: unknown): Error {
+function passwordError({ login }: Roles, reason: string, cause?: unknown): Error {
   return new Error(
-    `PostgreSQL refuses the password that DATABASE_URL has for ${login}, and it can not be changed here: ${reason}. ` +
-      `Set it with "alter role ${login} password …", or let DATABASE_URL name a user of its own`,
+    `PostgreSQL rejects the password in DATABASE_URL for ${login}, and this step can't set it: ${reason}. ` +
+      `Set it with "alter role ${login} password …", or use a separate user in DATABASE_URL`,
     { cause },
   );
 }
@@ -89,13 +89,16 @@ async function letsIn({ url, login }: Roles): Promise<boolean> {
     await client.connect();
   } catch (error) {
     if ((error as { code?: string }).code === invalidPassword) return false;
-    throw new Error(`${login} can not log in with DATABASE_URL`, { cause: error });
+    throw new Error(`${login} can't log in with DATABASE_URL`, { cause: error });
   }
   await client.end();
   return true;
 }
 
-/** Whether a login is as `makeRoles` makes it, and no administrator's or another service's. */
+/**
+ * Whether a login has exactly the rights that `makeRoles` grants, so it is not an administrator or the login of another
+ * service.
+ */
 async function isOwn(owner: ClientBase, { acting, login }: Roles): Promise<boolean> {
   const { rows } = await owner.query(
     `select 1 from pg_roles as login
@@ -110,7 +113,9 @@ async function isOwn(owner: ClientBase, { acting, login }: Roles): Promise<boole
   return rows.length > 0;
 }
 
-/** Where else in the cluster the roles own or may use something: that is known of every database in each of them. */
+/**
+ * Names of other databases in the cluster where the roles own or may use objects: `pg_shdepend` covers all databases.
+ */
 async function otherDatabases(owner: ClientBase, { acting, login }: Roles): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select distinct pg_database.datname as name

@@ -1,4 +1,4 @@
-/** The row of a statement that returns exactly one. */
+/** Returns the only row of a result; throws if there is not exactly one. */
 export function only<Row>({ rows }: { rows: readonly Row[] }): Row {
   const [row] = rows;
   if (row === undefined || rows.length > 1)

@@ -25,7 +25,7 @@ export function schemaCheck(options: SchemaCheckOptions): { start: () => Promise
       for (let waiting = false; ; waiting = true) {
         try {
           const newer = await assertMigrated(options.pool, options.service, options.directory);
-          if (newer.length > 0) options.log.warn({ newer }, 'a newer release has migrated the schema');
+          if (newer.length > 0) options.log.warn({ newer }, 'the schema has migrations of a newer release');
           return;
         } catch (error) {
           if (!isDatabaseOutage(error)) throw error;

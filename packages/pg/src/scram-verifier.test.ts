@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { scramVerifier } from './scram-verifier.ts';
 
-/** The exchange of RFC 7677 section 3. */
+/** The example of RFC 7677 section 3. */
 const example = {
   password: 'pencil',
   salt: 'W22ZaJ0SNY7soEsUEjb6gQ==',

@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 const deriveKey = promisify(pbkdf2);
 const keyLength = 32;
 
-/** PostgreSQL's own number, and RFC 7677's least. */
+/** The default of PostgreSQL and the minimum of RFC 7677. */
 const iterations = 4096;
 
 /**
- * What PostgreSQL stores of a password and takes in its place, so that the password itself is in no statement and no
- * log: the verifier of SCRAM-SHA-256 (RFC 5802 section 3, RFC 7677), written as in RFC 5803. Of SASLprep it does the
- * normalisation only.
+ * The SCRAM-SHA-256 verifier of a password (RFC 5802 section 3, RFC 7677), in the format of RFC 5803. PostgreSQL stores
+ * verifiers and accepts them in place of passwords, so the password is in no statement and no log. Of SASLprep, only
+ * the normalisation is applied.
  */
 export async function scramVerifier(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
   const salted = await deriveKey(password.normalize('NFKC'), salt, iterations, keyLength, 'sha256');

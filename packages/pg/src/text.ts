@@ -1,6 +1,6 @@
 /**
- * Text as PostgreSQL can hold it: NUL and lone surrogates, which its UTF-8 refuses, become U+FFFD. For text that came
- * from outside and is kept for people to read; never for text that must come back unchanged.
+ * Replaces NUL and lone surrogates, which PostgreSQL rejects, by U+FFFD. Use it for text from outside that people read,
+ * not for text that must be returned unchanged.
  */
 export function toPgText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').toWellFormed();

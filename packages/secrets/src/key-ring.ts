@@ -17,19 +17,22 @@ export class KeyRing {
   }
 
   /**
-   * Parses `SECRETS_KEYRING`: `id:base64key,id:base64key`, 32 bytes each; the first seals, all open. Throws an error
-   * that names the offending id, never the key.
+   * Parses `SECRETS_KEYRING`: `id:base64key,id:base64key`, 32 bytes each. The first key seals; all keys open. Throws an
+   * error that names the id, never the key.
    */
   static parse(text: string): KeyRing {
     const keys = new Map<string, Buffer>();
     for (const entry of text.split(',').map((part) => part.trim())) {
       const [id = '', encoded = '', ...more] = entry.split(':');
       const key = Buffer.from(encoded, 'base64');
-      if (!/^[A-Za-z0-9_.-]{1,32}$/.test(id)) throw new Error('a key ring entry has no valid id');
-      // Node's decoder passes over what is no base64, and so over a slip of the pen.
+      if (!/^[A-Za-z0-9_.-]{1,32}$/.test(id))
+        throw new Error(
+          'each entry of the key ring must be <id>:<key> with an id of 1 to 32 letters, digits, "_", "." and "-"',
+        );
+      // Node's decoder ignores characters that are not base64, so a typo would go unnoticed.
       if (key.length !== keyBytes || more.length > 0 || !/^[\w+/-]{43}=?$/.test(encoded))
-        throw new Error(`key ${id} of the ring is not 32 bytes of base64`);
-      if (keys.has(id)) throw new Error(`key ${id} is in the ring twice`);
+        throw new Error(`key ${id} of the key ring must be 32 bytes of base64`);
+      if (keys.has(id)) throw new Error(`key ${id} is in the key ring twice`);
       keys.set(id, key);
     }
     const [current] = keys.keys();
@@ -38,8 +41,8 @@ export class KeyRing {
   }
 
   /**
-   * Encrypts `plain`. `context` (such as `tenant/table/column/id`) is authenticated but not stored: a sealed value
-   * copied to another row or tenant does not open.
+   * Encrypts `plain`. `context` (such as `tenant/table/column/id`) is authenticated but not stored, so a sealed value
+   * that is copied to another row or tenant does not open.
    */
   seal(plain: Buffer, context: string): Buffer {
     const dataKey = randomBytes(keyBytes);
@@ -58,7 +61,10 @@ export class KeyRing {
     ]);
   }
 
-  /** Decrypts what `seal` made with the same context. Throws when it was changed, moved or sealed by an unknown key. */
+  /**
+   * Decrypts a value that was sealed with the same context. Throws when it was modified, when the context differs, or
+   * when its key is not in the ring.
+   */
   open(sealed: Buffer, context: string): Buffer {
     if (sealed[0] !== version) throw new Error('not a sealed value');
     const reader = new Reader(sealed, 2);
@@ -72,7 +78,7 @@ export class KeyRing {
     return decrypt(decrypt(this.#keyOf(id), wrapped, context), body, context);
   }
 
-  /** Whether a value should be sealed again because a newer key leads the ring. */
+  /** Whether a value should be sealed again, because its key is no longer the first in the ring. */
   isStale(sealed: Buffer): boolean {
     return sealed.subarray(2, 2 + (sealed[1] ?? 0)).toString() !== this.#current;
   }
@@ -120,7 +126,7 @@ class Reader {
 
   take(length: number): Buffer {
     const part = this.#bytes.subarray(this.#at, this.#at + length);
-    if (part.length !== length) throw new Error('the sealed value is cut short');
+    if (part.length !== length) throw new Error('the sealed value is truncated');
     this.#at += length;
     return part;
   }
@@ -130,7 +136,7 @@ class Reader {
   }
 }
 
-/** A new ring's `SECRETS_KEYRING`: one random key of that id. */
+/** A new `SECRETS_KEYRING` with one random key. */
 export function newKeyRing(id: string): string {
   return `${id}:${randomBytes(keyBytes).toString('base64')}`;
 }

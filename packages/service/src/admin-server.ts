@@ -6,13 +6,13 @@ export interface AdminServerOptions {
   host: string;
   port: number;
   registry: Registry;
-  /** What the service is missing to do its work now; it is ready when that is nothing. */
+  /** Names of what the service still needs before it can work; it is ready when the list is empty. */
   missing: () => Promise<readonly string[]>;
 }
 
 /**
- * The port for the platform, never for clients: `/livez` (the process runs; depends on nothing else), `/readyz`
- * (the service can do its work) and `/metrics` (Prometheus text).
+ * Serves the platform, never clients: `/livez` (200 while the process runs), `/readyz` (200 or 503, whether the service
+ * can work) and `/metrics` (Prometheus text format).
  */
 export class AdminServer {
   readonly #server: Server;

@@ -18,7 +18,7 @@ function compose(parts: Part[], options: Partial<ComposeOptions> = {}): ReturnTy
   });
 }
 
-/** A part that writes down what is done with it. */
+/** A part that records its calls. */
 function part(name: string, events: string[], failing: { start?: boolean; stop?: boolean } = {}): Part {
   const note = (what: 'start' | 'stop'): void => {
     events.push(`${what} ${name}`);
@@ -177,7 +177,7 @@ describe('a service made of parts', () => {
       stop: () => void events.push('stop slow'),
     };
     const service = compose([slow, part('late', events)], {
-      // Nobody can have been sent to it yet, so there is nobody to wait for.
+      // No request can have reached it yet, so there is nothing to wait for.
       config: { ...config, DRAIN_DELAY_MS: 60_000 },
     });
     const starting = service.start();

@@ -4,15 +4,18 @@ import type { Registry } from '@gatehouse/kit/metrics';
 import { AdminServer } from './admin-server.ts';
 import type { Runnable } from './run.ts';
 
-/** Something with a beginning and an end: a pool, a loop, a server. */
+/** A part of a service that starts and stops: a pool, a loop, a server. */
 export interface Part {
   start?: () => Promise<void> | void;
-  /** Called when stopping begins, `DRAIN_DELAY_MS` before any `stop`: a server lets its clients go, and serves on. */
+  /**
+   * Called when the stop begins, `DRAIN_DELAY_MS` before the first `stop`. A server then asks clients to leave but
+   * keeps serving.
+   */
   drain?: () => void;
   stop?: () => Promise<void> | void;
 }
 
-/** Whether something that a service needs is there now. A rejection counts as no. */
+/** Whether something that the service needs is available. A rejection counts as false. */
 export type ReadyCheck = () => Promise<boolean> | boolean;
 
 export interface ComposeOptions {
@@ -21,17 +24,17 @@ export interface ComposeOptions {
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** What the started service needs to do its work, by the name that `/readyz` calls it (`database`, a peer). */
+  /** What the service needs to work, by the name in `/readyz` (`database`, a peer). */
   ready?: Readonly<Record<string, ReadyCheck>>;
 }
 
 /**
- * What all parts together may take to stop beyond `DRAIN_TIMEOUT_MS`: last writes, flushing, closing. A platform should
- * give 15 s, after which it kills.
+ * Time that all parts together may take to stop beyond `DRAIN_TIMEOUT_MS`, for last writes and closing. The termination
+ * grace period of the platform should be at least 15 s longer than `DRAIN_TIMEOUT_MS`.
  */
 const closingMs = 10_000;
 
-/** Parts that start in order and stop at the same time: servers, so that one drain time is enough for all. */
+/** Combines parts that start in order and stop at the same time, such as servers, so that they share one drain time. */
 export function together(...parts: readonly Part[]): Part {
   return {
     async start() {
@@ -39,7 +42,8 @@ export function together(...parts: readonly Part[]): Part {
     },
     drain: () => parts.forEach((part) => part.drain?.()),
     async stop() {
-      // In reverse all the same: an HTTP server closes idle connections at once, and must have read what just came.
+      // In reverse order, because an HTTP server closes idle connections at once and must have read requests that just
+      // arrived.
       const stopped = await Promise.allSettled([...parts].reverse().map(async (part) => part.stop?.()));
       for (const result of stopped) if (result.status === 'rejected') throw result.reason as Error;
     },
@@ -47,8 +51,9 @@ export function together(...parts: readonly Part[]): Part {
 }
 
 /**
- * A service made of parts, with its admin port. Stopping: not ready, wait for balancers to notice, then part by part;
- * one that was not ready yet is known to no balancer, and stops at once. Parts that hang are left behind in the end.
+ * Builds a service from parts and adds its admin port. A stop reports not ready, waits `DRAIN_DELAY_MS` for load
+ * balancers, then stops part by part. If the service was never ready, no load balancer sends requests to it, and it
+ * stops without waiting. Parts that hang are abandoned.
  */
 export function composeService(options: ComposeOptions): Runnable & { readonly adminPort: number } {
   const { config, log, parts } = options;
@@ -61,13 +66,13 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
     missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),
   });
   const started: Part[] = [];
-  /** Stops all of them, whatever one throws or waits for, and gives back the first error. */
+  /** Stops all parts, even if some fail or hang, and returns the first error. */
   async function stopParts(): Promise<Error | undefined> {
     let failure: Error | undefined;
     const late = Promise.withResolvers<never>();
     late.promise.catch(() => undefined);
     const timer = setTimeout(
-      () => late.reject(new Error('parts took too long to stop, and were left behind')),
+      () => late.reject(new Error('parts took too long to stop and were abandoned')),
       config.DRAIN_TIMEOUT_MS + closingMs,
     );
     for (const part of [{ stop: () => admin.stop() }, ...started.splice(0)].reverse()) {
@@ -89,13 +94,13 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
       await admin.start();
       try {
         for (const part of parts) {
-          if (stopping) throw new Error('stopped while starting');
+          if (stopping) throw new Error('stopped during start');
           started.push(part);
           await part.start?.();
         }
       } catch (error) {
         const failure = await stopParts();
-        if (failure !== undefined) log.warn({ err: failure }, 'stopping failed after a failed start');
+        if (failure !== undefined) log.warn({ err: failure }, 'failed to stop after a failed start');
         throw error;
       }
       serving = true;
@@ -113,7 +118,7 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
   };
 }
 
-/** All are asked at once, also when one is missing: asking is what makes a peer's connection. */
+/** Runs all checks at once, even if one fails, because a check makes the connection of a peer. */
 async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): Promise<string[]> {
   const answers = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {

@@ -6,15 +6,15 @@ import type { Shell } from './shell.ts';
 
 export interface DatabaseOptions<Name extends string> {
   url: string;
-  /** Folder of the service's `NNNN_*.sql`: the service starts only on a schema that they have made. */
+  /** Folder of the migrations `NNNN_*.sql`. The service starts only when they have been applied. */
   migrations: string;
-  /** By the name that metrics call them. The first one checks the schema. */
+  /** Pools by their name in metrics. The first one checks the schema. */
   pools: Readonly<Record<Name, Omit<PoolOptions, 'url' | 'log'>>>;
 }
 
 /**
- * The connection pools of a service. They are closed last, and the service is ready while the database answers.
- * Measured while it runs: connections, and what waits for one.
+ * Creates the connection pools of a service. They close last. The service is ready only while the database answers.
+ * Metrics show their connections and waiting work.
  */
 export function createPools<Name extends string>(
   shell: Shell,
@@ -26,7 +26,7 @@ export function createPools<Name extends string>(
   );
   for (const [, pool] of named) shell.add({ stop: () => pool.end() });
   const [first] = named;
-  if (first === undefined) throw new Error(`${service} has no pool`);
+  if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
   const check = new DatabaseCheck({ url, role, log });
   shell.add(check);

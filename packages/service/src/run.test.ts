@@ -15,7 +15,7 @@ afterAll(async () => rm(folder, { recursive: true, force: true }));
 
 let scripts = 0;
 
-/** A process whose service has this `start` and `stop`. */
+/** Starts a process whose service has this `start` and `stop`. */
 async function script(body: { create?: string; start?: string; stop?: string }): Promise<string> {
   const file = path.join(folder, `service-${(scripts += 1)}.ts`);
   const kit = (name: string): string => JSON.stringify(path.join(import.meta.dirname, '../../kit/src', name));
@@ -67,7 +67,7 @@ class Running {
   }
 
   async ended(): Promise<Ended> {
-    // Not 'close', which never comes once the channel to a forked child was closed from here.
+    // Not 'close', which is never emitted after this side closed the IPC channel.
     const exit = once(this.child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
     const [[code, signal]] = await Promise.all([exit, ...this.#streams.map((stream) => finished(stream))]);
     const lines = this.#stdout.split('\n').filter((line) => line !== '');
@@ -118,7 +118,7 @@ describe('a service as a process', () => {
 
   it('ends with 1 and the reason when it can not start', async () => {
     const ended = await start(await script({ start: `throw new Error('port is taken');` })).ended();
-    expect([ended.code, messages(ended)]).toEqual([1, ['could not start']]);
+    expect([ended.code, messages(ended)]).toEqual([1, ['failed to start']]);
     expect(ended.lines[0]?.err?.message).toBe('port is taken');
   });
 
@@ -173,6 +173,6 @@ describe('a service as a process', () => {
     running.child.disconnect();
     const ended = await running.ended();
     expect([ended.code, messages(ended)]).toEqual([0, ['started', 'stopping', 'draining']]);
-    expect(ended.lines[1]?.reason).toBe('supervisor gone');
+    expect(ended.lines[1]?.reason).toBe('supervisor exited');
   });
 });

@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { errorText } from '@gatehouse/kit/command';
 
-/** What can run as a process. `stop` drains: it resolves when nothing is left open. */
+/** Something that can run as a process. `stop` drains and resolves when everything is closed. */
 export interface Runnable {
   readonly log: Logger;
   start(): Promise<void>;
@@ -9,42 +9,42 @@ export interface Runnable {
 }
 
 /**
- * Runs one service as this process: start, then stop once on SIGTERM, SIGINT or the end of a parent that supervises
- * us over IPC. A second signal ends the process at once.
+ * Runs one service as this process. Stops it on SIGTERM, on SIGINT, or when the IPC channel to a supervising parent
+ * closes. A second signal ends the process at once.
  */
 export async function run(create: () => Runnable | Promise<Runnable>): Promise<void> {
   const state: { service?: Runnable; stopping: boolean } = { stopping: false };
-  // First of all: as a container's first process we have no default actions, and a signal would be lost.
+  // Registered first: process 1 of a container has no default signal actions, so an earlier signal would be lost.
   const stop = (reason: string): void => {
     if (state.stopping) process.exit(1);
     state.stopping = true;
-    // Nothing is open before `start`.
+    // Nothing is open yet.
     if (state.service === undefined) process.exit(0);
     const { log } = state.service;
     log.info({ reason }, 'stopping');
     void state.service.stop().then(
       () => exitFlushed(log, 0),
       (error: unknown) => {
-        log.error({ err: error }, 'stopping failed');
+        log.error({ err: error }, 'failed to stop');
         exitFlushed(log, 1);
       },
     );
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  process.on('disconnect', () => stop('supervisor gone'));
+  process.on('disconnect', () => stop('supervisor exited'));
   let service: Runnable;
   try {
     service = await create();
     state.service = service;
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`);
-    // Not by itself: the channel to a supervisor would keep it.
+    // Explicit, because the IPC channel to a supervisor keeps the process alive.
     process.exit(1);
   }
   const { log } = service;
   const die = (error: unknown): void => {
-    log.fatal({ err: error }, 'unexpected error, the process ends');
+    log.fatal({ err: error }, 'unexpected error; exiting');
     exitFlushed(log, 1);
   };
   process.on('uncaughtException', die);
@@ -53,15 +53,15 @@ export async function run(create: () => Runnable | Promise<Runnable>): Promise<v
     await service.start();
     log.info('started');
   } catch (error) {
-    // Told to stop while starting: that it did not start is what was asked for, and `stop` ends the process.
+    // The service was stopped during its start, so the failed start is expected, and `stop` ends the process.
     if (state.stopping) return;
-    log.fatal({ err: error }, 'could not start');
+    log.fatal({ err: error }, 'failed to start');
     exitFlushed(log, 1);
   }
 }
 
 function exitFlushed(log: Logger, code: number): void {
   log.flush(() => process.exit(code));
-  // A log reader that went away must not keep the process.
+  // A closed log reader must not keep the process alive.
   setTimeout(() => process.exit(code), 1_000).unref();
 }

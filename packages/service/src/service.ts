@@ -10,7 +10,7 @@ import { composeService, together, type Part, type ReadyCheck } from './compose.
 import type { Runnable } from './run.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** What the servers of a service need of its shell. */
+/** The parts of a shell that the servers of a service need. */
 export interface ServiceBase {
   readonly name: string;
   readonly config: ServiceConfig;
@@ -20,12 +20,12 @@ export interface ServiceBase {
   readonly verifier: Verifier;
 }
 
-/** What a service does for others. */
+/** The interfaces that a service serves. */
 export interface ServiceDefinition {
   handler: RequestListener;
-  /** Absent for a service that serves no gRPC. */
+  /** Absent if the service does not serve gRPC. */
   rpcs?: readonly RpcService[];
-  /** For the service that clients reach: ends requests in flight when the drain time is over. */
+  /** Set for the service that clients reach directly; `cut` ends requests in flight after the drain time. */
   frontDoor?: { cut: () => void };
 }
 
@@ -34,7 +34,7 @@ interface ServiceOptions extends ServiceDefinition {
   ready: Readonly<Record<string, ReadyCheck>>;
 }
 
-/** A service that listens on ports of its own once it is started: HTTP, gRPC, and the admin port. */
+/** A service with its own ports for HTTP, gRPC and administration, which it opens when it starts. */
 export class Service implements Runnable {
   readonly log: Logger;
   readonly handler: RequestListener;
@@ -70,19 +70,19 @@ export class Service implements Runnable {
     return this.#composed.start();
   }
 
-  /** Drains, and resolves when nothing is left open. */
+  /** Drains, then resolves when everything is closed. */
   stop(): Promise<void> {
     return this.#composed.stop();
   }
 
-  /** The configured port, or what port 0 became; so are those below. */
+  /** The actual port, also if port 0 was configured; likewise below. */
   get httpPort(): number {
     return this.#http.port;
   }
 
-  /** Throws for a service that serves no gRPC. */
+  /** Throws if the service does not serve gRPC. */
   get grpcPort(): number {
-    if (this.#grpc === undefined) throw new Error('the service serves no gRPC');
+    if (this.#grpc === undefined) throw new Error('the service does not serve gRPC');
     return this.#grpc.port;
   }
 

@@ -10,14 +10,14 @@ export const serviceSettings = {
   HTTP_PORT: port.default(8080),
   ADMIN_PORT: port.default(9090),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  /** Time between "not ready" and refusing connections, in which load balancers notice. */
+  /** Time between "not ready" and rejecting connections, for load balancers to notice. */
   DRAIN_DELAY_MS: milliseconds.default(0),
-  /** How long requests in flight, streams included, may take to finish on shutdown. */
+  /** How long requests in flight, including streams, may take to finish during a stop. */
   DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
-  /** Bytes of request bodies in memory, of one tenant and of all. Larger bodies are accepted one at a time. */
+  /** Limits of request body bytes in memory, for one tenant and for all. Larger bodies are accepted one at a time. */
   BODY_BYTES_PER_TENANT: bytes.default(48 * 1024 * 1024),
   BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
-  /** A connection whose client reads nothing of a waiting response for this long is closed. */
+  /** A connection is closed when its client reads nothing of a pending response for this long. */
   UNREAD_TIMEOUT_MS: milliseconds.min(1).default(60_000),
   ASSERTION_PRIVATE_KEY: z.string(),
   ASSERTION_PUBLIC_KEYS: z.string(),
@@ -26,5 +26,5 @@ export const serviceSettings = {
 
 export type ServiceConfig = Readonly<z.output<z.ZodObject<typeof serviceSettings>>>;
 
-/** For a service that serves gRPC. */
+/** Settings of a service that serves gRPC. */
 export const grpcSettings = { GRPC_PORT: port.default(9000) };

@@ -22,14 +22,14 @@ import type { Part, ReadyCheck } from './compose.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** What a test may replace in every service. */
+/** Dependencies that tests can replace in every service. */
 export interface ShellOverrides {
   log?: Logger | undefined;
 }
 
 /**
- * What every service is built with: log, metrics, tracer, identity, and the parts that it starts and stops. Creating a
- * shell opens nothing: connections and ports open when the service starts.
+ * The common base of all services: log, metrics, tracer, identity, and the parts that start and stop. Creating a shell
+ * opens nothing: connections and ports open when the service starts.
  */
 export class Shell implements ServiceBase {
   readonly name: ServiceName;
@@ -77,17 +77,17 @@ export class Shell implements ServiceBase {
     });
   }
 
-  /** Adds something that starts before, and stops after, everything that is added later. */
+  /** Adds a part that starts before, and stops after, all parts that are added later. */
   add(part: Part): void {
     this.#parts.push(part);
   }
 
-  /** The service is ready only while `check` holds. `name` is what `/readyz` calls it. */
+  /** Makes the service ready only while `check` holds. `name` is its name in `/readyz`. */
   require(name: string, check: ReadyCheck): void {
     this.#ready[name] = check;
   }
 
-  /** The gRPC client of another service. It connects at the first call, and is closed with the service. */
+  /** Creates the gRPC client of another service. It connects at the first call and closes with the service. */
   peer<Stub extends PeerStub>(
     peer: ServiceName,
     addresses: readonly string[],
@@ -100,14 +100,14 @@ export class Shell implements ServiceBase {
     return made;
   }
 
-  /** The meter that sends OpenTelemetry metrics; undefined when no endpoint is set. */
+  /** Creates the meter for OpenTelemetry metrics; undefined if no endpoint is set. */
   async createMeter(): Promise<Meter | undefined> {
     const meter = await createMeter(this.name, this.config, this.log);
     this.add({ stop: () => meter?.stop() });
     return meter;
   }
 
-  /** The HTTP handler of a service behind the edge. Throws when its handlers and the route table disagree. */
+  /** Creates the HTTP handler of a service behind the edge. Throws if its handlers differ from the route table. */
   createApp(own: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency'>): RequestListener {
     return createApp({
       ...own,
@@ -120,7 +120,7 @@ export class Shell implements ServiceBase {
     });
   }
 
-  /** The service, built and not started. `parts` start after those of the shell and before the servers. */
+  /** Creates the service without starting it. `parts` start after those of the shell and before the servers. */
   createService(own: ServiceDefinition & { parts: readonly Part[] }): Service {
     return new Service(this, { ...own, parts: [...this.#parts, ...own.parts], ready: this.#ready });
   }

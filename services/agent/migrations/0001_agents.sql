@@ -1,12 +1,12 @@
 -- Agents of tenants.
 
--- Whose rows a transaction of agent_app may see. It raises rather than return nothing, so that forgotten tenancy shows
--- as an error and not as an empty answer.
+-- The tenant whose rows a transaction of agent_app may see. Raises an exception if none is set, so that a missing
+-- setting causes an error instead of an empty result.
 create function agent.current_tenant() returns uuid language plpgsql stable as $$
 declare
   current text := current_setting('gatehouse.tenant_id', true);
 begin
-  -- A reused connection holds '' after a transaction-local setting ended: nobody said whose rows either.
+  -- On a reused connection the value is '' after a transaction-local setting ended; treat it as not set.
   if current is null or current = '' then
     raise exception 'no tenant is set for this transaction' using errcode = 'insufficient_privilege';
   end if;
@@ -23,7 +23,7 @@ create table agent.agents (
   model text not null,
   model_fallbacks text[] not null,
   system_prompt text not null,
-  -- json and not jsonb: parameters go to providers as they were given.
+  -- json instead of jsonb, because parameters are passed to providers unchanged.
   parameters json not null,
   tools json not null,
   memory json not null,

@@ -1,10 +1,10 @@
--- Changes of agents that the audit log is still to be told of.
+-- Changes of agents that are not yet published to the audit log.
 
 create table agent.audit_outbox (
   id bigint generated always as identity constraint audit_outbox_pkey primary key,
   partition integer not null,
   tenant_id uuid,
-  -- Of the entry, and so of all that its transaction wrote.
+  -- The time of the entry, and of everything that its transaction wrote.
   occurred_at timestamptz not null default now(),
   -- The entry without its time.
   entry json not null

@@ -1,10 +1,10 @@
--- Changes that can't be published, with the reason. Kept for 30 days, 1,000 at most.
+-- Changes that could not be published, with the reason. Kept for 30 days, at most 1,000.
 create table agent.audit_outbox_dead_letters (
   id bigint generated always as identity constraint audit_outbox_dead_letters_pkey primary key,
   tenant_id uuid,
   dead_at timestamptz not null default now(),
   reason text not null,
-  -- The row as JSON, cut at two million characters.
+  -- The row as JSON, cut to two million characters.
   entry text not null
 );
 

@@ -1,2 +1,2 @@
--- The oldest entries of a partition, however many wait in others.
+-- For reading the oldest entries of a partition, however many entries other partitions have.
 create index audit_outbox_partition_idx on agent.audit_outbox (partition, id);

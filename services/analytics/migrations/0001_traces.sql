@@ -1,10 +1,10 @@
--- Runs as they were told of, what they add up to, how far that is known, and what could not be read.
+-- Runs as reported by events, their roll-ups, watermarks, and dead letters.
 
 create function analytics.current_tenant() returns uuid language plpgsql stable as $$
 declare
   current text := current_setting('gatehouse.tenant_id', true);
 begin
-  -- A reused connection holds '' after a transaction-local setting ended: nobody said whose rows either.
+  -- On a reused connection the value is '' after a transaction-local setting ended; treat it as not set.
   if current is null or current = '' then
     raise exception 'no tenant is set for this transaction' using errcode = 'insufficient_privilege';
   end if;
@@ -12,10 +12,11 @@ begin
 end
 $$;
 
--- Counts changes. Together with the transaction id it orders them as `traces/follow` gives them out.
+-- Numbers changes. With the transaction id it defines the order of `traces/follow`.
 create sequence analytics.changes;
 
--- One row a run: inserted when it starts, changed once when it ends, or inserted as ended when that is heard of first.
+-- One row for each run: inserted at the start event and updated once at the end event, or inserted as ended if the end
+-- event arrives first.
 create table analytics.traces (
   id uuid not null,
   tenant_id uuid not null,
@@ -55,7 +56,7 @@ create table analytics.traces (
   error_type text,
   error_message text,
   output_preview text,
-  -- The provider calls, as the event has them.
+  -- The provider calls, as in the event.
   spans json,
   constraint traces_pkey primary key (id),
   constraint traces_ended_at_check check ((status = 'running') = (ended_at is null))
@@ -64,12 +65,12 @@ create index traces_change_idx on analytics.traces (tenant_id, change_transactio
 create index traces_changed_at_idx on analytics.traces (tenant_id, changed_at);
 create index traces_ended_at_idx on analytics.traces (tenant_id, ended_at);
 
--- The least UUIDv7 of a time (RFC 9562 §5.7).
+-- The smallest UUIDv7 of a time (RFC 9562 §5.7).
 create function analytics.first_id_at(at timestamptz) returns uuid language sql immutable strict as $$
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
--- Makes the partition of a month, unless it is there.
+-- Creates the partition of a month if it does not exist.
 create function analytics.ensure_partition(month date) returns void language plpgsql
   security definer set search_path = analytics, pg_temp as $$
 declare
@@ -80,23 +81,23 @@ begin
   if month <> date_trunc('month', month)::date then
     raise exception 'not the first day of a month: %', month;
   end if;
-  -- Two replicas at once.
+  -- Two replicas may call this at the same time.
   perform pg_advisory_xact_lock(hashtext('analytics.ensure_partition'));
   if to_regclass(format('analytics.%I', name)) is not null then
     return;
   end if;
   execute format('create table analytics.%I partition of analytics.traces for values from (%L) to (%L)
                   with (fillfactor = 80)', name, analytics.first_id_at(first), analytics.first_id_at(next));
-  -- Reached through the parent and its policies only.
+  -- Accessible only through the parent and its policies.
   execute format('alter table analytics.%I enable row level security', name);
   execute format('alter table analytics.%I force row level security', name);
 end
 $$;
 
--- What ended in a quarter of an hour. Every run is counted in one row, once.
+-- Roll-up of runs by the 15 minutes in which they ended. Every run is counted once, in one row.
 create table analytics.usage (
   tenant_id uuid not null,
-  -- Start of the quarter of an hour in which the runs ended.
+  -- Start of the 15 minutes in which the runs ended.
   bucket timestamptz not null,
   agent_id uuid,
   model text not null,
@@ -122,7 +123,7 @@ create table analytics.usage (
     (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id)
 ) with (fillfactor = 70);
 
--- Everything that a source's partition has published before this time is counted.
+-- Everything that a partition of a source published before this time is counted.
 create table analytics.watermarks (
   source text not null,
   partition integer not null,
@@ -131,11 +132,11 @@ create table analytics.watermarks (
   constraint watermarks_pkey primary key (source, partition)
 );
 
--- Events that nobody could read, with the reason. They hold whatever they hold, so no tenant sees them.
+-- Events that could not be read or stored, with the reason. They may contain anything, so no tenant can see them.
 create table analytics.dead_letters (
   id uuid constraint dead_letters_pkey primary key,
   received_at timestamptz not null default now(),
-  -- The topic, partition and offset, or the service that sent it.
+  -- The topic, partition and offset; or the sending service.
   origin text not null,
   reason text not null,
   payload bytea not null
@@ -154,10 +155,10 @@ create policy traces_app_select on analytics.traces for select to analytics_app
   using (tenant_id = analytics.current_tenant());
 create policy usage_app_select on analytics.usage for select to analytics_app
   using (tenant_id = analytics.current_tenant());
--- How far the counting has come says nothing about anybody's runs.
+-- Watermarks reveal nothing about runs, so every tenant may see them.
 create policy watermarks_app_select on analytics.watermarks for select to analytics_app using (true);
 
--- A batch of events holds those of many tenants.
+-- A batch of events contains events of many tenants.
 create policy traces_system_select on analytics.traces for select to analytics_system using (true);
 create policy traces_system_insert on analytics.traces for insert to analytics_system with check (true);
 create policy traces_system_update on analytics.traces for update to analytics_system using (true) with check (true);

@@ -1,7 +1,7 @@
--- Traces are deleted when their tenant no longer wants them, and dead letters after a month. Nothing deletes from
--- `usage`: roll-ups are what bills are made of.
+-- Traces are deleted after the retention of their tenant, and dead letters after a month. Rows of `usage` are never
+-- deleted, because bills depend on them.
 
--- Retention walks one tenant's rows from the oldest on; ids are in the order of time.
+-- For retention, which reads the rows of one tenant from the oldest on; ids are ordered by time.
 create index traces_tenant_id_idx on analytics.traces (tenant_id, id);
 create index dead_letters_received_at_idx on analytics.dead_letters (received_at);
 
@@ -9,18 +9,18 @@ create policy traces_system_delete on analytics.traces for delete to analytics_s
 create policy dead_letters_system_select on analytics.dead_letters for select to analytics_system using (true);
 create policy dead_letters_system_delete on analytics.dead_letters for delete to analytics_system using (true);
 grant delete on analytics.traces to analytics_system;
--- Their age, never what they hold.
+-- The age of dead letters, never their content.
 grant select (id, received_at), delete on analytics.dead_letters to analytics_system;
 
--- Drops the oldest monthly partition that no tenant can want any more, and names it; null when there is none. The
--- longest retention is 3,650 days. Whoever may call this chooses nothing, and waits for no reader longer than half a
--- second: everybody else would wait behind it.
+-- Drops the oldest monthly partition that exceeds the maximum retention of any tenant (3,650 days) and returns its
+-- name; null if there is none. The caller cannot choose the partition. Waits at most 500 ms for readers, because later
+-- queries queue behind it.
 create function analytics.drop_expired_partition() returns text language plpgsql
   security definer set search_path = analytics, pg_temp set lock_timeout = '500ms' as $$
 declare
   name text;
 begin
-  -- Two replicas at once, or one that is making a partition.
+  -- Another replica may be calling this or creating a partition.
   if not pg_try_advisory_xact_lock(hashtext('analytics.ensure_partition')) then
     return null;
   end if;

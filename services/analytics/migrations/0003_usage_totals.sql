@@ -1,7 +1,7 @@
--- `usage` without users and keys: what most summaries need, in a small part of the rows.
+-- `usage` without users and keys: enough for most summaries, with far fewer rows.
 create table analytics.usage_totals (
   tenant_id uuid not null,
-  -- Start of the quarter of an hour in which the runs ended.
+  -- Start of the 15 minutes in which the runs ended.
   bucket timestamptz not null,
   agent_id uuid,
   model text not null,
@@ -24,7 +24,7 @@ create table analytics.usage_totals (
   constraint usage_totals_key unique nulls not distinct (tenant_id, bucket, model, agent_id, provider, channel)
 ) with (fillfactor = 70);
 
--- Nothing may be counted between the copy and the end of this; replicas of the release before are stopped first.
+-- Blocks counting until this migration commits. Stop replicas of the previous release before it runs.
 lock table analytics.usage in access exclusive mode;
 -- Forced row-level security would hide every row from an owner without superuser rights.
 alter table analytics.usage no force row level security;

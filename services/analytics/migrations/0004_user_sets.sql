@@ -1,19 +1,20 @@
--- Who used what, as sets: counting the users of a month then takes no list of them.
+-- Users as sets of bits, so that counting the users of a month needs no list of them.
 
--- Row-level security asks once a statement whose rows may be seen, not once a row, and keeps no worker from helping.
+-- The subselect makes row-level security call the function once per statement instead of once per row, and `parallel
+-- safe` allows parallel workers.
 alter function analytics.current_tenant() parallel safe;
 alter policy traces_app_select on analytics.traces using (tenant_id = (select analytics.current_tenant()));
 alter policy usage_app_select on analytics.usage using (tenant_id = (select analytics.current_tenant()));
 alter policy usage_totals_app_select on analytics.usage_totals
   using (tenant_id = (select analytics.current_tenant()));
 
--- How many numbers a tenant's users have taken. A few may belong to nobody.
+-- The number of user numbers assigned in a tenant. A few may be unused.
 create table analytics.user_counters (
   tenant_id uuid constraint user_counters_pkey primary key,
   taken integer not null
 );
 
--- Numbers from 0 on, without large gaps: places in the sets.
+-- User numbers from 0 on, without large gaps: bit positions in the sets.
 create table analytics.users (
   tenant_id uuid not null,
   user_id text not null,
@@ -21,7 +22,7 @@ create table analytics.users (
   constraint users_pkey primary key (tenant_id, user_id)
 );
 
--- Users of a row of `usage_totals`: of each thousand and twenty-four of the tenant's that hold one, which.
+-- Users of a row of `usage_totals`: one bit set for each 1,024 user numbers with at least one user.
 create table analytics.usage_users (
   tenant_id uuid not null,
   bucket timestamptz not null,

@@ -1,4 +1,5 @@
--- Whether a provider was called for the run. One whose calls were all given up before they were sent is no request.
+-- Whether a provider was called for the run. A run whose calls were all abandoned before they were sent does not count
+-- as a request.
 alter table analytics.traces add column called boolean;
 -- Forced row-level security would hide every row from an owner without superuser rights.
 alter table analytics.traces no force row level security;

@@ -1,13 +1,14 @@
--- The models of a run's calls that have tokens and no price: after a fallback that need not be the one that answered.
+-- The models of the calls of a run that used tokens and have no price. After a fallback these may differ from the model
+-- that answered.
 
--- Null where the run is priced.
+-- Null if the run is priced.
 alter table analytics.traces add column unpriced_models text[];
--- Of what is counted already the roll-ups know the runs' own models only.
--- Forced row-level security would hide every row from an owner without superuser rights.
+-- For runs that are already counted, the roll-ups have only the model of the run. Forced row-level security would hide
+-- all rows from an owner without superuser rights.
 alter table analytics.traces no force row level security;
 update analytics.traces set unpriced_models = array[coalesce(model, request_model)] where not priced;
 alter table analytics.traces force row level security;
--- The runs at the two ends of a period are looked through for them, and are few or none.
+-- For summaries, which read unpriced runs in the partial intervals at both ends of a period.
 create index traces_unpriced_idx on analytics.traces (tenant_id, ended_at) where unpriced_models is not null;
 
 -- Unpriced models of the runs that are counted in a row of `usage`.
@@ -25,7 +26,7 @@ create table analytics.unpriced_models (
     (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id, unpriced_model)
 );
 
--- Nothing may be counted between the copy and the end of this; replicas of the release before are stopped first.
+-- Blocks counting until this migration commits. Stop replicas of the previous release before it runs.
 lock table analytics.usage in access exclusive mode;
 alter table analytics.usage no force row level security;
 insert into analytics.unpriced_models

@@ -1,8 +1,8 @@
--- Migrations 0003 to 0006 of earlier releases copied nothing when the owner of the tables was neither a superuser nor
--- had BYPASSRLS: forced row-level security hid every row from it. This rebuilds what such an upgrade has lost from
--- `usage` and `traces`, which are complete, and changes nothing where nothing was lost.
+-- Migrations 0003 to 0006 of earlier releases copied nothing if the table owner was neither a superuser nor had
+-- BYPASSRLS, because forced row-level security hid all rows. This migration rebuilds the missing data from `usage` and
+-- `traces`, which are complete. It changes nothing if nothing is missing.
 
--- Nothing may be counted between a read and the end of this. Ingestion waits, and repeats what times out.
+-- Blocks counting until this migration commits. Ingestion waits, and retries after a timeout.
 lock table analytics.traces, analytics.usage, analytics.usage_totals, analytics.unpriced_models,
   analytics.user_counters, analytics.users, analytics.usage_users in access exclusive mode;
 alter table analytics.traces no force row level security;
@@ -13,7 +13,7 @@ alter table analytics.user_counters no force row level security;
 alter table analytics.users no force row level security;
 alter table analytics.usage_users no force row level security;
 
--- 0003: a row is the sum of its rows of `usage`, whatever has been counted in both since.
+-- 0003: each row is the sum of its rows in `usage`, including those counted since.
 insert into analytics.usage_totals as kept
   (tenant_id, bucket, agent_id, model, provider, channel, requests, errors, cancelled, input_tokens,
    cached_input_tokens, output_tokens, reasoning_tokens, tool_calls, timed_requests, duration_ms, cost_pico,
@@ -32,7 +32,7 @@ on conflict on constraint usage_totals_key do update set
   estimated_requests = excluded.estimated_requests, estimated_cost_pico = excluded.estimated_cost_pico
 where kept is distinct from excluded;
 
--- 0004: users without a number take the next free ones, and `user_counters` grows by as many.
+-- 0004: users without a number get the next free numbers, and `user_counters` grows accordingly.
 with missing as (
   select distinct tenant_id, user_id from analytics.usage u
   where user_id is not null and not exists (
@@ -55,7 +55,7 @@ group by u.tenant_id, u.bucket, u.agent_id, u.model, u.provider, u.channel, n.nu
 on conflict on constraint usage_users_key do update set users = kept.users | excluded.users
 where kept.users & excluded.users <> excluded.users;
 
--- 0006, the roll-up: of runs that it did not reach, `traces` still says which row of `usage` counts them …
+-- 0006, the roll-up: for runs that it missed, `traces` identifies the row of `usage` that counts them …
 insert into analytics.unpriced_models
   (tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id, unpriced_model)
 select distinct tenant_id, date_bin('15 minutes', ended_at, 'epoch'), agent_id, coalesce(model, request_model),
@@ -63,7 +63,7 @@ select distinct tenant_id, date_bin('15 minutes', ended_at, 'epoch'), agent_id, 
 from analytics.traces
 where ended_at is not null and not priced and unpriced_models is null and called is distinct from false
 on conflict do nothing;
--- … and where retention has deleted them, a row of `usage` with unpriced runs names none.
+-- … and for runs that retention has deleted, a row of `usage` with unpriced runs has no model here yet.
 insert into analytics.unpriced_models
   (tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id, unpriced_model)
 select tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id, model
@@ -74,7 +74,7 @@ from (
   select tenant_id, bucket, agent_id, model, provider, channel, user_id, api_key_id from analytics.unpriced_models
 ) as unnamed;
 
--- 0005 and 0006, the runs themselves.
+-- 0005 and 0006: the runs themselves.
 update analytics.traces set
   called = coalesce(called, true),
   unpriced_models = case when not priced then coalesce(unpriced_models, array[coalesce(model, request_model)]) end

@@ -1,3 +1,3 @@
--- A backup that reads traces for hours keeps a partition from being made. Whoever reads or writes traces meanwhile waits
--- behind the attempt, so it gives up after half a second and is repeated later.
+-- A backup that reads traces for hours blocks the creation of partitions. Other queries on traces queue behind the
+-- attempt, so it times out after 500 ms and is retried later.
 alter function analytics.ensure_partition(date) set lock_timeout = '500ms';

@@ -91,7 +91,7 @@ describe('counting', () => {
       expect.stringContaining('not JSON'),
       expect.stringContaining('not JSON'),
       expect.stringContaining('not the end of a run: run_id'),
-      expect.stringContaining('refused by the database'),
+      expect.stringContaining('rejected by the database'),
       expect.stringContaining('too late'),
     ]);
   });

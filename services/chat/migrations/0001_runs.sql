@@ -1,10 +1,10 @@
--- Runs, their attempts, the instances that work on them, and the outbox of events about them.
+-- Runs, their attempts, the instances that process them, and the outbox of run events.
 
 create function chat.current_tenant() returns uuid language plpgsql stable as $$
 declare
   tenant text := current_setting('gatehouse.tenant_id', true);
 begin
-  -- A reused connection holds '' after a transaction-local setting ended; both mean that nobody said whose rows.
+  -- On a reused connection the value is '' after a transaction-local setting ended; treat it as not set.
   if tenant is null or tenant = '' then
     raise exception 'no tenant is set for this transaction' using errcode = 'insufficient_privilege';
   end if;
@@ -12,7 +12,8 @@ begin
 end
 $$;
 
--- One process of the chat service. `dead_at` fences it: a dead instance starts no run, and what it left is reaped.
+-- A process of the chat service. `dead_at` fences it: a dead instance cannot start runs, and its runs are ended as
+-- interrupted.
 create table chat.instances (
   id uuid constraint instances_pkey primary key,
   started_at timestamptz not null default now(),
@@ -20,7 +21,7 @@ create table chat.instances (
   dead_at timestamptz
 );
 
--- One accepted client request. Committed before the first byte goes to a provider.
+-- One accepted client request. Committed before the first byte is sent to a provider.
 create table chat.runs (
   id uuid constraint runs_pkey primary key,
   tenant_id uuid not null,
@@ -56,10 +57,10 @@ create table chat.runs (
   output_preview text
 ) with (fillfactor = 80);
 
--- The reaper looks for runs of dead instances among the few that are under way.
+-- For the reaper, which searches for runs of dead instances among the few runs in progress.
 create index runs_started_idx on chat.runs (instance_id) where status = 'started';
 
--- One call of a provider. Committed before its first byte leaves.
+-- One provider call. Committed before its first byte is sent.
 create table chat.attempts (
   id uuid constraint attempts_pkey primary key,
   run_id uuid not null constraint attempts_run_id_fkey references chat.runs (id) on delete cascade,
@@ -68,12 +69,13 @@ create table chat.attempts (
   provider text not null,
   model text not null,
   upstream_model text not null,
-  -- What the prompt comes to if the provider never says: bytes / 4, for the reaper, who has no prompt.
+  -- Estimated tokens of the prompt (bytes / 4), used if the provider never reports usage. Stored for the reaper, which
+  -- does not have the prompt.
   input_tokens_guess bigint not null,
   started_at timestamptz not null default now(),
   status text not null default 'started'
     constraint attempts_status_check check (status in ('started', 'ok', 'error', 'cancelled', 'not_sent', 'interrupted')),
-  -- From the run's arrival to this call.
+  -- Milliseconds from the arrival of the run to this call.
   offset_ms integer,
   duration_ms integer,
   time_to_first_token_ms integer,
@@ -88,8 +90,8 @@ create table chat.attempts (
 ) with (fillfactor = 80);
 create index attempts_run_id_idx on chat.attempts (run_id);
 
--- Written in the transaction that starts or ends a run; published and deleted by the relay. It points at the run, from
--- whose rows the event is made: carrying the event's JSON here as well cost two fifths of metering's database time.
+-- Written in the transaction that starts or ends a run; published and deleted by the outbox relay. Refers to the run,
+-- from whose rows the event is built: storing the event here as well cost two fifths of the database time of metering.
 create table chat.outbox (
   id bigint generated always as identity constraint outbox_pkey primary key,
   tenant_id uuid not null,
@@ -107,7 +109,7 @@ alter table chat.attempts force row level security;
 alter table chat.outbox enable row level security;
 alter table chat.outbox force row level security;
 
--- Metering groups the runs of many tenants into one commit, so all writing is the system role's.
+-- Metering commits runs of many tenants together, so the system role does all writes.
 create policy instances_system_select on chat.instances for select to chat_system using (true);
 create policy instances_system_insert on chat.instances for insert to chat_system with check (true);
 create policy instances_system_update on chat.instances for update to chat_system using (true) with check (true);

@@ -1,4 +1,4 @@
--- The relay reads the outbox by partition of its tenants and deletes what it has published.
+-- The outbox relay reads the outbox by partition of the tenant and deletes published entries.
 
 -- The last digits of a UUIDv7 are random.
 create function chat.partition_of(tenant uuid) returns integer language sql immutable strict as $$

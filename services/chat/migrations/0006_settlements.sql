@@ -1,18 +1,18 @@
--- What runs are charged to budgets: written with a run's end, summed, sent to the tenant service and deleted.
+-- Charges of runs to budgets: written at the end of a run, summed, sent to the tenant service and deleted.
 
--- The budgets that the run was reserved in: [{subjectId, windowStart}]; null when there are none.
+-- The budgets in which the run was reserved: [{subjectId, windowStart}]; null if none.
 alter table chat.runs add column charges json;
 
 create table chat.run_costs (
   id bigint generated always as identity constraint run_costs_pkey primary key,
   tenant_id uuid not null,
-  -- The instance that reserved for the run.
+  -- The instance that reserved the run.
   holder_id uuid not null,
   charges text not null,
   cost_pico bigint not null
 );
 
--- Costs of many runs in sum, as the tenant service is told of them; it charges each settlement once.
+-- Summed costs of many runs, as sent to the tenant service, which charges each settlement once.
 create table chat.settlements (
   id uuid constraint settlements_pkey primary key default gen_random_uuid(),
   tenant_id uuid not null,
@@ -33,5 +33,5 @@ create policy settlements_system_insert on chat.settlements for insert to chat_s
 create policy settlements_system_delete on chat.settlements for delete to chat_system using (true);
 grant select, insert, delete on chat.run_costs, chat.settlements to chat_system;
 
--- When all that a dead instance held of budgets was free again.
+-- The time at which all budget amounts held by a dead instance were released.
 alter table chat.instances add column released_at timestamptz;

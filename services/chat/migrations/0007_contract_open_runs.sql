@@ -1,30 +1,30 @@
--- What is under way and what is not told yet is all that is kept of runs: analytics has the rest. A run is a row while
--- it lasts, with its calls in it; its end takes that row away and leaves the event about it, both in one statement.
+-- Chat stores only runs in progress and unpublished events; analytics stores the rest. A run is one row, including its
+-- calls, while it lasts. Its end deletes the row and writes its event, in one statement.
 
--- Nothing may be written or lost meanwhile.
+-- Blocks writes until this migration commits, so that nothing is lost.
 lock table chat.runs, chat.attempts, chat.outbox in access exclusive mode;
--- No policy lets the owner see rows, who would take the tables for empty.
+-- No policy gives the owner access to rows, so the tables would seem empty.
 alter table chat.runs no force row level security;
 alter table chat.outbox no force row level security;
 do $$
 begin
   if exists (select from chat.outbox) or exists (select from chat.runs where status = 'started') then
-    raise exception 'runs are under way or not published yet; stop what sends requests, let chat of the release before run until gatehouse_runs_open and gatehouse_outbox_entries are 0, then migrate again';
+    raise exception 'runs are in progress or not yet published: stop all traffic, keep the previous release of chat running until gatehouse_runs_open and gatehouse_outbox_entries are 0, then run the migration step again';
   end if;
 end
 $$;
 
--- One accepted client request that has no end yet. Committed before the first byte goes to a provider.
+-- One accepted client request that has not ended. Committed before the first byte is sent to a provider.
 create table chat.open_runs (
   id uuid constraint open_runs_pkey primary key,
   tenant_id uuid not null,
   instance_id uuid not null,
   started_at timestamptz not null default now(),
-  -- The budgets that it was reserved in, JSON: [{subjectId, windowStart}]; null when there are none.
+  -- The budgets in which it was reserved, as JSON: [{subjectId, windowStart}]; null if none.
   charges text,
-  -- JSON, the data of the event about its start but for the time. Text because nobody looks into it but who wrote it.
+  -- JSON: the data of the start event without its time. Text instead of json, because only chat reads it.
   run text not null,
-  -- JSON, its calls of providers so far in their order, the last one without an end. The next call replaces it whole.
+  -- JSON: its provider calls in order, the last one without an end. Replaced as a whole by each call.
   attempts text not null
 ) with (toast_tuple_target = 8160);
 
@@ -40,11 +40,11 @@ drop table chat.attempts;
 drop table chat.runs;
 drop function chat.first_id_at(timestamptz);
 
--- Events carry what they tell, but for the times, which are the database's.
+-- Entries contain the data of the event, without the times, which are from the database.
 alter table chat.outbox
   drop column type,
   add column started_at timestamptz not null,
-  -- Null where it tells of a run under way.
+  -- Null for a start event.
   add column ended_at timestamptz,
   -- JSON.
   add column data text not null;

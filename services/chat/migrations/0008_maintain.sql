@@ -1,6 +1,6 @@
--- Rows of these tables live for seconds. Chat has their space taken back itself: autovacuum comes once a minute, when
--- what a busy minute left behind is many times what is alive. Before PostgreSQL 17 there is no such right, and
--- autovacuum is what there is.
+-- Rows of these tables live for seconds. Chat vacuums the tables itself, because autovacuum runs once a minute, when
+-- dead rows of a busy minute far outnumber live ones. PostgreSQL before 17 has no MAINTAIN privilege, so there only
+-- autovacuum runs.
 do $$
 begin
   if current_setting('server_version_num')::integer >= 170000 then

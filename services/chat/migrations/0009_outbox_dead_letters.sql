@@ -1,10 +1,11 @@
--- Events and runs under way that can't be published or read, with the reason. Kept for 30 days, 1,000 at most.
+-- Events that could not be published and runs in progress that could not be read, with the reason. Kept for 30 days, at
+-- most 1,000.
 create table chat.outbox_dead_letters (
   id bigint generated always as identity constraint outbox_dead_letters_pkey primary key,
   tenant_id uuid,
   dead_at timestamptz not null default now(),
   reason text not null,
-  -- The row as JSON, cut at two million characters.
+  -- The row as JSON, cut to two million characters.
   entry text not null
 );
 

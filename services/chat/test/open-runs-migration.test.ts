@@ -28,7 +28,7 @@ it.each([
 ])('the tables of runs stay while one %s', async (_state, make, undo) => {
   const values = [ofOneRun.id, ofOneRun.tenantId];
   await schema.client.query(make, values);
-  await expect(schema.apply(contraction)).rejects.toThrow(/under way or not published yet/);
+  await expect(schema.apply(contraction)).rejects.toThrow(/in progress or not yet published/);
   await schema.client.query(undo, values);
 });
 

@@ -1,12 +1,12 @@
 -- Tenants and the API keys of tenants and owners.
 
--- Whose rows a transaction of tenant_app may see. It raises rather than return nothing, so that forgotten tenancy
--- shows as an error and not as an empty answer.
+-- The tenant whose rows a transaction of tenant_app may see. Raises an exception if none is set, so that a missing
+-- setting causes an error instead of an empty result.
 create function tenant.current_tenant() returns uuid language plpgsql stable as $$
 declare
   current text := current_setting('gatehouse.tenant_id', true);
 begin
-  -- A reused connection holds '' after a transaction-local setting ended: nobody said whose rows either.
+  -- On a reused connection the value is '' after a transaction-local setting ended; treat it as not set.
   if current is null or current = '' then
     raise exception 'no tenant is set for this transaction' using errcode = 'insufficient_privilege';
   end if;
@@ -20,11 +20,11 @@ create table tenant.tenants (
   name text not null,
   status text not null default 'active'
     constraint tenants_status_check check (status in ('active', 'suspended', 'archived')),
-  -- {requests_per_minute?, tokens_per_minute?, max_concurrent?}; an absent member is no limit.
+  -- {requests_per_minute?, tokens_per_minute?, max_concurrent?}; an absent member means no limit.
   limits jsonb not null,
   -- {usd, period}
   budget jsonb,
-  -- Null: every model of the catalogue.
+  -- Null allows all models of the catalogue.
   allowed_models text[],
   timezone text not null,
   retention_days integer not null,
@@ -37,12 +37,12 @@ create table tenant.tenants (
 create table tenant.api_keys (
   id uuid constraint api_keys_pkey primary key,
   tenant_id uuid constraint api_keys_tenant_id_fkey references tenant.tenants (id),
-  -- The public half of the key's text.
+  -- The public part of the key text.
   key_id text not null
     constraint api_keys_key_id_key unique
     constraint api_keys_key_id_check check (key_id ~ '^[0-9A-Za-z]{16}$'),
   secret_sha256 bytea not null constraint api_keys_secret_check check (octet_length(secret_sha256) = 32),
-  -- The secret before the last rotation, which works on until then.
+  -- The secret before the last rotation, valid until `previous_valid_until`.
   previous_secret_sha256 bytea constraint api_keys_previous_secret_check check (octet_length(previous_secret_sha256) = 32),
   previous_valid_until timestamptz,
   name text not null,
@@ -51,10 +51,10 @@ create table tenant.api_keys (
   user_id text,
   limits jsonb,
   budget jsonb,
-  -- The id of the key that made it, or 'bootstrap'.
+  -- The id of the key that created it, or 'bootstrap'.
   created_by text not null,
   created_at timestamptz not null default now(),
-  -- Coarse: written at most once a minute.
+  -- Approximate: updated at most once a minute.
   last_used_at timestamptz,
   expires_at timestamptz,
   revoked_at timestamptz,
@@ -62,10 +62,10 @@ create table tenant.api_keys (
   constraint api_keys_previous_check check ((previous_secret_sha256 is null) = (previous_valid_until is null))
 );
 create index api_keys_tenant_id_idx on tenant.api_keys (tenant_id, id);
--- Owner keys are few, and the last active one is looked for before each is revoked.
+-- For revocation of owner keys, which searches for other active ones.
 create index api_keys_owner_idx on tenant.api_keys (id) where role = 'owner';
 
--- The one definition of a key's status, by the database's clock: replicas' clocks may differ.
+-- Defines the status of a key by the database clock, because the clocks of replicas may differ.
 create function tenant.api_key_status(key tenant.api_keys) returns text language sql stable as $$
   select case
     when key.revoked_at is not null then 'revoked'
@@ -105,7 +105,7 @@ grant select, insert on tenant.tenants to tenant_system;
 grant update (slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
   previews_max_chars, updated_at) on tenant.tenants to tenant_system;
 grant select, insert on tenant.api_keys to tenant_app, tenant_system;
--- What a key may do never changes: only its secret and its end do.
+-- The rights of a key never change; only its secret changes, and when it ends.
 grant update (secret_sha256, previous_secret_sha256, previous_valid_until, revoked_at) on tenant.api_keys to tenant_app;
 grant update (last_used_at, revoked_at) on tenant.api_keys to tenant_system;
 grant select on tenant.migrations to tenant_app, tenant_system;

@@ -1,29 +1,29 @@
--- Limits and budgets: what of each window is spent, and what replicas of chat hold of it.
+-- Limits and budgets: the amount spent in each window, and the amounts held by replicas of chat.
 
--- One row for each limit of a tenant or a key. Its window moves on in place.
+-- One row for each limit of a tenant or key; its window advances in place.
 create table tenant.quotas (
   tenant_id uuid not null constraint quotas_tenant_id_fkey references tenant.tenants (id),
   -- The tenant or one of its keys.
   subject_id uuid not null,
   resource text not null
     constraint quotas_resource_check check (resource in ('requests', 'tokens', 'concurrency', 'budget')),
-  -- Concurrency has no window: the epoch.
+  -- The epoch for concurrency, which has no window.
   window_start timestamptz not null default to_timestamp(0),
-  -- Requests and tokens: spent or leased. Budget: settled, in pico-USD. Concurrency: nothing.
+  -- Requests and tokens: spent or leased. Budget: settled, in pico-USD. Concurrency: always 0.
   used numeric not null default 0 constraint quotas_used_check check (used >= 0),
-  -- The highest threshold of a budget, in percent, that was told of in this window.
+  -- The highest budget threshold, in percent, that was published for this window.
   told_percent smallint not null default 0,
   constraint quotas_pkey primary key (subject_id, resource)
 ) with (fillfactor = 50);
 create index quotas_tenant_id_idx on tenant.quotas (tenant_id);
 
--- Replicas of chat that hold something, or did lately.
+-- Replicas of chat that hold leases or did so recently.
 create table tenant.quota_holders (
   id uuid constraint quota_holders_pkey primary key,
   seen_at timestamptz not null default now()
 ) with (fillfactor = 50);
 
--- What a holder keeps of concurrency (slots) or of a budget (pico-USD, reserved or not yet settled).
+-- The part of concurrency (slots) or of a budget (pico-USD, reserved or not yet settled) that a holder keeps.
 create table tenant.quota_holds (
   holder_id uuid not null
     constraint quota_holds_holder_id_fkey references tenant.quota_holders (id) on delete cascade,
@@ -32,20 +32,20 @@ create table tenant.quota_holds (
   resource text not null constraint quota_holds_resource_check check (resource in ('concurrency', 'budget')),
   window_start timestamptz not null,
   amount numeric not null constraint quota_holds_amount_check check (amount >= 0),
-  -- Of the holder's call that wrote this: a late copy of an earlier one changes nothing.
+  -- The sequence of the call that wrote this row; a delayed copy of an earlier call has no effect.
   sequence bigint not null,
   constraint quota_holds_pkey primary key (subject_id, resource, holder_id)
 ) with (fillfactor = 50);
 create index quota_holds_holder_id_idx on tenant.quota_holds (holder_id);
 
--- Settlements whose cost is in `used`, so that one that is sent again changes nothing.
+-- Settlements whose cost is included in `used`, so that repeats have no effect.
 create table tenant.settlements (
   id uuid constraint settlements_pkey primary key,
   settled_at timestamptz not null default now()
 );
 create index settlements_settled_at_idx on tenant.settlements (settled_at);
 
--- Keys with limits of their own are few, and looked for by tenant.
+-- For reading the few keys with their own limits, by tenant.
 create index api_keys_limited_idx on tenant.api_keys (tenant_id) where limits is not null or budget is not null;
 
 alter table tenant.quotas enable row level security;
@@ -64,7 +64,7 @@ create policy quotas_system_insert on tenant.quotas for insert to tenant_system 
 create policy quotas_system_update on tenant.quotas for update to tenant_system using (true) with check (true);
 create policy quota_holds_app_select on tenant.quota_holds for select to tenant_app
   using (tenant_id = tenant.current_tenant());
--- Whether a holder lives concerns every tenant alike; the row says nothing else.
+-- Visible to every tenant: the row contains only whether a holder is alive.
 create policy quota_holders_app_select on tenant.quota_holders for select to tenant_app using (true);
 create policy quota_holders_system_select on tenant.quota_holders for select to tenant_system using (true);
 create policy quota_holders_system_insert on tenant.quota_holders for insert to tenant_system with check (true);

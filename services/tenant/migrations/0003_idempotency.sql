@@ -1,18 +1,18 @@
--- Requests that were sent with an Idempotency-Key, and their answers.
+-- Requests with an Idempotency-Key, and their responses.
 
 create table tenant.idempotency_records (
-  -- The claim of the request that works on it: whoever takes an expired one over gives it a new id.
+  -- The claim of the request that processes this record; a request that takes over an expired record sets a new id.
   id uuid constraint idempotency_records_pkey primary key,
-  -- Null: an owner's.
+  -- Null for owner keys.
   tenant_id uuid,
   key text not null,
-  -- SHA-256 of the route and the parameters in its path.
+  -- SHA-256 of the route and its path parameters.
   target bytea not null constraint idempotency_records_target_check check (octet_length(target) = 32),
-  -- SHA-256 of all that a repeat must have in common with the first request.
+  -- SHA-256 of everything that a repeated request must have in common with the first.
   fingerprint bytea not null constraint idempotency_records_fingerprint_check check (octet_length(fingerprint) = 32),
-  -- The answer, sealed; null while the request runs.
+  -- The encrypted response; null while the request runs.
   response bytea,
-  -- Until then the claim holds, or the answer is repeated.
+  -- End of the claim or, with a response, of its replay.
   expires_at timestamptz not null,
   constraint idempotency_records_use_key unique nulls not distinct (tenant_id, key, target)
 );
@@ -29,7 +29,7 @@ create policy idempotency_records_app_update on tenant.idempotency_records for u
   using (tenant_id = tenant.current_tenant()) with check (tenant_id = tenant.current_tenant());
 create policy idempotency_records_app_delete on tenant.idempotency_records for delete to tenant_app
   using (tenant_id = tenant.current_tenant());
--- Owners' records, and whatever has expired.
+-- Records of owner keys, and expired records.
 create policy idempotency_records_system_select on tenant.idempotency_records for select to tenant_system
   using (tenant_id is null or expires_at <= now());
 create policy idempotency_records_system_insert on tenant.idempotency_records for insert to tenant_system

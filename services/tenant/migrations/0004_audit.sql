@@ -1,21 +1,21 @@
--- What was changed by whom, in every service. Rows are added and never changed.
+-- Administrative changes of every service. Rows are only inserted.
 
 create table tenant.audit_log (
-  -- Also the id of the event that told of it, where it happened in another service: it is taken in once.
+  -- For changes made in another service, also the id of the event, so that repeated events are stored once.
   id uuid constraint audit_log_pkey primary key,
   at timestamptz not null default now(),
   action text not null,
-  -- Null: the platform itself.
+  -- Null for the platform itself.
   actor_key_id uuid,
   actor_role text not null,
   actor_user_id text,
-  -- Null for what belongs to no tenant.
+  -- Null for resources without a tenant.
   tenant_id uuid,
   resource_type text not null,
   resource_id uuid not null,
   client_ip text,
   request_id text,
-  -- Public views, as they were shown.
+  -- Public views of the resource.
   before json,
   after json
 );
@@ -23,22 +23,22 @@ create index audit_log_at_idx on tenant.audit_log (at, id);
 create index audit_log_tenant_id_idx on tenant.audit_log (tenant_id, at, id);
 create index audit_log_actor_idx on tenant.audit_log (actor_key_id, at, id);
 
--- Events that nobody could read, with the reason.
+-- Events that could not be read or stored, with the reason.
 create table tenant.dead_letters (
   id uuid constraint dead_letters_pkey primary key,
   received_at timestamptz not null default now(),
-  -- The topic, partition and offset, or the service that sent it.
+  -- The topic, partition and offset; or the sending service.
   origin text not null,
   reason text not null,
   payload bytea not null
 );
 
--- Changes made here that are still to be published, where there is somebody to publish to.
+-- Changes made in this service that are not yet published. Used only with Kafka.
 create table tenant.audit_outbox (
   id bigint generated always as identity constraint audit_outbox_pkey primary key,
   partition integer not null,
   tenant_id uuid,
-  -- Of the entry, and so of all that its transaction wrote.
+  -- The time of the entry, and of everything that its transaction wrote.
   occurred_at timestamptz not null default now(),
   -- The entry without its time.
   entry json not null

@@ -1,29 +1,30 @@
--- What was settled of budgets, so that a window that is recalculated counts what was spent in it (ADR 23).
+-- Settled cost of budgets in intervals of 15 minutes, so that a recalculated window includes earlier spending (ADR 23).
 
 create table tenant.budget_spend (
   tenant_id uuid not null constraint budget_spend_tenant_id_fkey references tenant.tenants (id),
   -- The tenant or one of its keys.
   subject_id uuid not null,
-  -- When 15 minutes begin.
+  -- Start of the 15 minutes.
   bucket timestamptz not null,
   -- Settled, in pico-USD.
   cost numeric not null default 0 constraint budget_spend_cost_check check (cost >= 0),
-  -- The highest threshold in percent that the audit log has of the window that begins here.
+  -- The highest threshold, in percent, that is in the audit log for the window that starts here.
   told_percent smallint not null default 0,
   constraint budget_spend_pkey primary key (subject_id, bucket)
 ) with (fillfactor = 50);
 create index budget_spend_bucket_idx on tenant.budget_spend (bucket);
 
--- `window_start` names the window to replicas; these say from when to when it is. They differ once settings have changed.
--- Null: of a limit that is no budget, or of a row that only a release before this one has written.
+-- `window_start` identifies the window for replicas; `starts_at` and `ends_at` are its actual bounds. They differ after
+-- settings changed. Null for limits other than budgets, and for rows written only by earlier releases.
 alter table tenant.quotas
   add column starts_at timestamptz,
   add column ends_at timestamptz,
-  -- The window before, for runs that were reserved in it and settle now.
+  -- The previous window, for runs that were reserved in it and settle later.
   add column previous_window timestamptz,
   add column previous_ends_at timestamptz;
 
--- When in its window it was spent is not known. The owner of the table may be no superuser, and sees no rows otherwise.
+-- The time of spending within the window is unknown, so it goes to the first bucket. Forced row-level security would
+-- hide all rows from an owner without superuser rights.
 alter table tenant.quotas no force row level security;
 insert into tenant.budget_spend (tenant_id, subject_id, bucket, cost, told_percent)
   select tenant_id, subject_id, window_start, used, told_percent from tenant.quotas

@@ -1,10 +1,10 @@
--- Changes that can't be published, with the reason. Kept for 30 days, 1,000 at most.
+-- Changes that could not be published, with the reason. Kept for 30 days, at most 1,000.
 create table tenant.audit_outbox_dead_letters (
   id bigint generated always as identity constraint audit_outbox_dead_letters_pkey primary key,
   tenant_id uuid,
   dead_at timestamptz not null default now(),
   reason text not null,
-  -- The row as JSON, cut at two million characters.
+  -- The row as JSON, cut to two million characters.
   entry text not null
 );
 
@@ -18,6 +18,6 @@ create policy audit_outbox_dead_letters_system_delete on tenant.audit_outbox_dea
   for delete to tenant_system using (true);
 grant select, insert, delete on tenant.audit_outbox_dead_letters to tenant_system;
 
--- Events that nobody could read are kept for 30 days.
+-- Dead letters are kept for 30 days.
 create policy dead_letters_system_delete on tenant.dead_letters for delete to tenant_system using (true);
 grant delete on tenant.dead_letters to tenant_system;

@@ -1,4 +1,4 @@
--- The zone, or UTC if PostgreSQL does not know it: an upgrade of its time zone data may remove a name that is stored.
+-- Returns the zone, or UTC if PostgreSQL does not have it: an update of the time zone data may remove a stored name.
 create function tenant.timezone_or_utc(zone text) returns text language plpgsql stable as $$
 begin
   perform now() at time zone zone;

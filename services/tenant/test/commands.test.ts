@@ -62,7 +62,7 @@ describe('the bootstrap command', () => {
   it('says what is wrong and fails without settings, a database or a known option', async () => {
     const unreachable = await bootstrap([], 'postgres://nobody@127.0.0.1:1/none');
     expect(unreachable).toMatchObject({ code: 1, stdout: '' });
-    expect(unreachable.stderr).toMatch(/^The database can not be reached[^\n]*\n$/);
+    expect(unreachable.stderr).toMatch(/^The database is unavailable[^\n]*\n$/);
     const unset = await bootstrap([], '');
     expect(unset.code).toBe(1);
     expect(unset.stderr).toContain('DATABASE_URL');

@@ -80,7 +80,7 @@ describe('RecordAudit', () => {
     expect(letters.map(({ reason }) => reason).sort()).toEqual([
       'not JSON',
       expect.stringContaining('not a change: resource.id'),
-      expect.stringContaining('refused by the database'),
+      expect.stringContaining('rejected by the database'),
     ]);
   });
 

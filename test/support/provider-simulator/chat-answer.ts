@@ -3,10 +3,10 @@ import type { Fault, UsageOverride } from './faults.ts';
 import { documentFor } from './json-document.ts';
 import { firstCharacters, splitEvenly, splitIntoWords } from './values.ts';
 
-/** One choice before it is written down. Text comes in the pieces a stream sends. */
+/** A choice before serialization. Text is in the pieces of a stream. */
 export interface AnswerChoice {
   index: number;
-  /** Null when the model calls something instead of talking. */
+  /** Null if the model calls a tool or function. */
   pieces: string[] | null;
   toolCalls: AnsweredCall[];
   functionCall: AnsweredCall | null;
@@ -28,7 +28,7 @@ export interface ChatAnswer {
   logprobs: { top: number } | null;
 }
 
-/** OpenAI's usage object of chat completions. */
+/** The OpenAI usage object of chat completions. */
 export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
@@ -44,10 +44,10 @@ export interface Usage {
 
 const echoLimit = 2000;
 
-/** Pieces that the arguments of one call are streamed in. */
+/** Number of pieces in which the arguments of a call are streamed. */
 export const argumentPieces = 4;
 
-/** The same request and fault always get the same answer; only `id` and `created` differ. */
+/** Equal requests and faults get equal answers; only `id` and `created` differ. */
 export function answerChat(request: ChatRequest, fault: Fault, id: string): ChatAnswer {
   const calls = scriptedCalls(request, fault, id) ?? chosenCalls(request, fault, id);
   const choices = Array.from({ length: request.n }, (_, index) =>
@@ -75,7 +75,7 @@ function answerChoice(
 ): AnswerChoice {
   if (calls !== null) {
     const finishReason = calls.function === null ? 'tool_calls' : 'function_call';
-    // Call ids are unique in an answer, as clients key on them.
+    // Call ids are unique in a response, because clients use them as keys.
     const toolCalls = calls.tools.map((call) =>
       index === 0 ? call : { ...call, id: `${call.id}_${index}` },
     );
@@ -112,7 +112,7 @@ function defaultText(request: ChatRequest, index: number): string {
   if (index > 0) text += ` (choice ${index})`;
   if (request.responseFormat.kind === 'text') return text;
   const { schema } = request.responseFormat;
-  // Indented, so that a document has words to stream and to cut like any other text.
+  // Indented, so that a document has words to stream like any other text.
   return JSON.stringify(schema === null ? { message: text } : documentFor(schema), null, 2);
 }
 
@@ -142,7 +142,7 @@ function chosenCalls(request: ChatRequest, fault: Fault, id: string): Calls | nu
   return chosen === undefined ? null : { tools: [], function: answer(chosen, 0) };
 }
 
-/** A user who says "tool" gets one used; otherwise only a caller who insists does. */
+/** Calls a tool if the last message contains "tool" or if the request requires it. */
 function toolsToCall(request: ChatRequest, tools: FunctionTool[], choice: ToolChoice): FunctionTool[] {
   if (tools.length === 0 || request.lastRole === 'tool' || request.lastRole === 'function') return [];
   switch (choice.kind) {
@@ -180,7 +180,7 @@ function usageOf(promptTokens: number, choices: AnswerChoice[], override: UsageO
   };
 }
 
-/** One token a word; a call is its name and the pieces of its arguments. */
+/** Counts one token per word; for a call, its name and the pieces of its arguments. */
 function countCompletionTokens(choice: AnswerChoice): number {
   if (choice.pieces !== null) return splitIntoWords(choice.pieces.join('')).length;
   const calls = choice.functionCall === null ? choice.toolCalls : [choice.functionCall];

@@ -2,20 +2,20 @@ import { RefusedRequest } from './errors.ts';
 import { isObject, isWholeNumber, objectsIn } from './values.ts';
 import type { JsonObject } from './values.ts';
 
-/** What the simulator needs of a chat request; everything else is kept in the record only. */
+/** The fields of a chat request that the simulator uses. */
 export interface ChatRequest {
   model: string;
   stream: boolean;
   includeUsage: boolean;
   n: number;
-  /** Words that may be answered; null without a limit. */
+  /** Maximum number of words; null without a limit. */
   maxWords: number | null;
   lastRole: string | null;
   lastUserText: string | null;
-  /** Texts of the tool messages after the last message that isn't one. */
+  /** Texts of the tool messages at the end of the conversation. */
   toolAnswers: string[];
   tools: FunctionTool[];
-  /** Tool calls a model may make in one answer. */
+  /** Maximum number of tool calls in one response. */
   maxToolCalls: number;
   toolChoice: ToolChoice;
   functions: FunctionTool[];
@@ -32,7 +32,7 @@ export interface FunctionTool {
 
 export type ToolChoice = { kind: 'none' | 'auto' | 'required' } | { kind: 'named'; name: string };
 
-/** @throws RefusedRequest (400) where OpenAI would refuse too; unknown fields are fine. */
+/** @throws RefusedRequest (400) for requests that OpenAI rejects; accepts unknown fields. */
 export function readChatRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw new RefusedRequest('We could not parse the JSON body of your request.');
   const messages = readMessages(body['messages']);
@@ -100,7 +100,7 @@ function readFunction(value: unknown): FunctionTool | null {
   return { name: value['name'], parameters: value['parameters'] };
 }
 
-/** Reads tool_choice and its predecessor function_call: a word, a named function, or a list of allowed tools. */
+/** Reads tool_choice or the deprecated function_call: a word, a named function, or a list of allowed tools. */
 function readToolChoice(value: unknown): ToolChoice {
   if (value === 'none' || value === 'required') return { kind: value };
   if (!isObject(value)) return { kind: 'auto' };
@@ -141,7 +141,7 @@ function textOf(content: unknown): string {
     .join('');
 }
 
-/** A quarter of the characters and three a message: not a tokenizer, but always the same for the same request. */
+/** Counts a quarter of the characters plus three per message: inexact, but deterministic. */
 function countPromptTokens(messages: JsonObject[], body: JsonObject): number {
   let tokens = 3;
   for (const message of messages) tokens += 3 + Math.ceil(textOf(message['content']).length / 4);

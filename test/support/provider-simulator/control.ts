@@ -3,7 +3,7 @@ import { RefusedRequest, errorBody } from './errors.ts';
 import type { StandingFault } from './faults.ts';
 import type { Recorder, SimulatorRequest } from './records.ts';
 
-/** What the control endpoints may do to a provider. */
+/** The parts of a provider that control endpoints use. */
 export interface Controlled {
   readonly recorder: Recorder;
   readonly standingFault: StandingFault | null;
@@ -17,7 +17,7 @@ interface ControlCall {
   body: Buffer;
 }
 
-/** The side door for tests in other processes: never recorded, never faulty, no key needed. */
+/** Control endpoints for tests in other processes: never recorded, no faults, no key needed. */
 export function answerControl(provider: Controlled, { request, response, body }: ControlCall): void {
   try {
     send(response, 200, JSON.stringify(act(provider, request, body)));

@@ -9,16 +9,16 @@ export interface WriteStep {
   kind: 'write';
   data: string | Buffer;
   carried: Carried;
-  /** Waits for its turn when the stream is paced. */
+  /** Delayed if the stream is paced. */
   paced: boolean;
 }
 
-/** How a body stops: in order, by destroying the connection, or not at all. */
+/** How a body ends: in order, by destroying the connection, or not at all. */
 export type Ending = 'end' | 'cut' | 'hang';
 
 const nothing: Carried = { chunks: 0, usage: false };
 
-/** A unary body and the way it goes out. */
+/** Plans the writes of a unary body. */
 export function planUnary(body: string, usage: boolean, fault: Fault): { length: number; steps: Step[] } {
   const bytes = Buffer.from(fault.malformed === undefined ? body : brokenJson(body));
   const write = (part: Buffer, carried = nothing): Step => ({
@@ -38,7 +38,7 @@ export function planUnary(body: string, usage: boolean, fault: Fault): { length:
   return { length: bytes.length, steps };
 }
 
-/** The events of a stream as bytes, with what goes wrong on the way. */
+/** Plans the writes of a stream, including its faults. */
 export function planStream(frames: Frame[], fault: Fault): Step[] {
   const contentFrames = frames.filter((frame) => frame.kind === 'content').length;
   const eol = fault.crlf === true ? '\r\n' : '\n';
@@ -46,7 +46,7 @@ export function planStream(frames: Frame[], fault: Fault): Step[] {
   let contentSent = 0;
   let checkedAt = -1;
   for (const frame of frames) {
-    // A place in the stream is "after k content chunks": looked at once, when the frame behind it is due.
+    // A position is "after k content chunks": checked once, before the next frame.
     if (frame.kind !== 'role' && contentSent > checkedAt) {
       checkedAt = contentSent;
       if (fault.malformed !== undefined && contentSent === Math.floor(contentFrames / 2)) {
@@ -77,7 +77,7 @@ function midStreamStop(fault: Fault): 'cut' | 'hang' | null {
   return fault.silent === 'mid_stream' ? 'hang' : null;
 }
 
-/** Whether the stream stops after so many content chunks, and what it says last. */
+/** Whether the stream ends after this many content chunks, and with which last events. */
 function endingAt(sent: number, total: number, fault: Fault): { last: string[]; step: Step } | null {
   const reached = (wanted: number | undefined, otherwise: number): boolean =>
     sent === Math.min(wanted ?? otherwise, total);
@@ -97,13 +97,13 @@ function brokenJson(body: string): string {
   return `${body.slice(0, Math.floor((body.length * 2) / 3))}<<broken`;
 }
 
-/** `json`: an event whose data is half a chunk. `sse`: lines that are no field of the event stream format. */
+/** `json`: an event whose data is half a chunk. `sse`: lines that are not valid in the event stream format. */
 function brokenEvent(frame: Frame, kind: 'json' | 'sse', eol: string): string {
   if (kind === 'json') return `data: ${frame.data.slice(0, Math.floor(frame.data.length / 2))}${eol}${eol}`;
   return `this is not an event stream${eol}<html>502 Bad Gateway</html>${eol}${eol}`;
 }
 
-/** Joins neighbouring writes into one, so that frames arrive together or can be split anew. */
+/** Joins adjacent writes, so that frames arrive together or can be split differently. */
 export function joinWrites(steps: Step[]): Step[] {
   const joined: Step[] = [];
   for (let index = 0; index < steps.length; index++) {
@@ -121,12 +121,12 @@ export function joinWrites(steps: Step[]): Step[] {
   return joined;
 }
 
-/** Long enough that a body of plain ASCII is cut too, short enough that every frame is. */
+/** Shorter than every frame, so that bodies of plain ASCII are split too. */
 const longestPiece = 48;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Cuts inside every multi-byte character, between the line ends of an event, and inside long runs. */
+/** Splits inside every multi-byte character, between the line ends of an event, and inside long runs. */
 export function splitAwkwardly(bytes: Buffer): Buffer[] {
   const pieces: Buffer[] = [];
   let from = 0;

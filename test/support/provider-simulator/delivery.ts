@@ -14,10 +14,10 @@ const streamHeaders: Headers = {
   'cache-control': 'no-cache',
 };
 
-/** Pieces of a split body that get a millisecond each, so that they really arrive one by one. */
+/** The first pieces of a split body are sent 1 ms apart, so that they arrive separately. */
 const unhurriedPieces = 100;
 
-/** Sends a JSON body with whatever the fault does to it. */
+/** Sends a JSON body with the given fault. */
 export function sendJson(exchange: Exchange, answer: { status: number; body: string }, fault: Fault): void {
   const { status, body } = answer;
   if (fault === noFault) {
@@ -30,7 +30,7 @@ export function sendJson(exchange: Exchange, answer: { status: number; body: str
   void play(exchange, { status, headers, steps }, fault);
 }
 
-/** Sends an event stream with whatever the fault does to it. */
+/** Sends an event stream with the given fault. */
 export function sendStream(exchange: Exchange, frames: Frame[], fault: Fault): void {
   if (fault !== noFault) {
     void play(exchange, { status: 200, headers: streamHeaders, steps: planStream(frames, fault) }, fault);
@@ -66,7 +66,7 @@ async function play(exchange: Exchange, plan: Plan, fault: Fault): Promise<void>
 async function playSteps(exchange: Exchange, steps: Step[], fault: Fault): Promise<void> {
   const pace = fault.one_write === true ? 0 : (fault.chunk_delay_ms ?? 0);
   const together = fault.one_write === true || (fault.split_utf8 === true && pace === 0);
-  // An absolute schedule: late timers don't add up, so a stream takes as long as it was told to.
+  // An absolute schedule, so that delays of timers do not add up.
   let due = performance.now();
   for (const step of together ? joinWrites(steps) : steps) {
     if (step.kind !== 'write') {

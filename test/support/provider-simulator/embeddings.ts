@@ -19,7 +19,7 @@ export interface EmbeddingRequest {
 const defaultDimensions = 8;
 const maxDimensions = 8192;
 
-/** @throws RefusedRequest (400) for an input or option OpenAI would refuse too. */
+/** @throws RefusedRequest (400) for inputs and options that OpenAI rejects. */
 export function readEmbeddingRequest(body: unknown): EmbeddingRequest {
   if (!isObject(body)) throw new RefusedRequest('We could not parse the JSON body of your request.');
   const format = body['encoding_format'] ?? 'float';
@@ -58,8 +58,8 @@ export function embeddingBody(request: EmbeddingRequest, usage: EmbeddingUsage, 
 }
 
 /**
- * A unit vector made of the words' own vectors, so that texts which share words lie closer together: enough for
- * tests of recall, and the same on every machine.
+ * A unit vector from the vectors of the words, so that texts with common words are closer to each other. Sufficient for
+ * tests of recall, and deterministic.
  */
 export function embed(input: string | number[], dimensions: number): Float32Array {
   const words =
@@ -67,7 +67,7 @@ export function embed(input: string | number[], dimensions: number): Float32Arra
   const sum = new Float64Array(dimensions);
   for (const word of words.length === 0 ? [String(input)] : words) addWord(sum, word);
   const length = Math.hypot(...sum);
-  // Words can cancel out only by accident; a fixed axis keeps the promise of a unit vector.
+  // If the words cancel each other out, uses a fixed axis, so that the result is still a unit vector.
   if (length === 0) return Float32Array.from(sum, (_, index) => (index === 0 ? 1 : 0));
   return Float32Array.from(sum, (value) => value / length);
 }

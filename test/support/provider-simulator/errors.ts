@@ -1,4 +1,4 @@
-/** The four fields of OpenAI's error object; other providers send numbers as `code`. */
+/** The four members of the OpenAI error object; other providers send numbers as `code`. */
 export interface WireError {
   message: string;
   type: string | null;
@@ -6,7 +6,7 @@ export interface WireError {
   code: string | number | null;
 }
 
-/** Thrown while a request is read; the server answers it in OpenAI's error shape. */
+/** Thrown for an invalid request; the server returns it as an OpenAI error object. */
 export class RefusedRequest extends Error {
   readonly status: number;
   readonly param: string | null;
@@ -25,7 +25,7 @@ export class RefusedRequest extends Error {
   }
 }
 
-/** What OpenAI says with a status when a fault names no text of its own. */
+/** The error of OpenAI for a status, if a fault does not set its text. */
 export function defaultErrorFor(status: number): WireError {
   const error = (message: string, type: string, code: string | null): WireError => ({
     message,

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Recorder, SimulatorRequest } from './records.ts';
 
-/** What a write carries, for the record. */
+/** The content of a write, for the record. */
 export interface Carried {
   chunks: number;
   usage: boolean;
 }
 
-/** One request and its answer on the wire; keeps the record true to what really went out. */
+/** One request and its response. Records what was actually sent. */
 export class Exchange {
   readonly record: SimulatorRequest;
   readonly #response: ServerResponse;
@@ -16,7 +16,7 @@ export class Exchange {
   readonly #isStopping: () => boolean;
   #closed = false;
   #cutting = false;
-  /** The unary body carries the usage: delivered once all of it is. */
+  /** Whether the unary body contains usage, which counts as delivered when all of it was sent. */
   #usageInBody = false;
   #wake: (() => void) | null = null;
 
@@ -30,16 +30,16 @@ export class Exchange {
     this.#recorder = context.recorder;
     this.#isStopping = context.isStopping;
     response.on('close', () => this.#onClose());
-    // A write that loses the race against the client's leaving is the client's business, not an error.
+    // A write after the client has disconnected is not an error.
     response.on('error', () => undefined);
   }
 
-  /** Nobody listens any more. */
+  /** The connection is closed. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** The whole answer at once: the fast path of unary answers. */
+  /** Sends the whole response at once: the fast path of unary responses. */
   respond(status: number, headers: Record<string, string | number>, body: string): void {
     this.#usageInBody = this.record.usage !== null;
     this.record.status = status;
@@ -56,12 +56,12 @@ export class Exchange {
     this.#recorder.changed(this.record);
   }
 
-  /** Writes without waiting: for answers that are bounded and not paced. */
+  /** Writes without waiting, for small responses without pacing. */
   push(data: string | Buffer, carried: Carried): void {
     this.#write(data, carried, undefined);
   }
 
-  /** Resolves when the bytes were handed to the operating system or the client has gone. */
+  /** Resolves when the operating system has the bytes or the client has disconnected. */
   async write(data: string | Buffer, carried: Carried): Promise<void> {
     if (this.#closed) return;
     await new Promise<void>((resolve) => {
@@ -72,7 +72,7 @@ export class Exchange {
     this.#recorder.changed(this.record);
   }
 
-  /** Resolves after the time, or at once when the client goes. */
+  /** Resolves after the time, or at once when the client disconnects. */
   async sleep(milliseconds: number): Promise<void> {
     if (this.#closed || milliseconds <= 0) return;
     await new Promise<void>((resolve) => {
@@ -89,7 +89,7 @@ export class Exchange {
     if (!this.#closed) this.#response.end();
   }
 
-  /** Destroys the connection, after what was written has left this process. */
+  /** Destroys the connection after all written bytes have left this process. */
   async cut(): Promise<void> {
     const socket = this.#response.socket;
     while (!this.#closed && (socket?.writableLength ?? 0) > 0) await nextTurn();

@@ -3,24 +3,24 @@ import { RefusedRequest, defaultErrorFor } from './errors.ts';
 import type { WireError } from './errors.ts';
 import { isObject, isWholeNumber } from './values.ts';
 
-/** One misbehaviour, or several at once. README.md says what each field does. */
+/** One or several faults. README.md describes each field. */
 export interface Fault {
-  /** Before the headers, in milliseconds. */
+  /** Delay before the headers, in milliseconds. */
   delay_ms?: number;
-  /** Between the headers and the first byte of the body. */
+  /** Delay between the headers and the first byte of the body, in milliseconds. */
   first_chunk_delay_ms?: number;
-  /** Before each content chunk, on an absolute schedule. */
+  /** Delay before each content chunk in milliseconds, on an absolute schedule. */
   chunk_delay_ms?: number;
-  /** So many content chunks (words w1 … wn, or `content` cut into so many pieces). */
+  /** Number of content chunks (words w1 … wn, or `content` split into this many pieces). */
   chunks?: number;
-  /** 300–599: answers an error with this status. */
+  /** 300–599: returns an error with this status. */
   status?: number;
   error?: Partial<WireError>;
   retry_after?: string | number;
-  /** Further response headers. */
+  /** Additional response headers. */
   headers?: Record<string, string>;
   cut?: 'before_headers' | 'after_headers' | 'mid_stream' | 'before_done';
-  /** Content chunks before `mid_stream` (cut or silent); half of them unless told. */
+  /** Content chunks before `mid_stream` (cut or silent); by default half of them. */
   cut_after_chunks?: number;
   end_without_done?: boolean;
   end_after_chunks?: number;
@@ -28,9 +28,9 @@ export interface Fault {
   malformed?: 'json' | 'sse';
   error_event_after_chunks?: number;
   huge_chunk_bytes?: number;
-  /** The length of the error's message, code and param each. */
+  /** Length of the message, code and param of the error. */
   huge_error_bytes?: number;
-  /** The length of the model's name in the answer. */
+  /** Length of the model name in the response. */
   huge_model_bytes?: number;
   split_utf8?: boolean;
   one_write?: boolean;
@@ -41,7 +41,7 @@ export interface Fault {
   usage_in_last_choice_chunk?: boolean;
   ignore_include_usage?: boolean;
   content?: string;
-  /** Calls exactly these tools, unless the last message is a tool's answer. A string is sent as it is. */
+  /** Calls exactly these tools, unless the last message is the result of a tool. A string is sent unchanged. */
   tool_calls?: { name: string; arguments: unknown }[];
   wrong_content_type?: boolean;
 }
@@ -53,21 +53,21 @@ export interface UsageOverride {
   reasoning_tokens?: number;
 }
 
-/** What `POST /control/fault` and `setFault` take: the provider's state, for every request until cleared. */
+/** The body of `POST /control/fault` and the argument of `setFault`: applies to every request until cleared. */
 export interface StandingFault extends Fault {
-  /** By the model the request names; laid over the other fields. */
+  /** By the model of the request; overrides the other fields. */
   models?: Record<string, Fault>;
 }
 
-/** What rides in a request body as `x_simulator`. */
+/** The field `x_simulator` of a request body. */
 export interface Instructions extends StandingFault {
-  /** The same in every attempt of one logical request. */
+  /** Identifies a logical request; the same in all its attempts. */
   id?: string;
-  /** The n-th request with this id gets the n-th fault, laid over the other fields. */
+  /** The fault of the n-th request with this id; overrides the other fields. */
   attempts?: Fault[];
 }
 
-/** Compared by identity: the fast path is taken only with this very object. */
+/** Compared by identity: the fast path requires this object. */
 export const noFault: Fault = Object.freeze({});
 
 interface Check {
@@ -94,7 +94,7 @@ function objectWith(fields: Record<string, (value: unknown) => boolean>): Check 
   };
 }
 
-/** Checked here, as Node would throw only while the answer is on its way. */
+/** Checked here, because Node would throw only while the response is sent. */
 function isHeader(name: string, value: unknown): boolean {
   if (typeof value !== 'string') return false;
   try {
@@ -173,7 +173,7 @@ function refuse(param: string, reason: string): never {
   });
 }
 
-/** Checks fault fields; whatever is not one goes to `other`, which refuses what it does not know either. */
+/** Checks fault fields; passes other fields to `other`, which rejects unknown ones. */
 function checkFields(value: unknown, path: string, other: (field: string, entry: unknown) => void): void {
   if (!isObject(value)) refuse(path, 'expected an object');
   for (const [field, entry] of Object.entries(value)) {
@@ -193,7 +193,7 @@ function checkModels(value: unknown, path: string): void {
   for (const [model, fault] of Object.entries(value)) checkFault(fault, `${path}.${model}`);
 }
 
-/** @throws RefusedRequest (400) naming the first field that is unknown or of the wrong kind. */
+/** @throws RefusedRequest (400) with the first field that is unknown or of the wrong type. */
 export function parseStandingFault(value: unknown): StandingFault {
   checkFields(value, 'fault', (field, entry) => {
     if (field === 'models') checkModels(entry, 'fault.models');
@@ -202,7 +202,7 @@ export function parseStandingFault(value: unknown): StandingFault {
   return value as StandingFault; // every field was checked just above
 }
 
-/** @throws RefusedRequest (400) naming the first field that is unknown or of the wrong kind. */
+/** @throws RefusedRequest (400) with the first field that is unknown or of the wrong type. */
 export function parseInstructions(value: unknown): Instructions | null {
   if (value === undefined || value === null) return null;
   checkFields(value, 'x_simulator', (field, entry) => {
@@ -219,7 +219,10 @@ export function parseInstructions(value: unknown): Instructions | null {
   return instructions;
 }
 
-/** The fault of one request: standing fault, own fields, own model, own attempt; the later wins field by field. */
+/**
+ * The fault of one request: standing fault, own fields, own model, own attempt. Later ones override earlier ones by
+ * field.
+ */
 export function resolveFault(
   standing: StandingFault | null,
   own: Instructions | null,
@@ -238,7 +241,7 @@ export function resolveFault(
   return Object.keys(fault).length === 0 ? noFault : fault;
 }
 
-/** The error of a fault that asks for one, with this status. */
+/** The error of a fault, with this status. */
 export function errorOf(status: number, fault: Fault): WireError {
   const error = { ...defaultErrorFor(status), ...fault.error };
   if (fault.huge_error_bytes === undefined) return error;

@@ -1,7 +1,7 @@
 import { isObject } from './values.ts';
 import type { JsonObject } from './values.ts';
 
-/** Below this depth optional branches are closed, so that recursive schemas come to an end. */
+/** Below this depth optional branches are omitted, so that recursive schemas terminate. */
 const deepEnough = 5;
 
 const stringsByFormat: Record<string, string> = {
@@ -17,7 +17,7 @@ const stringsByFormat: Record<string, string> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-/** A JSON value that fits the schema: required properties only, first alternative, smallest values. */
+/** A JSON value that matches the schema: only required properties, first alternatives, smallest values. */
 export function documentFor(schema: unknown): unknown {
   return new DocumentBuilder(schema).build(schema, 0);
 }

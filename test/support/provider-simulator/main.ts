@@ -24,5 +24,5 @@ function stop(): void {
 
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
-// A parent that forked this process and died must not leave it behind.
+// Stops when the parent process that forked this one dies.
 if (process.channel !== undefined) process.on('disconnect', stop);

@@ -20,7 +20,7 @@ function stream(instructions: object, fields: object = {}): Promise<Seen> {
   return call(simulator, streamBody(instructions, fields));
 }
 
-/** Calls with a time limit, for answers that never end. */
+/** Calls with a timeout, for responses that never end. */
 async function left(body: object): Promise<unknown> {
   const failure = await call(simulator, body, { signal: AbortSignal.timeout(300) }).then(
     (seen) => seen.text,

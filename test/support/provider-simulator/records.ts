@@ -2,39 +2,39 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Usage } from './chat-answer.ts';
 import type { EmbeddingUsage } from './embeddings.ts';
 
-/** What the simulator knows of one request to `/v1`. `finished_at` and `client_closed_at` exclude each other. */
+/** The record of one request to `/v1`. Only one of `finished_at` and `client_closed_at` is set. */
 export interface SimulatorRequest {
   seq: number;
-  /** Arrival, in milliseconds since the epoch, as all times here. */
+  /** Time of arrival in milliseconds since the epoch, like all times here. */
   at: number;
   method: string;
-  /** With its query string. */
+  /** Including the query string. */
   path: string;
-  /** As received, credentials replaced by `matched`, `mismatched` or, where no key is asked for, `present`. */
+  /** As received, with credentials replaced by `matched`, `mismatched` or, if no key is required, `present`. */
   headers: IncomingHttpHeaders;
-  /** The body as text, its first 64 KiB; `raw_bytes` has all of it, in process only. */
+  /** The first 64 KiB of the body as text; `raw_bytes` has all of it, but only in this process. */
   raw_body: string;
   raw_bytes: Buffer;
-  /** The parsed body; null without one or when it isn't JSON. */
+  /** The parsed body; null if it is missing or not JSON. */
   body: unknown;
   /** `x_simulator.id`. */
   id: string | null;
-  /** Counts the requests with that id from 1; null without an id. */
+  /** Number of the request among those with the same id, from 1; null without an id. */
   attempt: number | null;
   model: string | null;
-  /** `chatcmpl-…`; null for everything that isn't a chat answer. */
+  /** `chatcmpl-…`; null for responses other than chat completions. */
   response_id: string | null;
-  /** Null until the headers were written. */
+  /** Null until the headers are written. */
   status: number | null;
-  /** `chat.completion.chunk` events written. */
+  /** Number of `chat.completion.chunk` events written. */
   chunks_sent: number;
-  /** What the provider would charge: set even if it never gets to say so; null for errors. */
+  /** The usage that the provider charges, even if it was not delivered; null for errors. */
   usage: Usage | EmbeddingUsage | null;
-  /** The usage was written in full: the whole unary body, or the chunk that carries it. */
+  /** Whether the usage was delivered: the whole unary body, or the chunk that contains it. */
   usage_delivered: boolean;
-  /** When the simulator was done with it, by an orderly end or by its own cut. */
+  /** Time at which the simulator ended the response, in order or by cutting the connection. */
   finished_at: number | null;
-  /** When the client's connection closed before the answer was finished. */
+  /** Time at which the client disconnected before the end of the response. */
   client_closed_at: number | null;
 }
 
@@ -45,7 +45,7 @@ export interface LedgerSum {
   total_tokens: number;
 }
 
-/** Everything since the start or the last reset, also what is no longer among the records. */
+/** Totals since the start or the last reset, including dropped records. */
 export interface LedgerTotals {
   requests: number;
   open: number;
@@ -79,11 +79,11 @@ interface Waiter {
 }
 
 const maxRecords = 20_000;
-/** Dropping in batches keeps the cost of shifting a large array off the requests. */
+/** Records are dropped in batches, because shifting a large array is slow. */
 const dropBatch = 1_000;
 const maxRawBytes = 64 * 1024 * 1024;
 
-/** Keeps the newest requests, within bounds of number and size, and adds up what was charged. */
+/** Stores the newest requests, limited in number and size, and sums up charged usage. */
 export class Recorder {
   #records: SimulatorRequest[] = [];
   #rawBytes = 0;
@@ -114,12 +114,12 @@ export class Recorder {
     if (this.#records.length >= maxRecords + dropBatch || this.#rawBytes > maxRawBytes) this.#dropOldest();
   }
 
-  /** Tells those who wait; called after every change that a test may wait for. */
+  /** Notifies waiting tests. Call it after every change that a test may wait for. */
   changed(record: SimulatorRequest): void {
     for (const waiter of this.#waiters) consult(waiter, record);
   }
 
-  /** Called once for each record, when its connection is done with it. */
+  /** Called once for each record, when its connection is finished. */
   settled(record: SimulatorRequest): void {
     if (record.seq > this.#resetSeq) addTo(this.#totals, record);
     this.changed(record);
@@ -160,7 +160,7 @@ export class Recorder {
   #dropOldest(): void {
     let dropped = Math.max(0, this.#records.length - maxRecords);
     let bytes = this.#records.slice(0, dropped).reduce((sum, record) => sum + record.raw_bytes.length, 0);
-    // The newest stays even if it alone is too large: a test is about to look at it.
+    // Keeps the newest record even if it alone is too large, because a test is about to read it.
     while (this.#rawBytes - bytes > maxRawBytes && dropped < this.#records.length - 1) {
       bytes += this.#records[dropped]?.raw_bytes.length ?? 0;
       dropped++;

@@ -19,7 +19,7 @@ const modelObject = (id: string) => ({ id, object: 'model', created: 1_735_689_6
 
 const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject) });
 
-/** Answers one authenticated request. @throws RefusedRequest for what OpenAI would refuse. */
+/** Answers one authenticated request. @throws RefusedRequest for requests that OpenAI rejects. */
 export function answer(context: RouteContext): void {
   const { exchange, fault } = context;
   const { method, path } = exchange.record;

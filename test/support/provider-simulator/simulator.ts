@@ -15,40 +15,40 @@ import { answer } from './routes.ts';
 import { isObject } from './values.ts';
 
 export interface ProviderSimulatorOptions {
-  /** 0, the default, takes a free one. */
+  /** 0, the default, selects a free port. */
   port?: number;
   host?: string;
-  /** Asks for `Authorization: Bearer <apiKey>`; without it every key will do. */
+  /** Requires `Authorization: Bearer <apiKey>`; if unset, accepts any key. */
   apiKey?: string;
-  /** Before the headers of every answer, on top of a fault's own `delay_ms`. */
+  /** Delay before the headers of every response in milliseconds, in addition to `delay_ms` of a fault. */
   latencyMs?: number;
-  /** False keeps no records, for benchmarks; the ledger's totals are kept all the same. */
+  /** False disables records, for benchmarks; the totals of the ledger are still kept. */
   record?: boolean;
 }
 
 export interface ProviderSimulator {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** `url` with `/v1`: what an OpenAI client takes as its base URL. */
+  /** `url` with `/v1`: the base URL for OpenAI clients. */
   baseUrl: string;
   port: number;
-  /** The newest requests, oldest first; entries keep changing until their connection is done. */
+  /** The newest requests, oldest first; entries change until their connection is finished. */
   readonly requests: readonly SimulatorRequest[];
   ledger: () => Ledger;
-  /** Applies to every request until replaced or cleared with null. */
+  /** Sets the fault of every request; null clears it. */
   setFault: (fault: StandingFault | null) => void;
-  /** The oldest request that matches, now or later; looked at again with every change. Default 5,000 ms. */
+  /** Waits for a request that matches and returns the oldest one. Default timeout: 5,000 ms. */
   waitForRequest: (
     predicate: (request: SimulatorRequest) => boolean,
     timeoutMs?: number,
   ) => Promise<SimulatorRequest>;
-  /** Forgets requests, ledger, attempts and the standing fault. */
+  /** Deletes requests, ledger, attempts and the standing fault. */
   reset: () => void;
-  /** Drops every connection and frees the port. */
+  /** Closes all connections and releases the port. */
   close: () => Promise<void>;
 }
 
-/** Starts a provider that speaks OpenAI's wire format and misbehaves on demand (README.md). */
+/** Starts a provider with the OpenAI API and configurable faults (see README.md). */
 export async function startProviderSimulator(
   options: ProviderSimulatorOptions = {},
 ): Promise<ProviderSimulator> {
@@ -59,7 +59,7 @@ export async function startProviderSimulator(
   );
   server.listen(port, host);
   await once(server, 'listening');
-  const address = server.address() as AddressInfo; // a TCP server that listens has one
+  const address = server.address() as AddressInfo; // a listening TCP server has an address
   const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${address.port}`;
   return {
     url,
@@ -85,7 +85,7 @@ class Provider {
   readonly #authorization: string | null;
   readonly #latencyMs: number;
   readonly #attempts = new Map<string, number>();
-  /** Random, so that ids stay unique when a simulator is started again. */
+  /** Random, so that ids stay unique after a restart of the simulator. */
   readonly #idPrefix = `chatcmpl-${randomBytes(4).toString('hex')}`;
   #answers = 0;
   #standing: StandingFault | null = null;
@@ -101,7 +101,7 @@ class Provider {
     return this.#standing;
   }
 
-  /** Checked here too, so that a cast in a test can't hide a typo. */
+  /** Checked here too, because a cast in a test could hide a typo. */
   setFault(fault: unknown): void {
     this.#standing = fault === null ? null : parseStandingFault(fault);
   }
@@ -215,7 +215,7 @@ class Provider {
 
   #countAttempt(id: string): number {
     const attempt = (this.#attempts.get(id) ?? 0) + 1;
-    this.#attempts.delete(id); // to the end of the order, so that the oldest ids are forgotten first
+    this.#attempts.delete(id); // moves it to the end, so that the oldest ids are deleted first
     this.#attempts.set(id, attempt);
     const [oldest] = this.#attempts.size > maxCountedIds ? this.#attempts.keys() : [];
     if (oldest !== undefined) this.#attempts.delete(oldest);
@@ -236,7 +236,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A mistake of the simulator's own: said loudly, as a test would look for it in the gateway. */
+/** An error in the simulator itself. Its message says so, because a test would look for the cause in the gateway. */
 function internalError(error: unknown): RefusedRequest {
   return new RefusedRequest(`The simulator failed: ${String(error)}`, { status: 500, code: 'simulator_bug' });
 }

@@ -3,13 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ProviderSimulator } from './simulator.ts';
 import { isObject } from './values.ts';
 
-/** What a client saw, down to the pieces it was read in. */
+/** The response as the client received it, including the pieces of the body. */
 export interface Seen {
   status: number;
   headers: IncomingHttpHeaders;
   reads: Buffer[];
   text: string;
-  /** False when the connection broke before the body's end. */
+  /** False if the connection broke before the end of the body. */
   complete: boolean;
   /** Milliseconds from the request to the headers and to the end. */
   headersAfter: number;
@@ -23,7 +23,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** One request over a real socket; rejects when no headers come. */
+/** Makes one request over a real socket; rejects when no headers arrive. */
 export function call(simulator: ProviderSimulator, body: unknown, options: CallOptions = {}): Promise<Seen> {
   const { method = 'POST', path = '/v1/chat/completions', headers = {}, signal } = options;
   const start = performance.now();
@@ -56,12 +56,12 @@ export function call(simulator: ProviderSimulator, body: unknown, options: CallO
   });
 }
 
-/** A chat request of one user message. */
+/** A chat request with one user message. */
 export function chatBody(content: string, fields: object = {}): object {
   return { model: 'gpt-4o', messages: [{ role: 'user', content }], ...fields };
 }
 
-/** A streamed chat request that carries instructions. */
+/** A streamed chat request with instructions. */
 export function streamBody(instructions: object, fields: object = {}): object {
   return chatBody('one two three', {
     stream: true,
@@ -71,7 +71,7 @@ export function streamBody(instructions: object, fields: object = {}): object {
   });
 }
 
-/** The data of each event, read as the standard says: any line end, comments and unknown lines skipped. */
+/** The data of each event, parsed as in the standard: all line ends, ignoring comments and unknown lines. */
 export function eventsIn(text: string): string[] {
   const events: string[] = [];
   let data: string[] = [];
@@ -83,7 +83,7 @@ export function eventsIn(text: string): string[] {
   return events;
 }
 
-/** The text that the first choice's deltas put together. */
+/** The text of the deltas of the first choice. */
 export function contentIn(text: string): string {
   return eventsIn(text)
     .filter((data) => data !== '[DONE]')
@@ -92,7 +92,7 @@ export function contentIn(text: string): string {
     .join('');
 }
 
-/** Walks into parsed JSON; undefined where the path ends early. */
+/** The value at a path in parsed JSON; undefined if the path does not exist. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   return path.reduce<unknown>((found, step) => {
     if (Array.isArray(found)) return found[Number(step)];
@@ -100,7 +100,7 @@ export function at(value: unknown, ...path: (string | number)[]): unknown {
   }, value);
 }
 
-/** Walks into a JSON text. */
+/** The value at a path in a JSON text. */
 export function read(text: string, ...path: (string | number)[]): unknown {
   return at(JSON.parse(text), ...path);
 }

@@ -1,4 +1,4 @@
-/** Small readers for JSON that came over the wire. */
+/** Small helpers for reading JSON from the wire. */
 
 export type JsonObject = Record<string, unknown>;
 
@@ -14,12 +14,12 @@ export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** Splits into words that keep their white space, so that joining them gives the text back exactly. */
+/** Splits into words with their white space, so that joining them restores the text. */
 export function splitIntoWords(text: string): string[] {
   return text.match(/^\s*\S+\s*|\S+\s*/g) ?? (text === '' ? [] : [text]);
 }
 
-/** Splits into at most `count` pieces of nearly equal length, never inside a code point. */
+/** Splits into at most `count` pieces of similar length, never inside a code point. */
 export function splitEvenly(text: string, count: number): string[] {
   const characters = Array.from(text);
   const pieces = Math.min(count, characters.length);
@@ -33,7 +33,7 @@ export function splitEvenly(text: string, count: number): string[] {
   );
 }
 
-/** The first `limit` UTF-16 units, without halving a surrogate pair. */
+/** The first `limit` UTF-16 units, without splitting a surrogate pair. */
 export function firstCharacters(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const inPair = /[\uD800-\uDBFF]/.test(text.charAt(limit - 1)) && /[\uDC00-\uDFFF]/.test(text.charAt(limit));

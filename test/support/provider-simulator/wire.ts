@@ -4,7 +4,7 @@ import type { Fault } from './faults.ts';
 import { splitEvenly } from './values.ts';
 import type { JsonObject } from './values.ts';
 
-/** One event of a stream: a JSON document for each, save for `done`. */
+/** One event of a stream; a JSON document except for `done`. */
 export interface Frame {
   kind: 'role' | 'content' | 'finish' | 'usage' | 'done';
   data: string;
@@ -13,7 +13,7 @@ export interface Frame {
 
 const fingerprint = 'fp_gatehouse_simulator';
 
-/** The body of a unary answer; `usage` is left out when the provider keeps it to itself. */
+/** The body of a unary response, without `usage` if the fault hides it. */
 export function completionBody(answer: ChatAnswer, fault: Fault): string {
   return JSON.stringify({
     id: answer.id,
@@ -52,7 +52,7 @@ function messageOf(choice: AnswerChoice): JsonObject {
   return message;
 }
 
-/** The events of a streamed answer, in order; choices and parallel calls take turns, as a client must expect. */
+/** The events of a streamed response in order; choices and parallel calls are interleaved, as clients must expect. */
 export function streamFrames(answer: ChatAnswer, includeUsage: boolean, fault: Fault): Frame[] {
   const usageField = includeUsage && fault.ignore_include_usage !== true;
   const encode = chunkEncoder(answer, usageField);
@@ -77,7 +77,7 @@ export function streamFrames(answer: ChatAnswer, includeUsage: boolean, fault: F
 
 type ChunkEncoder = (index: number, delta: string, logprobs?: string, finishReason?: string) => string;
 
-/** Everything but the choice is the same in every chunk of a stream, so it is written down once. */
+/** Serializes the common part of all chunks of a stream only once. */
 function chunkEncoder(answer: ChatAnswer, usageField: boolean): ChunkEncoder {
   const head = chunkHead(answer);
   const tail = usageField ? '],"usage":null}' : ']}';

@@ -4,28 +4,28 @@ import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehou
 /** An earlier request with the same key. */
 export interface KnownUse {
   id: string;
-  /** SHA-256 of all that defines the request. */
+  /** SHA-256 of everything that defines the request. */
   fingerprint: Buffer;
-  /** The encrypted answer; null while the request runs. */
+  /** The encrypted response; null while the request runs. */
   response: Buffer | null;
 }
 
 export interface IdempotencyStoreOptions {
-  /** The schema, which has a table `idempotency_records`. */
+  /** The schema; it must have a table `idempotency_records`. */
   service: string;
-  /** Acts as `<service>_app`: for the records of one tenant. */
+  /** A pool of `<service>_app`, for records of one tenant. */
   app: Pool;
-  /** Acts as `<service>_system`: for the records of owners, and for deleting all that have expired. */
+  /** A pool of `<service>_system`, for records of owners and for deleting expired records. */
   system: Pool;
 }
 
-/** A request that has no answer after this long is taken to have died. */
+/** A request without a response after this time is considered dead. */
 const claimSeconds = 60;
 const keepSeconds = 24 * 60 * 60;
 
 /**
- * Uses of idempotency keys. The id of a record is the claim of the request that works on it: a request that takes an
- * expired record over gives it a new id, which voids the old claim.
+ * The table of idempotency keys. The id of a record is the claim of the request that processes it: a request that takes
+ * over an expired record sets a new id, which invalidates the old claim.
  */
 export class IdempotencySystemStore {
   readonly #options: IdempotencyStoreOptions;
@@ -36,7 +36,7 @@ export class IdempotencySystemStore {
     this.#table = `${options.service}.idempotency_records`;
   }
 
-  /** Claims a key under the given id. Returns null when that succeeds, otherwise the use that the key has already. */
+  /** Claims a key with the given id. Returns null on success, otherwise the existing use of the key. */
   async claim(use: KeyedRequest, id: string): Promise<KnownUse | null> {
     return this.#transaction(use.tenantId, async (db) => {
       const { rowCount } = await db.query(
@@ -48,19 +48,22 @@ export class IdempotencySystemStore {
         [id, use.tenantId, use.key, use.target, use.fingerprint, claimSeconds],
       );
       if (rowCount === 1) return null;
-      // The conflict has locked the row, so it is still there.
+      // The conflict has locked the row, so it still exists.
       const { rows } = await db.query<KnownUse>(
         `select id, fingerprint, response from ${this.#table}
          where tenant_id is not distinct from $1 and key = $2 and target = $3`,
         [use.tenantId, use.key, use.target],
       );
       const [known] = rows;
-      if (known === undefined) throw new Error('the conflicting record is gone');
+      if (known === undefined) throw new Error('the conflicting record no longer exists');
       return known;
     });
   }
 
-  /** Stores the answer of a claim, in the transaction of its effect. False when another request has taken it over. */
+  /**
+   * Stores the response of a claim in the transaction of its effect. Returns false if another request has taken over
+   * the claim.
+   */
   async complete(db: Queryable, id: string, response: Buffer): Promise<boolean> {
     const { rowCount } = await db.query(
       `update ${this.#table} set response = $2, expires_at = now() + make_interval(secs => $3)
@@ -70,22 +73,22 @@ export class IdempotencySystemStore {
     return rowCount === 1;
   }
 
-  /** Stores the answer of a claim that had no effect, unless it has one already. */
+  /** Stores the response of a claim without effect, unless it has a response already. */
   async completeAlone(tenantId: string | null, id: string, response: Buffer): Promise<void> {
     await this.#transaction(tenantId, (db) => this.complete(db, id, response));
   }
 
-  /** Frees a key, unless its request was answered. */
+  /** Releases a key, unless it has a response. */
   async release(tenantId: string | null, id: string): Promise<void> {
     await this.#transaction(tenantId, (db) =>
       db.query(`delete from ${this.#table} where id = $1 and response is null`, [id]),
     );
   }
 
-  /** Deletes at most `limit` expired records, and returns how many. */
+  /** Deletes up to `limit` expired records and returns their number. */
   async removeExpired(limit: number): Promise<number> {
     const { rowCount } = await this.#options.system.query(
-      // The condition stands twice: a record that is taken over while this waits for its lock is no longer expired.
+      // The condition is repeated, because a record may be taken over while this waits for its lock.
       `delete from ${this.#table} where expires_at <= now() and id in
          (select id from ${this.#table} where expires_at <= now() order by expires_at limit $1)`,
       [limit],

@@ -10,9 +10,9 @@ interface AuditRow {
   content: NewAuditEntry;
 }
 
-/** Administrative changes of a service that wait for publication, in its table `audit_outbox`. */
+/** The table `audit_outbox` of a service: administrative changes that wait for publication. */
 export class AuditOutbox extends OutboxTable<AuditRow> {
-  /** Of the events. */
+  /** The source of the events. */
   readonly source: string;
   readonly #table: string;
 
@@ -32,7 +32,7 @@ export class AuditOutbox extends OutboxTable<AuditRow> {
     this.#table = table;
   }
 
-  /** In the transaction of the change, whose time the entry gets. */
+  /** Adds an entry. Call it in the transaction of the change; the entry gets the time of that transaction. */
   async add(db: Queryable, entry: NewAuditEntry): Promise<void> {
     await db.query(`insert into ${this.#table} (partition, tenant_id, entry) values ($1, $2, $3)`, [
       entry.tenant_id === null ? 0 : partitionOf(entry.tenant_id),

@@ -4,16 +4,16 @@ import type { Outbox, OutboxEntry, OutboxPage, PageLimits } from '../outbox.ts';
 
 const deadLetterDays = 30;
 const maxDeadLetters = 1_000;
-/** A dead letter keeps this much of its row, as JSON. */
+/** Maximum length of the row in a dead letter, as JSON text. */
 const maxDeadLetterChars = 2_000_000;
 
 /**
- * The entries of one partition in their order. A range, since for `partition = …` a plan that was made while the table
- * was empty scans all entries in the order of ids: 628 ms for 400,000 of another partition.
+ * Reads the entries of one partition in order. `between` instead of `=`: for `=`, a plan made while the table was empty
+ * scans all entries in id order, measured 628 ms with 400,000 entries of another partition.
  */
 const inPartition = 'where partition between wanted.number and wanted.number order by partition, id';
 
-/** A row as it was read. `content` is null when it is larger than an event may be. */
+/** `content` is null when it is larger than an event may be. */
 interface Row {
   id: string;
   partition: number;
@@ -22,19 +22,22 @@ interface Row {
 }
 
 export interface OutboxTableOptions<Content> {
-  /** With its schema; `<table>_dead_letters` is the table of what can't be published. */
+  /** Qualified name of the table. `<table>_dead_letters` must exist too. */
   table: string;
-  /** Columns beside `id`, `partition` and `occurred_at`. */
+  /** Columns other than `id`, `partition`, `occurred_at` and `content`. */
   columns: readonly string[];
-  /** How a column is selected, where not as it is. */
+  /** SQL expressions for columns that are not selected unchanged. */
   selected?: Readonly<Record<string, string>>;
-  /** The column that holds the event's data, and whose length counts. */
+  /** The column with the data of the event. Its size counts towards the limits. */
   content: string;
-  /** The key and the JSON of the event. What it throws makes the row a dead letter. */
+  /** Returns the key and the JSON of the event. If it throws, the row becomes a dead letter. */
   toEvent: (row: Content) => { key: string; json: string };
 }
 
-/** An outbox in a table of PostgreSQL. Reading is bounded there, so that no amount of rows fills the memory here. */
+/**
+ * An outbox in a PostgreSQL table. PostgreSQL applies the limits, so that a large table does not fill the memory of the
+ * service.
+ */
 export class OutboxTable<Content> implements Outbox {
   readonly #toEvent: OutboxTableOptions<Content>['toEvent'];
   readonly #table: string;
@@ -46,8 +49,8 @@ export class OutboxTable<Content> implements Outbox {
     this.#table = table;
     const all = ['partition', 'occurred_at', ...columns];
     const shown = all.map((column) => `${selected[column] ?? column} as ${column}`).join(', ');
-    // The limit of 1 keeps the planner from reading the whole table to join it.
-    // Of a text, octet_length reads no more than the row's own header.
+    // `limit 1` keeps the planner from reading the whole table for the join. octet_length reads only the header of a
+    // stored text.
     this.#read = `
       select id::text, ${shown}, case when bytes <= $4 then ${content} end as content, bytes
       from (
@@ -147,21 +150,21 @@ export class OutboxTable<Content> implements Outbox {
       if (bytes > maxEventBytes) return { ...common, json: null, problem: tooLarge(bytes) };
       return { ...common, key, json };
     } catch {
-      return { ...common, json: null, problem: "the row can't be read as an event" };
+      return { ...common, json: null, problem: 'the row is not a valid event' };
     }
   }
 }
 
 export interface DeadLetterSource {
-  /** Both with their schema. */
+  /** Qualified names. */
   table: string;
   deadLetters: string;
   idType: 'bigint' | 'uuid';
-  /** The columns that a dead letter keeps; `tenant_id` is one of them. */
+  /** The columns that a dead letter keeps; must include `tenant_id`. */
   columns: readonly string[];
 }
 
-/** Moves rows to a table of dead letters in one statement. Returns how many this call has moved. */
+/** Moves rows to a table of dead letters in one statement. Returns the number of moved rows. */
 export async function moveToDeadLetters(
   client: Queryable,
   { table, deadLetters, idType, columns }: DeadLetterSource,

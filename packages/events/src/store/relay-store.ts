@@ -1,18 +1,18 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 
-/** What the database knows about which of its transactions may still be under way. */
+/** A reading of the database clock and of the transactions in progress. */
 export interface ClockReading {
-  /** Before the snapshot that the other two come from. */
+  /** Taken before the snapshot of the other two values. */
   at: Date;
-  /** No transaction that began to write before `at` has this id or a greater one. */
+  /** Transactions that started to write before `at` have smaller ids. */
   nextTransaction: bigint;
-  /** Every transaction with a lesser id is over. */
+  /** All transactions with smaller ids have ended. */
   oldestRunning: bigint;
 }
 
 /**
- * Takes the free ones of these partitions, for as long as the session lives: a session lock, since publishing keeps no
- * transaction open. Returns those that were taken.
+ * Locks the free ones of these partitions until the session ends, and returns them. Session locks, because publishing
+ * keeps no transaction open.
  */
 export async function lockPartitions(
   client: Queryable,
@@ -28,12 +28,12 @@ export async function lockPartitions(
   return rows.map(({ partition }) => partition);
 }
 
-/** Has the server end this session, and with it its locks, when it runs no statement for so long. */
+/** Makes the server end this session, and release its locks, when it runs no statement for `timeoutMs`. */
 export async function limitIdleSession(client: Queryable, timeoutMs: number): Promise<void> {
   await client.query(`select set_config('idle_session_timeout', $1, false)`, [String(timeoutMs)]);
 }
 
-/** Any role may ask; no table is read. */
+/** Needs no privileges; reads no table. */
 export async function readClock(client: Queryable): Promise<ClockReading> {
   const { rows } = await client.query<{ at: Date; next: string; oldest: string }>({
     name: 'read_clock',
@@ -42,6 +42,6 @@ export async function readClock(client: Queryable): Promise<ClockReading> {
            from pg_current_snapshot() as snapshot`,
   });
   const [row] = rows;
-  if (row === undefined) throw new Error('the database gave no time');
+  if (row === undefined) throw new Error('the database returned no clock reading');
   return { at: row.at, nextTransaction: BigInt(row.next), oldestRunning: BigInt(row.oldest) };
 }

@@ -28,17 +28,17 @@ export interface ResolveAgentResponse {
 }
 
 export interface ListVisibleAgentsRequest {
-  /** The id of the last agent of the page before; empty for the first page. */
+  /** The id of the last agent of the previous page; empty for the first page. */
   before: string;
 }
 
 export interface ListVisibleAgentsResponse {
   agents: AgentSummary[];
-  /** Whether there are agents after the last one. A release that doesn't page answers without it. */
+  /** Whether more agents follow. Always false from a release without pages. */
   hasMore: boolean;
 }
 
-/** What a list of names needs: a thousand whole agents would not fit in a message. */
+/** The fields that a list of models needs. A thousand full agents would exceed the size limit of a message. */
 export interface AgentSummary {
   id: string;
   key: string;
@@ -52,7 +52,7 @@ export interface Agent {
   model: string;
   modelFallbacks: string[];
   systemPrompt: string;
-  /** A JSON object: defaults of OpenAI request fields. */
+  /** A JSON object with defaults of OpenAI request fields. */
   parametersJson: string;
   /** "active" or "disabled". */
   status: string;
@@ -461,12 +461,12 @@ export const Agent: MessageFns<Agent> = {
   },
 };
 
-/** Agents of tenants, for the other services. Every call acts for the principal whose assertion it carries. */
+/** Agents of tenants, for other services. Every call acts for the principal of its assertion. */
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
-   * The agent with this id or key, if the principal may see it. Callers: chat. NOT_FOUND otherwise, also for another
-   * tenant's agent. Disabled agents are returned; using them is the caller's decision.
+   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: {
     path: "/gatehouse.agent.v1.AgentService/ResolveAgent" as const,
@@ -478,7 +478,7 @@ export const AgentServiceService = {
       Buffer.from(ResolveAgentResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ResolveAgentResponse => ResolveAgentResponse.decode(value),
   },
-  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** Returns a page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents: {
     path: "/gatehouse.agent.v1.AgentService/ListVisibleAgents" as const,
     requestStream: false as const,
@@ -494,18 +494,18 @@ export const AgentServiceService = {
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
   /**
-   * The agent with this id or key, if the principal may see it. Callers: chat. NOT_FOUND otherwise, also for another
-   * tenant's agent. Disabled agents are returned; using them is the caller's decision.
+   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: handleUnaryCall<ResolveAgentRequest, ResolveAgentResponse>;
-  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** Returns a page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents: handleUnaryCall<ListVisibleAgentsRequest, ListVisibleAgentsResponse>;
 }
 
 export interface AgentServiceClient extends Client {
   /**
-   * The agent with this id or key, if the principal may see it. Callers: chat. NOT_FOUND otherwise, also for another
-   * tenant's agent. Disabled agents are returned; using them is the caller's decision.
+   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent(
     request: ResolveAgentRequest,
@@ -522,7 +522,7 @@ export interface AgentServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ResolveAgentResponse) => void,
   ): ClientUnaryCall;
-  /** A page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
+  /** Returns a page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents(
     request: ListVisibleAgentsRequest,
     callback: (error: ServiceError | null, response: ListVisibleAgentsResponse) => void,

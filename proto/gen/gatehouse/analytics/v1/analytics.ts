@@ -20,9 +20,9 @@ import {
 } from "@grpc/grpc-js";
 
 export interface IngestRequest {
-  /** Where they come from, for dead letters: `gatehouse/chat`. */
+  /** The source of the events, for dead letters: `gatehouse/chat`. */
   source: string;
-  /** Each one CloudEvent in JSON, in order. */
+  /** One CloudEvent in JSON each, in order. */
   events: string[];
 }
 
@@ -121,10 +121,10 @@ export const IngestResponse: MessageFns<IngestResponse> = {
   },
 };
 
-/** Takes in events where there is no Kafka. */
+/** Receives events in installations without Kafka. */
 export type AnalyticsServiceService = typeof AnalyticsServiceService;
 export const AnalyticsServiceService = {
-  /** Stores the events of a batch; returns when they are durable. Safe to repeat. Callers: chat. */
+  /** Stores a batch of events; returns when they are durable. Idempotent. Callers: chat. */
   ingest: {
     path: "/gatehouse.analytics.v1.AnalyticsService/Ingest" as const,
     requestStream: false as const,
@@ -137,12 +137,12 @@ export const AnalyticsServiceService = {
 } as const;
 
 export interface AnalyticsServiceServer extends UntypedServiceImplementation {
-  /** Stores the events of a batch; returns when they are durable. Safe to repeat. Callers: chat. */
+  /** Stores a batch of events; returns when they are durable. Idempotent. Callers: chat. */
   ingest: handleUnaryCall<IngestRequest, IngestResponse>;
 }
 
 export interface AnalyticsServiceClient extends Client {
-  /** Stores the events of a batch; returns when they are durable. Safe to repeat. Callers: chat. */
+  /** Stores a batch of events; returns when they are durable. Idempotent. Callers: chat. */
   ingest(
     request: IngestRequest,
     callback: (error: ServiceError | null, response: IngestResponse) => void,

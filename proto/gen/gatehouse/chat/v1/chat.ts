@@ -119,10 +119,13 @@ export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
   },
 };
 
-/** The model catalogue, for the other services. */
+/** The model catalogue, for other services. */
 export type ChatServiceService = typeof ChatServiceService;
 export const ChatServiceService = {
-  /** Which of these models the principal's tenant can't use: unknown ones and ones it is not allowed. Callers: agent. */
+  /**
+   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
+   * allowed to use. Callers: agent.
+   */
   checkModels: {
     path: "/gatehouse.chat.v1.ChatService/CheckModels" as const,
     requestStream: false as const,
@@ -135,12 +138,18 @@ export const ChatServiceService = {
 } as const;
 
 export interface ChatServiceServer extends UntypedServiceImplementation {
-  /** Which of these models the principal's tenant can't use: unknown ones and ones it is not allowed. Callers: agent. */
+  /**
+   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
+   * allowed to use. Callers: agent.
+   */
   checkModels: handleUnaryCall<CheckModelsRequest, CheckModelsResponse>;
 }
 
 export interface ChatServiceClient extends Client {
-  /** Which of these models the principal's tenant can't use: unknown ones and ones it is not allowed. Callers: agent. */
+  /**
+   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
+   * allowed to use. Callers: agent.
+   */
   checkModels(
     request: CheckModelsRequest,
     callback: (error: ServiceError | null, response: CheckModelsResponse) => void,

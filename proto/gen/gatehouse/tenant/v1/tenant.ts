@@ -34,13 +34,13 @@ export namespace Rejection {
 
 export const Resource = {
   UNSPECIFIED: 0,
-  /** REQUESTS - Requests of a minute. */
+  /** REQUESTS - Requests per minute. */
   REQUESTS: 1,
-  /** TOKENS - Tokens of a minute. */
+  /** TOKENS - Tokens per minute. */
   TOKENS: 2,
-  /** CONCURRENCY - Requests at a time. */
+  /** CONCURRENCY - Concurrent requests. */
   CONCURRENCY: 3,
-  /** BUDGET - Pico-USD (10^-12 USD) of a day or a month. */
+  /** BUDGET - Pico-USD (10^-12 USD) per day or month. */
   BUDGET: 4,
   UNRECOGNIZED: -1,
 } as const;
@@ -57,9 +57,9 @@ export namespace Resource {
 }
 
 export interface AuthenticateRequest {
-  /** The 16 characters between the first two underscores of the key's text. */
+  /** The 16 characters between the first two underscores of the key text. */
   keyId: string;
-  /** SHA-256 of the key's secret: the secret itself never leaves the edge. */
+  /** SHA-256 of the secret of the key. The secret itself never leaves the edge. */
   secretSha256: Buffer;
 }
 
@@ -78,49 +78,52 @@ export interface AuthenticatedKey {
   /** "owner", "admin" or "user". */
   role: string;
   scopes: string[];
-  /** Absent for a key that is bound to no user. */
+  /** Absent if the key is not bound to a user. */
   userId?:
     | string
     | undefined;
-  /** Absent for a key that never expires. */
+  /** Absent if the key does not expire. */
   expiresAt?: Date | undefined;
 }
 
 export interface GetTenantSettingsRequest {
   tenantId: string;
-  /** Set by callers that read `some_key_limited`: they get no `limited_keys`. */
+  /** Set by callers that read `some_key_limited`; the response then has no `limited_keys`. */
   omitLimitedKeys?:
     | boolean
     | undefined;
   /**
-   * The UUID of a key. `limited_keys` then has this key, if it has limits, and no other; a replica of the release before
-   * does not know the field and sends all.
+   * The UUID of a key. `limited_keys` then contains at most this key, if it has limits. The previous release ignores
+   * this field and returns all keys.
    */
   apiKeyId?: string | undefined;
 }
 
 export interface GetTenantSettingsResponse {
-  /** Models the tenant may use; absent means all of the catalogue. */
+  /** Models that the tenant may use; absent means all models of the catalogue. */
   allowedModels?:
     | AllowedModels
     | undefined;
-  /** Whether runs keep the beginnings of prompts and answers, and how many characters. */
+  /** Whether runs store previews of prompts and answers, and their maximum length in characters. */
   previewsEnabled: boolean;
   previewMaxChars: number;
-  /** How long its traces are kept. At least 1: a 0 was sent by a release that did not know of it. */
+  /** Retention of traces in days, at least 1. 0 if sent by a release without this field. */
   retentionDays: number;
-  /** What of the tenant is limited. */
+  /** Resources for which the tenant has a limit. */
   limited: Resource[];
   /**
-   * Keys with limits of their own, which are set when a key is created and never change. For callers of the release
-   * before, which set neither field above: the newest 10,000.
+   * Keys that have their own limits, which never change after creation. For callers of the previous release, which set
+   * neither field of the request: the newest 10,000.
    */
   limitedKeys: LimitedKey[];
-  /** Whether any key of the tenant has limits of its own. Absent: sent by the release before, and `limited_keys` is complete. */
+  /**
+   * Whether any key of the tenant has its own limits. Absent if sent by the previous release; `limited_keys` is then
+   * complete.
+   */
   someKeyLimited?:
     | boolean
     | undefined;
-  /** "active", "suspended" or "archived". Absent: sent by the release before. */
+  /** "active", "suspended" or "archived". Absent if sent by the previous release. */
   status?: string | undefined;
 }
 
@@ -131,25 +134,28 @@ export interface LimitedKey {
 }
 
 export interface LeaseRequest {
-  /** The replica, by an id that no other life of it shares. */
+  /** The id of the replica process, different after each restart. */
   holderId: string;
-  /** Above that of the holder's call before. */
+  /** Must be greater than in the previous call of the holder. */
   sequence: bigint;
   tenantId: string;
   asks: Ask[];
 }
 
 export interface Ask {
-  /** The tenant's id, or that of one of its keys. */
+  /** The id of the tenant, or of one of its keys. */
   subjectId: string;
   resource: Resource;
-  /** The window that the two figures below are of, as the last grant named it; 0 when there was none. */
+  /** The window of the two amounts below, as in the last grant; 0 if there was none. */
   windowStart: bigint;
-  /** Requests, tokens: leased and not spent, and hereby given back; negative where more was spent than leased. */
+  /** For requests and tokens: leased but not spent, returned by this call. Negative if more was spent than leased. */
   returned: bigint;
-  /** Concurrency, budget: all that the holder still needs to keep, for requests under way and for runs not settled. */
+  /**
+   * For concurrency and budget: the total that the holder still needs, for requests in progress and runs not yet
+   * settled.
+   */
   holding: bigint;
-  /** What each waiting request needs. As many are granted as fit, in this order. */
+  /** The need of each waiting request. Grants as many as fit, in this order. */
   needs: bigint[];
 }
 
@@ -158,46 +164,49 @@ export interface LeaseResponse {
 }
 
 export interface Grant {
-  /** Absent when there is no such limit any more. */
+  /** Absent if this limit no longer exists. */
   limit?:
     | bigint
     | undefined;
   /**
-   * Names the window: when it began, in milliseconds since the epoch; 0 for concurrency, which has no window. A budget's
-   * window that is recalculated because its period or time zone changed keeps its name, so that what replicas hold goes on
-   * counting.
+   * Identifies the window by its start, in milliseconds since the epoch; 0 for concurrency, which has no window. The
+   * window of a budget keeps its value when it is recalculated because its period or time zone changed, so that amounts
+   * held by replicas still count.
    */
   windowStart: bigint;
   granted: bigint;
-  /** What is left for others, and for later. */
+  /** The remaining amount, after this grant. */
   remaining: bigint;
-  /** Until the window ends; 0 for concurrency. */
+  /** Milliseconds until the window ends; 0 for concurrency. */
   resetsInMs: bigint;
-  /** How long what was granted may be spent, counted from sending the request. */
+  /** How long the grant may be spent, in milliseconds since the request was sent. */
   validForMs: bigint;
 }
 
 export interface SettleRequest {
   holderId: string;
   settlements: Settlement[];
-  /** Dead holders whose runs have all been settled: what they hold is free. */
+  /** Dead holders whose runs have all been settled: releases everything that they hold. */
   releasedHolderIds: string[];
-  /** Whether the caller reads `uncharged_ids`. The release before does not: its call fails when a charge fails. */
+  /**
+   * Whether the caller reads `uncharged_ids`. For the previous release, which does not, the call fails when a charge
+   * fails.
+   */
   acceptsPartial?: boolean | undefined;
 }
 
-/** What runs of one tenant came to that one holder reserved for. */
+/** The cost of runs of one tenant that one holder reserved. */
 export interface Settlement {
-  /** A settlement that was sent before changes nothing. */
+  /** Identifies the settlement; repeats have no effect. */
   id: string;
   tenantId: string;
-  /** Who reserved for the runs. */
+  /** The holder that reserved the runs. */
   holderId: string;
   charges: Charge[];
   costPico: bigint;
 }
 
-/** One budget that runs were reserved in. */
+/** A budget in which the runs were reserved. */
 export interface Charge {
   subjectId: string;
   windowStart: bigint;
@@ -205,16 +214,16 @@ export interface Charge {
 
 export interface SettleResponse {
   /**
-   * Settlements that could not be charged; send them again. All others of the request are charged, which is also what
-   * the empty list of the release before means.
+   * Settlements that could not be charged; send them again. All others of the request are charged; a response of the
+   * previous release, which has no ids, means the same.
    */
   unchargedIds: string[];
 }
 
 export interface RecordAuditRequest {
-  /** Where they come from, for dead letters: `gatehouse/agent`. */
+  /** The source of the events, for dead letters: `gatehouse/agent`. */
   source: string;
-  /** Each one CloudEvent in JSON, in order. */
+  /** One CloudEvent in JSON each, in order. */
   events: string[];
 }
 
@@ -1548,12 +1557,12 @@ export const AllowedModels: MessageFns<AllowedModels> = {
   },
 };
 
-/** Tenants and their API keys, for the other services. */
+/** Tenants and their API keys, for other services. */
 export type TenantServiceService = typeof TenantServiceService;
 export const TenantServiceService = {
   /**
-   * Checks an API key. Caller: edge. Unknown, revoked and expired keys answer with a rejection, not with an error, so
-   * that an error always means "could not be checked".
+   * Checks an API key. Caller: edge. For unknown, revoked and expired keys returns a rejection instead of an error, so
+   * that an error always means that the key could not be checked.
    */
   authenticate: {
     path: "/gatehouse.tenant.v1.TenantService/Authenticate" as const,
@@ -1565,7 +1574,7 @@ export const TenantServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
-  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: {
     path: "/gatehouse.tenant.v1.TenantService/GetTenantSettings" as const,
     requestStream: false as const,
@@ -1578,10 +1587,10 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): GetTenantSettingsResponse => GetTenantSettingsResponse.decode(value),
   },
   /**
-   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
-   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
-   * and the tenant is not active; what is given back is taken from inactive tenants too.
+   * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
+   * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
+   * that a delayed copy of an abandoned call has no effect. PERMISSION_DENIED (`tenant_suspended`) if an ask has needs
+   * and the tenant is not active; an inactive tenant can still return what it holds.
    */
   lease: {
     path: "/gatehouse.tenant.v1.TenantService/Lease" as const,
@@ -1593,8 +1602,9 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): LeaseResponse => LeaseResponse.decode(value),
   },
   /**
-   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
-   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges the cost of runs to the budgets in which they were reserved. Charges each settlement once, even if it is
+   * sent again. Also deletes released holders, and serves as heartbeat of the holder: after 20 s without one its
+   * concurrency slots are free. Caller: chat.
    */
   settle: {
     path: "/gatehouse.tenant.v1.TenantService/Settle" as const,
@@ -1606,8 +1616,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): SettleResponse => SettleResponse.decode(value),
   },
   /**
-   * Takes changes that were made in another service into the audit log, where there is no Kafka; returns when they are
-   * durable. Safe to repeat. Caller: agent.
+   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
+   * durable. Idempotent. Caller: agent.
    */
   recordAudit: {
     path: "/gatehouse.tenant.v1.TenantService/RecordAudit" as const,
@@ -1622,35 +1632,36 @@ export const TenantServiceService = {
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
   /**
-   * Checks an API key. Caller: edge. Unknown, revoked and expired keys answer with a rejection, not with an error, so
-   * that an error always means "could not be checked".
+   * Checks an API key. Caller: edge. For unknown, revoked and expired keys returns a rejection instead of an error, so
+   * that an error always means that the key could not be checked.
    */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
-  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
   /**
-   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
-   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
-   * and the tenant is not active; what is given back is taken from inactive tenants too.
+   * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
+   * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
+   * that a delayed copy of an abandoned call has no effect. PERMISSION_DENIED (`tenant_suspended`) if an ask has needs
+   * and the tenant is not active; an inactive tenant can still return what it holds.
    */
   lease: handleUnaryCall<LeaseRequest, LeaseResponse>;
   /**
-   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
-   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges the cost of runs to the budgets in which they were reserved. Charges each settlement once, even if it is
+   * sent again. Also deletes released holders, and serves as heartbeat of the holder: after 20 s without one its
+   * concurrency slots are free. Caller: chat.
    */
   settle: handleUnaryCall<SettleRequest, SettleResponse>;
   /**
-   * Takes changes that were made in another service into the audit log, where there is no Kafka; returns when they are
-   * durable. Safe to repeat. Caller: agent.
+   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
+   * durable. Idempotent. Caller: agent.
    */
   recordAudit: handleUnaryCall<RecordAuditRequest, RecordAuditResponse>;
 }
 
 export interface TenantServiceClient extends Client {
   /**
-   * Checks an API key. Caller: edge. Unknown, revoked and expired keys answer with a rejection, not with an error, so
-   * that an error always means "could not be checked".
+   * Checks an API key. Caller: edge. For unknown, revoked and expired keys returns a rejection instead of an error, so
+   * that an error always means that the key could not be checked.
    */
   authenticate(
     request: AuthenticateRequest,
@@ -1667,7 +1678,7 @@ export interface TenantServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: AuthenticateResponse) => void,
   ): ClientUnaryCall;
-  /** What other services need to know of a tenant. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
   getTenantSettings(
     request: GetTenantSettingsRequest,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
@@ -1684,10 +1695,10 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Leases parts of a tenant's limits to a replica, which spends them without asking. Caller: chat. Answers one grant
-   * for each ask, in order. FAILED_PRECONDITION for a sequence that is not above the holder's last: a late copy of a
-   * call that was given up must not undo what came after. PERMISSION_DENIED (`tenant_suspended`) when an ask has needs
-   * and the tenant is not active; what is given back is taken from inactive tenants too.
+   * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
+   * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
+   * that a delayed copy of an abandoned call has no effect. PERMISSION_DENIED (`tenant_suspended`) if an ask has needs
+   * and the tenant is not active; an inactive tenant can still return what it holds.
    */
   lease(
     request: LeaseRequest,
@@ -1705,8 +1716,9 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: LeaseResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Charges what runs cost to the budgets they were reserved in, each settlement once however often it is sent, and
-   * forgets holders. Also the holder's sign of life: without one for 20 s its concurrency slots are free again. Caller: chat.
+   * Charges the cost of runs to the budgets in which they were reserved. Charges each settlement once, even if it is
+   * sent again. Also deletes released holders, and serves as heartbeat of the holder: after 20 s without one its
+   * concurrency slots are free. Caller: chat.
    */
   settle(
     request: SettleRequest,
@@ -1724,8 +1736,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: SettleResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Takes changes that were made in another service into the audit log, where there is no Kafka; returns when they are
-   * durable. Safe to repeat. Caller: agent.
+   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
+   * durable. Idempotent. Caller: agent.
    */
   recordAudit(
     request: RecordAuditRequest,

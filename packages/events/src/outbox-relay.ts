@@ -10,46 +10,48 @@ import { SettledTime } from './settled-time.ts';
 import type { EventSink } from './sink.ts';
 import { writeWatermark } from './watermark.ts';
 
-export interface RelayOptions {
-  /** Names the locks and is the source of the watermarks: `gatehouse/chat`. */
+export interface OutboxRelayOptions {
+  /** The event source, such as `gatehouse/chat`; also identifies the locks. */
   source: string;
   pool: Pool;
   outbox: Outbox;
   sink: EventSink;
-  /** Whether to say from time to time up to when everything has been published, for those who must know. */
+  /** Whether to publish watermarks, which state the time up to which everything has been published. */
   watermarks: boolean;
   log: Logger;
   registry: Registry;
 }
 
 const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition);
-/** What one turn reads at most, of all partitions. */
+/** Limits of one read, over all partitions. */
 const pageLimits = { rows: 500, bytes: 4_000_000 };
 const idleMs = 100;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
 /**
- * A replica that hangs loses its partitions to another one after this time. Above what a sink takes: while an event is
- * published, its session runs no statement. A replica that goes on later may publish one batch again.
+ * PostgreSQL ends the session of a replica that hangs after this time, so that another replica takes its partitions.
+ * Longer than the timeout of any sink, because the session runs no statement during a publication. A replica that
+ * continues later may publish one batch twice.
  */
 const idleSessionTimeoutMs = 20_000;
 const watermarkEveryMs = 1_000;
 const countEveryMs = 5_000;
 const deleteDeadLettersEveryMs = 3_600_000;
-/** Beyond, what matters is the age. */
+/** Beyond this number only the age matters. */
 const mostCounted = 100_000;
 
 /**
- * Publishes an outbox in order, at least once. Every replica runs one; each partition is published by the one that
- * holds its lock, and by another as soon as that one's database session ends: PostgreSQL ends it when the replica hangs.
+ * Publishes an outbox in order, at least once. Every replica runs a relay. The replica that holds the lock of a
+ * partition publishes it; another one takes over when that session ends, and PostgreSQL ends the session of a replica
+ * that hangs.
  */
-export class Relay {
-  readonly #options: RelayOptions;
+export class OutboxRelay {
+  readonly #options: OutboxRelayOptions;
   readonly #stopping = new AbortController();
   readonly #metrics: ReturnType<typeof relayMetrics>;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(options: RelayOptions) {
+  constructor(options: OutboxRelayOptions) {
     this.#options = options;
     this.#metrics = relayMetrics(options.registry);
   }
@@ -58,7 +60,7 @@ export class Relay {
     this.#running = this.#keepRunning();
   }
 
-  /** Publishes what is there now and lets go of the partitions. */
+  /** Publishes what is in the outbox, then releases the partitions. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -75,16 +77,16 @@ export class Relay {
         await this.#runSession(client);
       } catch (error) {
         this.#metrics.failures.inc();
-        log.warn({ err: error }, 'publishing events failed; it is tried again');
+        log.warn({ err: error }, 'failed to publish events; retrying');
         await sleep(retryMs, signal).catch(() => undefined);
       } finally {
-        // Ends the session and with it its locks.
+        // Closes the session, which releases its locks.
         client?.release(true);
       }
     }
   }
 
-  /** Works until it is stopped; whatever fails ends the session, so that another replica may take over. */
+  /** Works until stopped. Any error ends the session, so that another replica can take over. */
   async #runSession(client: PoolClient): Promise<void> {
     const { signal } = this.#stopping;
     await limitIdleSession(client, idleSessionTimeoutMs);
@@ -98,14 +100,14 @@ export class Relay {
   }
 }
 
-/** What one relay knows while its database session lasts. */
+/** The state of a relay during one database session. */
 class RelaySession {
-  readonly #options: RelayOptions;
+  readonly #options: OutboxRelayOptions;
   readonly #metrics: ReturnType<typeof relayMetrics>;
   readonly #client: PoolClient;
   readonly #publisher: BatchPublisher;
   readonly #settled = new SettledTime();
-  /** Partitions whose events the sink refused, and until when they wait, by the process's clock. */
+  /** Partitions whose events the sink rejected, with the time of the next attempt, by `monotonicMs`. */
   readonly #deferred = new Map<number, number>();
   #owned: number[] = [];
   #lockAt = 0;
@@ -114,7 +116,7 @@ class RelaySession {
   #deleteDeadLettersAt = 0;
   #settledAt: Date | null = null;
 
-  constructor(options: RelayOptions, metrics: ReturnType<typeof relayMetrics>, client: PoolClient) {
+  constructor(options: OutboxRelayOptions, metrics: ReturnType<typeof relayMetrics>, client: PoolClient) {
     this.#options = options;
     this.#metrics = metrics;
     this.#client = client;
@@ -125,7 +127,7 @@ class RelaySession {
     });
   }
 
-  /** Publishes one page of the outbox. True when there is probably more. */
+  /** Publishes one page of the outbox. Returns true when there is probably more. */
   async turn(): Promise<boolean> {
     await this.#takeFreePartitions();
     await this.#count();
@@ -133,12 +135,12 @@ class RelaySession {
     const ready = this.#owned.filter((partition) => !this.#isDeferred(partition));
     if (ready.length === 0) return false;
     const { outbox, watermarks } = this.#options;
-    // Before the read: what is settled now is in what is read next, or was published earlier.
+    // Read the clock first: what is settled now was published earlier or is in the next page.
     const clock = watermarks ? await readClock(this.#client) : null;
     if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
     const { entries, full } = await outbox.read(this.#client, ready, pageLimits);
     const queues = byPartition(entries);
-    // With more in the outbox than was read, some of it may be older than what is settled.
+    // If the page was full, unread rows may be older than the settled time.
     if (clock !== null && !full && this.#settledAt !== null)
       this.#addWatermarks(queues, { ready, settledAt: this.#settledAt, now: clock.at.getTime() });
     for (const entry of entries) if (entry.json === null) await this.#deadLetter(entry.id, entry.problem);
@@ -155,7 +157,7 @@ class RelaySession {
     const { outbox, log } = this.#options;
     await outbox.deadLetter(this.#client, id, reason);
     this.#metrics.deadLetters.inc();
-    log.error({ outbox_id: id, reason }, "an event can't be published and was moved to the dead letters");
+    log.error({ outbox_id: id, reason }, 'failed to publish an event; moved it to the dead letters');
   }
 
   #isDeferred(partition: number): boolean {
@@ -169,7 +171,7 @@ class RelaySession {
   #defer(failed: ReadonlyMap<number, Error>): void {
     for (const [partition, error] of failed) {
       this.#metrics.failures.inc();
-      this.#options.log.warn({ err: error, partition }, 'publishing events of a partition failed; retrying');
+      this.#options.log.warn({ err: error, partition }, 'failed to publish events of a partition; retrying');
       this.#deferred.set(partition, monotonicMs() + retryMs);
     }
   }
@@ -182,7 +184,10 @@ class RelaySession {
     this.#owned = [...this.#owned, ...taken];
   }
 
-  /** Entries of its own partitions. The age is of all: the replica that holds the oldest may hang and report nothing. */
+  /**
+   * Counts the entries of the locked partitions. The age covers all partitions, because the replica that holds the
+   * oldest entry may hang and report nothing.
+   */
   async #count(): Promise<void> {
     if (monotonicMs() < this.#countAt) return;
     this.#countAt = monotonicMs() + countEveryMs;
@@ -192,7 +197,7 @@ class RelaySession {
     entries.set(await outbox.count(this.#client, this.#owned, mostCounted));
   }
 
-  /** Once an hour. */
+  /** Runs once an hour. */
   async #deleteOldDeadLetters(): Promise<void> {
     if (monotonicMs() < this.#deleteDeadLettersAt) return;
     this.#deleteDeadLettersAt = monotonicMs() + deleteDeadLettersEveryMs;
@@ -202,7 +207,7 @@ class RelaySession {
     });
   }
 
-  /** Behind the events of each partition that was read: a watermark is published after everything older. */
+  /** Adds a watermark after the events of each partition, so that it is published after everything older. */
   #addWatermarks(
     queues: Map<number, QueuedEvent[]>,
     { ready, settledAt, now }: { ready: readonly number[]; settledAt: Date; now: number },
@@ -241,22 +246,22 @@ function relayMetrics(registry: Registry) {
   return {
     age: new Gauge({
       name: 'gatehouse_outbox_age_seconds',
-      help: 'Age of the oldest event that waits for publication, whichever replica publishes it',
+      help: 'Age of the oldest unpublished event, in the partitions of all replicas',
       registers,
     }),
     entries: new Gauge({
       name: 'gatehouse_outbox_entries',
-      help: 'Events that wait for publication here, 100,000 at most',
+      help: 'Unpublished events in the partitions of this replica; counts up to 100,000',
       registers,
     }),
     published: new Counter({
       name: 'gatehouse_events_published_total',
-      help: 'Events published, watermarks not counted',
+      help: 'Published events, without watermarks',
       registers,
     }),
     deadLetters: new Counter({
       name: 'gatehouse_events_unpublishable_total',
-      help: "Events that can't be published and were moved to the dead letters of the outbox",
+      help: 'Events that could not be published and were moved to the dead letters of the outbox',
       registers,
     }),
     failures: new Counter({

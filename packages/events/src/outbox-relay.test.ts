@@ -10,17 +10,17 @@ import { query } from '@gatehouse/test/query';
 import { readAuditEvent } from './audit-event.ts';
 import { readEvent } from './cloud-event.ts';
 import { partitionOf } from './partitions.ts';
-import { Relay } from './relay.ts';
-import { RefusedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
+import { OutboxRelay } from './outbox-relay.ts';
+import { RejectedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
 import { AuditOutbox } from './store/audit-outbox-store.ts';
 import { watermarkType } from './watermark.ts';
 
 const outbox = new AuditOutbox('agent');
 const log = createLogger('test', 'silent');
-/** Their partitions differ. */
+/** Tenants in different partitions. */
 const [steady, troubled] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'];
 
-/** Takes at most `maxBytes` of a partition at once, and nothing of the partitions that are closed. */
+/** Accepts at most `maxBytes` in a batch, and rejects closed partitions. */
 class PickySink implements EventSink {
   maxBytes = Infinity;
   readonly closed = new Set<number>();
@@ -44,7 +44,7 @@ class PickySink implements EventSink {
   }
 }
 
-/** Answers nothing until its end, as for a process that is paused. */
+/** Does not answer until `end` is called, like a paused process. */
 class HangingSink implements EventSink {
   calls = 0;
   readonly #ended = Promise.withResolvers<undefined>();
@@ -64,7 +64,7 @@ class HangingSink implements EventSink {
 }
 
 function refuse(reason: 'size' | 'partition'): Promise<never> {
-  return Promise.reject(new RefusedBatchError(reason, new Error('not this')));
+  return Promise.reject(new RejectedBatchError(reason, new Error('not this')));
 }
 
 let database: TestDatabase;
@@ -89,13 +89,13 @@ afterAll(async () => {
 function startRelay(sink: EventSink) {
   const registry = createRegistry('test');
   const options = { source: outbox.source, pool: system, outbox, sink, watermarks: true, log, registry };
-  const relay = new Relay(options);
+  const relay = new OutboxRelay(options);
   relay.start();
   stops.push(() => relay.stop());
   return registry;
 }
 
-/** The ids of new entries. */
+/** Adds entries and returns their ids. */
 async function add(tenantId: string, sizes: readonly number[]): Promise<string[]> {
   const entries = sizes.map((bytes): NewAuditEntry => ({
     id: newId(),
@@ -114,7 +114,7 @@ async function add(tenantId: string, sizes: readonly number[]): Promise<string[]
   return entries.map(({ id }) => id);
 }
 
-/** What the sink has of a tenant's partition, each event once, in order; watermarks as `mark`. */
+/** What the sink received for the partition of a tenant, in order: event ids, and `mark` for watermarks. */
 function published(sink: PickySink, tenantId: string): string[] {
   const own = sink.events.filter(({ partition }) => partition === partitionOf(tenantId));
   return own.map(({ json }) =>
@@ -164,7 +164,7 @@ describe('the relay of an outbox', () => {
     await eventually(() => expect(changes(sink, troubled)).toEqual(others));
     const [letter, ...more] = await deadLetters();
     expect(letter).toMatchObject({
-      reason: expect.stringMatching(/^refused as too large: 30/),
+      reason: expect.stringMatching(/^too large for the sink: 30/),
       tenant_id: steady,
     });
     expect(letter?.entry).toContain(ids[3]);
@@ -189,7 +189,7 @@ describe('the relay of an outbox', () => {
     await eventually(() => expect(changes(sink, steady)).toEqual(ids));
     const letters = await deadLetters();
     expect(letters.map(({ reason }) => reason)).toEqual([
-      "the row can't be read as an event",
+      'the row is not a valid event',
       expect.stringMatching(/^larger than 1000000 bytes: 9/),
     ]);
     expect(letters[1]?.entry).toHaveLength(2_000_000);
