@@ -1,0 +1,34 @@
+import path from 'node:path';
+import type { LogStream } from './log-stream.ts';
+import { services } from './services.ts';
+import { repositoryRoot } from './settings.ts';
+import { sourceFolders } from './source-folders.ts';
+import { SourceWatch, type SourceChange } from './source-watch.ts';
+import type { LocalSystem } from './system.ts';
+
+const shownFiles = 3;
+
+/** `make dev`: restarts the services that load a changed file, after applying new migrations. */
+export async function restartOnChange(
+  system: Pick<LocalSystem, 'restart' | 'migrate'>,
+  log: LogStream,
+): Promise<SourceWatch> {
+  return SourceWatch.start({
+    folders: new Map(services.map(({ name }) => [name, sourceFolders(name)])),
+    onChange: async (change) => {
+      log.say(`${listed(change.files)} changed: restarting ${change.services.join(', ')}`);
+      try {
+        if (change.files.some((file) => file.endsWith('.sql'))) await system.migrate();
+        await system.restart(change.services);
+      } catch (error) {
+        log.say((error as Error).message, 'ERROR');
+      }
+    },
+  });
+}
+
+function listed(files: SourceChange['files']): string {
+  const names = files.slice(0, shownFiles).map((file) => path.relative(repositoryRoot, file));
+  const others = files.length - names.length;
+  return others === 0 ? names.join(', ') : `${names.join(', ')} and ${others} more`;
+}
