@@ -1,0 +1,2 @@
+/** What `make lint` reads for habits of prose, from the repository's root. */
+export const checkedPaths: readonly string[] = ['lint'];
