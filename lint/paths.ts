@@ -1,2 +1,2 @@
 /** What `make lint` reads for habits of prose, from the repository's root. */
-export const checkedPaths: readonly string[] = ['lint'];
+export const checkedPaths: readonly string[] = ['.vscode', 'CHANGELOG.md', 'CONTRIBUTING.md', 'Makefile', 'SECURITY.md', 'STYLE.md', 'lint'];
