@@ -4,28 +4,36 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { SourceWatch, type SourceChange } from './source-watch.ts';
 
+const folders = ['chat', 'edge', 'shared', 'unused'];
+
 describe('a watch over sources', () => {
   let folder: string;
   let sources: SourceWatch;
   let changes: SourceChange[];
   /** Resolves when a change arrives. */
   let arrived: PromiseWithResolvers<undefined>;
+  /** Resolves when the watch has asked which services load the changed files. */
+  let asked: PromiseWithResolvers<undefined>;
   /** What the restart of the present change waits for. */
   let work: Promise<unknown>;
 
   beforeEach(async () => {
     folder = await realpath(await mkdtemp(path.join(tmpdir(), 'gatehouse-sources-')));
-    for (const name of ['chat', 'edge', 'shared']) await mkdir(path.join(folder, name));
+    for (const name of folders) await mkdir(path.join(folder, name));
     await save('chat/old.ts');
     changes = [];
     arrived = Promise.withResolvers();
+    asked = Promise.withResolvers();
     work = Promise.resolve();
     sources = await SourceWatch.start({
-      folders: new Map([
-        ['chat', [at('chat'), at('shared')]],
-        ['edge', [at('edge'), at('shared')]],
-        ['agent', [at('not-there')]],
-      ]),
+      folders: [...folders, 'not-there'].map(at),
+      // A file of `shared` is loaded by every service, any other one by the service that its folder is named after.
+      servicesOf: (files) => {
+        asked.resolve(undefined);
+        return ['chat', 'edge'].filter((name) =>
+          files.some((file) => file.startsWith(at(name)) || file.startsWith(at('shared'))),
+        );
+      },
       onChange: async (change) => {
         changes.push(change);
         arrived.resolve(undefined);
@@ -112,10 +120,18 @@ describe('a watch over sources', () => {
     expect(later[0]?.services).toEqual(['edge']);
   });
 
-  it('ignores tests and files that no service loads', async () => {
+  it('ignores tests and files that are no code', async () => {
     await save('chat/one.test.ts');
     await save('chat/notes.txt');
     await save('edge/real.ts');
     expect((await nextChange())?.files).toEqual([at('edge/real.ts')]);
+  });
+
+  it('ignores a change that no service loads', async () => {
+    await save('unused/other.ts');
+    await asked.promise;
+    await save('edge/real.ts');
+    expect((await nextChange())?.files).toEqual([at('edge/real.ts')]);
+    expect(changes).toHaveLength(1);
   });
 });

@@ -1,17 +1,18 @@
-import path from 'node:path';
 import { FolderWatch } from './folder-watch.ts';
 
 export interface SourceChange {
   /** Absolute paths of the files that were saved, added or removed. */
   files: string[];
-  /** The services that load one of them, in the order in which they were given. */
+  /** The services that load one of them. */
   services: string[];
 }
 
 export interface SourceWatchOptions {
-  /** The folders that each service loads code from. */
-  folders: ReadonlyMap<string, readonly string[]>;
-  /** Called with one change at a time. What is saved meanwhile is the next change. */
+  /** Absolute paths. Folders in them are watched too. */
+  folders: readonly string[];
+  /** The services that load one of these files. */
+  servicesOf: (files: readonly string[]) => string[];
+  /** Called with one change at a time, if any service loads it. What is saved meanwhile is the next change. */
   onChange: (change: SourceChange) => Promise<void>;
 }
 
@@ -35,8 +36,7 @@ export class SourceWatch {
   /** Resolves when every later change will be seen. */
   static async start(options: SourceWatchOptions): Promise<SourceWatch> {
     const sources = new SourceWatch(options);
-    const folders = new Set([...options.folders.values()].flat());
-    await Promise.all(Array.from(folders, (folder) => sources.#watch.add(folder)));
+    await Promise.all(options.folders.map((folder) => sources.#watch.add(folder)));
     return sources;
   }
 
@@ -58,19 +58,11 @@ export class SourceWatch {
     if (this.#closed || this.#working !== undefined || this.#changed.size === 0) return;
     const files = [...this.#changed].sort();
     this.#changed.clear();
-    this.#working = this.#options.onChange({ files, services: this.#servicesOf(files) }).finally(() => {
+    const services = this.#options.servicesOf(files);
+    if (services.length === 0) return;
+    this.#working = this.#options.onChange({ files, services }).finally(() => {
       this.#working = undefined;
       this.#publish();
     });
   }
-
-  #servicesOf(files: readonly string[]): string[] {
-    return [...this.#options.folders].flatMap(([service, folders]) =>
-      files.some((file) => folders.some((folder) => isInside(folder, file))) ? [service] : [],
-    );
-  }
-}
-
-function isInside(folder: string, file: string): boolean {
-  return file.startsWith(folder + path.sep);
 }
