@@ -5,7 +5,12 @@ export default {
   ignoreBinaries: ['buf', 'make', 'taskset'],
   workspaces: {
     '.': {
-      entry: ['deploy/production-only.ts', 'charts/{readme,services}.ts', 'lint/words.ts', 'jest.fast.config.js'],
+      entry: [
+        'deploy/production-only.ts',
+        'charts/{readme,services}.ts',
+        'lint/words.ts',
+        'jest.fast.config.js',
+      ],
       ignoreDependencies: [
         'dependency-cruiser',
         'ts-proto',
