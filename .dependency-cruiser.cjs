@@ -1,4 +1,4 @@
-/** Who may import what (STYLE.md, Shape). Each heavy library has one importing package. */
+/** Which folder may import what (ADR 26). Each heavy library has one importing package. */
 const only = (library, owners, comment) => ({
   name: `only-${library.replace(/[^a-z]/g, '-')}-owner`,
   comment,

@@ -3,12 +3,12 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-outside lint gen bench images test-cluster clean
+.PHONY: help install up dev test test-fast test-outside lint gen bench images test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
 WITH_TOOLS := PATH="$(BIN):$$PATH"
-JEST := node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
+JEST := npm run --silent test --
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -18,17 +18,24 @@ install: node_modules/.package-lock.json ## Install packages, if they are not
 up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, KAFKA=1, …
 	@$(WITH_TOOLS) exec node deploy/local/up.ts
 
+dev: node_modules/.package-lock.json ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
+	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} $(WITH_TOOLS) exec node deploy/local/up.ts --watch
+
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)
+
+test-fast: node_modules/.package-lock.json ## Run what needs no whole system and no waiting: under a minute; takes ARGS as well
+	@$(WITH_TOOLS) $(JEST) --config jest.fast.config.js $(ARGS)
 
 test-outside: node_modules/.package-lock.json ## Run tests with tools of other ecosystems; what this machine lacks is skipped
 	@bash test/outside/run.sh
 
-lint: node_modules/.package-lock.json ## Check types, rules, format, dependencies and unused code
+lint: node_modules/.package-lock.json ## Check types, rules, format, words, dependencies and unused code
 	$(WITH_TOOLS) tsc -p tsconfig.json
 	$(WITH_TOOLS) eslint .
 	$(WITH_TOOLS) prettier --check --log-level warn .
-	$(WITH_TOOLS) depcruise packages services deploy charts test proto/gen
+	$(WITH_TOOLS) node lint/words.ts
+	$(WITH_TOOLS) depcruise packages services deploy charts lint test proto/gen
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 

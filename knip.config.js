@@ -2,10 +2,15 @@
 export default {
   ignoreExportsUsedInFile: true,
   // Called by the Makefile, or parts of the operating system.
-  ignoreBinaries: ['buf', 'taskset'],
+  ignoreBinaries: ['buf', 'make', 'taskset'],
   workspaces: {
     '.': {
-      entry: ['deploy/production-only.ts', 'charts/{readme,services}.ts'],
+      entry: [
+        'deploy/production-only.ts',
+        'charts/{readme,services}.ts',
+        'lint/words.ts',
+        'jest.fast.config.js',
+      ],
       ignoreDependencies: [
         'dependency-cruiser',
         'ts-proto',

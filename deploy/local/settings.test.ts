@@ -11,6 +11,7 @@ describe('the settings of make up', () => {
       simulated: true,
       kafka: false,
       kafkaBrokers: undefined,
+      inspect: undefined,
     });
     expect(Object.fromEntries(settings.replicas)).toEqual({
       tenant: 1,
@@ -49,7 +50,7 @@ describe('the settings of make up', () => {
     { environment: { KAFKA: '1', KAFKA_BROKERS: '' }, kafka: true, kafkaBrokers: undefined },
     { environment: { KAFKA: '1', KAFKA_BROKERS: 'a:1, b:2' }, kafka: false, kafkaBrokers: 'a:1,b:2' },
   ])(
-    'start a Kafka when told to, unless the caller has one: $environment',
+    'start a Kafka if KAFKA=1, unless KAFKA_BROKERS names one: $environment',
     ({ environment, ...expected }) => {
       expect(loadSettings(environment)).toMatchObject(expected);
     },
@@ -80,6 +81,7 @@ describe('the settings of make up', () => {
       'chatt=2',
       'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, chat, edge.',
     ],
+    ['INSPECT', 'door', 'INSPECT names "door", but the services are tenant, agent, analytics, chat, edge.'],
   ])('refuse %s=%s in one sentence', (name, value, sentence) => {
     expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));
   });

@@ -19,12 +19,14 @@ export interface LocalSettings {
   kafkaBrokers: string | undefined;
   /** Number of processes by service. */
   replicas: ReadonlyMap<string, number>;
+  /** The service whose processes a debugger can attach to. */
+  inspect: string | undefined;
 }
 
 const lastPort = 65_535;
 const maxReplicas = 16;
 
-/** Reads what `make up` is told. Throws a `StartError` of one sentence about the first thing that is wrong. */
+/** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first thing that is wrong. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
   const replicas = parseReplicas(valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '');
   const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
@@ -46,6 +48,7 @@ export function loadSettings(environment: Record<string, string | undefined>): L
     kafka: parseSwitch('KAFKA', valueOf(environment, 'KAFKA') ?? '0') && kafkaBrokers === undefined,
     kafkaBrokers,
     replicas,
+    inspect: parseService('INSPECT', valueOf(environment, 'INSPECT')),
   };
 }
 
@@ -67,6 +70,12 @@ function parseSwitch(name: string, text: string): boolean {
   return text === '1';
 }
 
+function parseService(variable: string, name: string | undefined): string | undefined {
+  if (name === undefined || services.some((service) => service.name === name)) return name;
+  const names = services.map((service) => service.name).join(', ');
+  throw new StartError(`${variable} names "${name}", but the services are ${names}.`);
+}
+
 function parseBrokers(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const brokers = text.split(',').map((broker) => broker.trim());
@@ -84,10 +93,7 @@ function parseReplicas(text: string): Map<string, number> {
     const [, name = '', count = ''] = /^([^=\s]+)\s*=\s*(\d+)$/.exec(entry) ?? [];
     if (name === '')
       throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "${entry}" does not.`);
-    if (!replicas.has(name))
-      throw new StartError(
-        `GATEHOUSE_REPLICAS names "${name}", but the services are ${[...replicas.keys()].join(', ')}.`,
-      );
+    parseService('GATEHOUSE_REPLICAS', name);
     if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS names ${name} twice.`);
     if (Number(count) < 1 || Number(count) > maxReplicas)
       throw new StartError(`GATEHOUSE_REPLICAS: ${name} must be from 1 to ${maxReplicas}, not ${count}.`);

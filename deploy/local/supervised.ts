@@ -14,6 +14,8 @@ export interface SupervisedOptions {
   log: LogStream;
   /** Called when the process id changes. */
   onChange: () => void;
+  /** Whether it is started again when it ends by itself, or only by `restart`. Default true. */
+  restartOnExit?: boolean;
 }
 
 const firstDelayMs = 500;
@@ -22,6 +24,8 @@ const longestDelayMs = 5_000;
 const steadyAfterMs = 10_000;
 const readyTimeoutMs = 60_000;
 const readyPollMs = 50;
+/** The longest delay of a timer, 24 days. */
+const untilRestartMs = 2 ** 31 - 1;
 
 /** Keeps one process running: restarts it on the same ports when it exits. */
 export class Supervised {
@@ -32,6 +36,10 @@ export class Supervised {
   #running: RunningProcess | undefined;
   #starting: Promise<void> = Promise.resolve();
   #watching: Promise<void> = Promise.resolve();
+  /** The restart that was requested and has not begun. */
+  #requested: PromiseWithResolvers<boolean> | undefined;
+  /** Ends the pause before the next start. */
+  #hurry = new AbortController();
 
   constructor(options: SupervisedOptions) {
     this.name = options.name;
@@ -51,6 +59,18 @@ export class Supervised {
   async start(): Promise<void> {
     this.#starting = this.#start();
     await this.#starting;
+  }
+
+  /**
+   * Stops the process and starts it again at once. Resolves to true when the new process is ready, and to false when it
+   * ended first.
+   */
+  async restart(): Promise<boolean> {
+    this.#requested ??= Promise.withResolvers();
+    const { promise } = this.#requested;
+    this.#hurry.abort();
+    await this.#running?.stop();
+    return promise;
   }
 
   /** Stops it for good. */
@@ -84,39 +104,55 @@ export class Supervised {
   }
 
   async #watch(first: RunningProcess): Promise<void> {
-    const { log } = this.#options;
     let delayMs = firstDelayMs;
     let startedAt = performance.now();
     for (let ended = await first.ended; !this.#stopping.signal.aborted;) {
       this.#set(undefined);
       if (performance.now() - startedAt > steadyAfterMs) delayMs = firstDelayMs;
-      log.say(`${this.name} ${ended}; restarting in ${delayMs / 1_000} s`, 'WARN');
-      await this.#pause(delayMs);
+      await this.#beforeNext(ended, delayMs);
       delayMs = Math.min(delayMs * 2, longestDelayMs);
       startedAt = performance.now();
       ended = await this.#runAgain();
     }
+    this.#requested?.resolve(false);
+  }
+
+  /** Waits after an end that was not requested: for the delay, or for `restart`. */
+  async #beforeNext(ended: string, delayMs: number): Promise<void> {
+    if (this.#requested !== undefined) return;
+    const { log, restartOnExit = true } = this.#options;
+    const next = restartOnExit ? `restarting in ${delayMs / 1_000} s` : 'it restarts with the next change';
+    log.say(`${this.name} ${ended}; ${next}`, 'WARN');
+    const signal = AbortSignal.any([this.#stopping.signal, this.#hurry.signal]);
+    await pause(restartOnExit ? delayMs : untilRestartMs, signal);
   }
 
   /** Launches the process again and returns how it ended. */
   async #runAgain(): Promise<string> {
-    if (this.#stopping.signal.aborted) return 'was stopped';
+    const requested = this.#requested;
+    this.#requested = undefined;
+    this.#hurry = new AbortController();
     try {
+      if (this.#stopping.signal.aborted) return 'was stopped';
       const running = await this.#launch();
       void this.#ready(running).then((ready) => {
         if (ready) this.#options.log.say(`${this.name} runs again`);
+        requested?.resolve(ready);
       });
       return await running.ended;
     } catch (error) {
       return `could not start: ${(error as Error).message}`;
+    } finally {
+      // It has ended; a process that was ready before that has resolved it already.
+      requested?.resolve(false);
     }
   }
 
   async #launch(): Promise<RunningProcess> {
     const running = await this.#options.launch();
     this.#set(running);
-    // Stopped while it was being launched: `stop` could not know of it.
-    if (this.#stopping.signal.aborted) await running.stop();
+    // Stopped or restarted while it was being launched: `#running` was not set yet.
+    if (this.#stopping.signal.aborted || this.#requested !== undefined) await running.stop();
     return running;
   }
 
@@ -129,17 +165,17 @@ export class Supervised {
     const deadline = performance.now() + readyTimeoutMs;
     while (!state.over && !this.#stopping.signal.aborted && performance.now() < deadline) {
       if (await this.#options.isReady()) return true;
-      await this.#pause(readyPollMs);
+      await pause(readyPollMs, this.#stopping.signal);
     }
     return false;
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
   #set(running: RunningProcess | undefined): void {
     this.#running = running;
     this.#options.onChange();
   }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -32,8 +32,12 @@ export interface SystemOptions {
   /** The environment of the supervisor. */
   caller: Record<string, string | undefined>;
   log: LogStream;
+  /** A service that ends is started again by itself (the default), or with the next `restart`. */
+  restartOnExit?: boolean;
 }
 
+/** Node's own default; further processes of the service take the ports after it. */
+const firstInspectPort = 9229;
 const defaultDrainMs = 10_000;
 /** Services abandon a stop ten seconds after their drain time. */
 const stopMarginMs = 12_000;
@@ -52,6 +56,7 @@ export class LocalSystem {
   readonly #groups: Supervised[][] = [];
   readonly #stopping = new AbortController();
   #starting: Promise<unknown> = Promise.resolve();
+  #migrate: () => Promise<void> = async () => undefined;
   #unlock: () => Promise<void> = async () => undefined;
 
   constructor(options: SystemOptions) {
@@ -73,6 +78,17 @@ export class LocalSystem {
     // Stops members that a concurrent start has added.
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
     await this.#unlock();
+  }
+
+  /** Stops the processes of these services and starts them again. PostgreSQL and Kafka run on. */
+  async restart(names: readonly string[]): Promise<void> {
+    const members = this.#groups.flat().filter(({ name }) => names.includes(name.replace(/-\d+$/, '')));
+    await Promise.all(members.map((member) => member.restart()));
+  }
+
+  /** Applies the migrations that the database does not have yet. */
+  async migrate(): Promise<void> {
+    await this.#migrate();
   }
 
   /** Ends everything at once. */
@@ -152,7 +168,8 @@ export class LocalSystem {
     const { adminUrl } = server;
     const database = { adminUrl, passwords: secrets.databasePasswords };
     this.#stopping.signal.throwIfAborted();
-    await prepareDatabase(database);
+    this.#migrate = () => prepareDatabase(database);
+    await this.#migrate();
     return database;
   }
 
@@ -223,23 +240,26 @@ export class LocalSystem {
     const groups = services.map((service) =>
       environment.replicas
         .filter((replica) => replica.service === service)
-        .map((replica) => this.#supervisedService(replica, environment)),
+        .map((replica, index) => this.#supervisedService(replica, index, environment)),
     );
     // Starts all groups at once: no service needs another one to become ready. The order applies to stopping.
     await Promise.all(groups.map((group) => this.#startGroup(group)));
   }
 
-  #supervisedService(replica: Replica, environment: EnvironmentOptions): MemberOptions {
-    const { log, caller } = this.#options;
+  #supervisedService(replica: Replica, index: number, environment: EnvironmentOptions): MemberOptions {
+    const { log, caller, settings, restartOnExit = true } = this.#options;
+    const inspected = settings.inspect === replica.service.name;
     const drainMs =
       Number(caller['DRAIN_TIMEOUT_MS'] ?? defaultDrainMs) + Number(caller['DRAIN_DELAY_MS'] ?? 0);
     return {
       name: replica.name,
       ports: replica.ports,
+      restartOnExit,
       launch: () =>
         startNode({
           name: replica.name,
           main: mainOf(replica.service.name),
+          nodeOptions: inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : [],
           environment: serviceEnvironment(replica, environment),
           log,
           stopTimeoutMs: drainMs + stopMarginMs,

@@ -1,13 +1,17 @@
 import type { Credentials } from './credentials.ts';
 import { LogStream } from './log-stream.ts';
+import { restartOnChange } from './restart-on-change.ts';
 import { loadSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { LocalSystem } from './system.ts';
 
-/** `make up`: the whole system on this machine, until Ctrl-C or SIGTERM. */
+/**
+ * `make up`: the whole system on this machine, until Ctrl-C or SIGTERM. With `--watch` it is `make dev`: services restart
+ * when their sources change, and not by themselves.
+ */
 
 const longestName = 'simulator'.length;
-/** Ctrl-C reaches us more than once when make, a shell and the terminal each pass it on: these are one wish. */
+/** Ctrl-C arrives more than once when make, a shell and the terminal each pass it on. */
 const sameSignalMs = 1_000;
 
 async function up(): Promise<void> {
@@ -16,10 +20,13 @@ async function up(): Promise<void> {
     nameWidth: longestName,
     colour: process.stdout.isTTY && !process.env['NO_COLOR'],
   });
-  const system = new LocalSystem({ settings, caller: process.env, log });
+  const watches = process.argv.includes('--watch');
+  const system = new LocalSystem({ settings, caller: process.env, log, restartOnExit: !watches });
   const stopped = stopOnSignal(system, log);
   try {
-    announce(await system.start(), log, settings.stateFolder);
+    const credentials = await system.start();
+    if (watches) await restartOnChange(system, log);
+    announce(credentials, log, settings.stateFolder);
   } catch (error) {
     if (stopped.requested()) return;
     fail(error);

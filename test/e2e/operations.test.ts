@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -52,6 +52,15 @@ describe('the page about operations', () => {
     await run('bash', ['-n', '-c', text]);
     for (const command of text.replaceAll('\\\n', ' ').trimEnd().split('\n'))
       expect(command).toMatch(/^(helm|kubectl|kafka-consumer-groups\.sh) /);
+  });
+
+  it('quotes log messages that services write', () => {
+    const quoted = Array.from(page.matchAll(/\blogs `([a-z][^`]+)`/g), ([, message = '']) => message);
+    const sources = globSync('{services,packages}/*/src/**/*.ts', { cwd: repositoryRoot })
+      .map((file) => readFileSync(path.join(repositoryRoot, file), 'utf8'))
+      .join('\n');
+    expect(quoted.length).toBeGreaterThan(3);
+    expect(quoted.filter((message) => !sources.includes(`'${message}`))).toEqual([]);
   });
 
   it('links to sections that there are', () => {
@@ -210,7 +219,7 @@ describeTools(`the commands of that page${obstacle}`, () => {
   }, 90_000);
 
   it.each(scripts.filter(({ section }) => section.startsWith('Gatehouse')))(
-    'look into what $section tells of',
+    'look into the cause of $section',
     async ({ section }) => {
       expect(await paste(section, restored)).toContain('row');
     },
@@ -247,7 +256,7 @@ describeTools(`the commands of that page${obstacle}`, () => {
         return false;
       }
     };
-    // Who opens what whom has sealed: from one step to the next all can, and over both only one way.
+    // Opener × sealer. Between two steps every replica opens every value; across both steps only the later ring does.
     const matrix = rings.map((opener) =>
       rings.map((sealer) => opens(opener, sealer.seal(Buffer.from('secret'), 'c'))),
     );

@@ -78,10 +78,11 @@ describe('the README', () => {
     expect(defaults.get('GATEHOUSE_MODELS')).toBe(`\`${path.relative(repositoryRoot, modelsFile)}\``);
   });
 
-  it('names only targets that make has', () => {
+  it.each(['README.md', 'CONTRIBUTING.md', 'STYLE.md'])('%s names only targets that make has', (file) => {
+    const page = readFileSync(path.join(repositoryRoot, file), 'utf8');
     const makefile = readFileSync(path.join(repositoryRoot, 'Makefile'), 'utf8');
     const targets = [...makefile.matchAll(/^([a-z-]+):.*## /gm)].map(([, target]) => target);
-    const named = new Set([...readme.matchAll(/(?:^|`)make ([a-z-]+)/gm)].map(([, target]) => target));
+    const named = new Set([...page.matchAll(/(?:^|`)make ([a-z-]+)/gm)].map(([, target]) => target));
     expect([...named].filter((target) => !targets.includes(target))).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
-/** `make up` as a process of its own, on a state folder of the test's. */
+/** `make up` as a process of its own, or with `--watch` `make dev`, on a state folder of the test's. */
 export class LocalSystem {
   readonly stateFolder: string;
   /** All output so far, including standard error. */
@@ -25,10 +25,10 @@ export class LocalSystem {
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
 
-  constructor(stateFolder: string, settings: Record<string, string>) {
+  constructor(stateFolder: string, settings: Record<string, string>, parameters: readonly string[] = []) {
     this.stateFolder = stateFolder;
     const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...environment } = process.env;
-    this.#child = spawn(process.execPath, [up], {
+    this.#child = spawn(process.execPath, [up, ...parameters], {
       env: { ...environment, ...settings, GATEHOUSE_STATE: stateFolder },
       // The IPC channel makes it stop when the test process dies.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

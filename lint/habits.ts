@@ -1,0 +1,29 @@
+/** A habit of prose that `make lint` reports. The word list with its reasons is in STYLE.md. */
+export interface Habit {
+  /** Has the flag `g`. */
+  found: RegExp;
+  better: string;
+}
+
+export const habits: readonly Habit[] = [
+  {
+    found: /\b(?:told|tells?|telling)\b/gi,
+    better: 'name what happens: return, report, publish, log, notify; for `tell apart`, distinguish',
+  },
+  { found: /\bnobody\b/gi, better: 'name the actor: no client, no service, no operator' },
+  { found: /\bwhoever\b/gi, better: 'name the actor: the client, the caller, the reader' },
+  // A question may begin with it.
+  {
+    found: /\bWho\b(?![^.:;]*\?)/g,
+    better: 'begin the sentence with its subject: the caller, clients that …',
+  },
+  { found: /\bWhat all that\b/g, better: 'begin the sentence with its subject' },
+  // The word of the OpenAI API is `insufficient_quota`, which is no word of its own here.
+  { found: /\bquotas?\b/gi, better: 'limit' },
+  {
+    found:
+      /\b(?:contract|api|spec|specification|architecture)\s+§|\b(?:architecture|design) decision\b|\binterface-spec\b|\barchitecture\.md\b|\bapi\.md\b/gi,
+    better: 'cite what a stranger can open: an ADR of docs/adr, an RFC, a page of docs/, or nothing',
+  },
+  { found: /\bcan not\b/gi, better: "cannot, or can't" },
+];

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { habits } from './habits.ts';
+import { checkedPaths } from './paths.ts';
+import { proseOf } from './prose.ts';
+
+/**
+ * A step of `make lint`: reports habits of prose that the word list of STYLE.md replaces. Reads the paths given, such as
+ * `node lint/words.ts docs`, or those of `paths.ts`.
+ */
+
+export interface Finding {
+  /** From 1. */
+  line: number;
+  column: number;
+  found: string;
+  better: string;
+}
+
+const skipped = new Set(['node_modules', '.git', '.gatehouse', '.kafka', '.venv', 'coverage', 'gen']);
+/** `packages/contract/openapi.json` is made of the shapes, whose own texts are checked. */
+const generated = /(^|\/)(package-lock|openapi)\.json$/;
+
+export function findings(file: string, text: string): Finding[] {
+  return (proseOf(file, text) ?? []).flatMap(([start, end]) => {
+    // What stands in backticks is a name of something, spelled as that is.
+    const prose = text.slice(start, end).replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
+    return habits.flatMap(({ found, better }) =>
+      Array.from(prose.matchAll(found), (match) => {
+        const before = text.slice(0, start + match.index).split('\n');
+        const column = (before.at(-1)?.length ?? 0) + 1;
+        return { line: before.length, column, found: match[0], better };
+      }),
+    );
+  });
+}
+
+function filesIn(target: string): string[] {
+  if (!statSync(target).isDirectory()) return [target];
+  return readdirSync(target, { withFileTypes: true }).flatMap((entry) => {
+    const inside = path.join(target, entry.name);
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : filesIn(inside);
+    return entry.isFile() && !generated.test(inside) ? [inside] : [];
+  });
+}
+
+if (import.meta.main) {
+  const given = process.argv.slice(2);
+  let total = 0;
+  for (const file of (given.length > 0 ? given : checkedPaths).flatMap(filesIn)) {
+    for (const { line, column, found, better } of findings(file, readFileSync(file, 'utf8'))) {
+      console.log(`${file}:${line}:${column}  "${found}": ${better}`);
+      total += 1;
+    }
+  }
+  if (total > 0) {
+    console.log(`${total} words to replace; the list with examples is in STYLE.md (Words).`);
+    process.exitCode = 1;
+  }
+}
