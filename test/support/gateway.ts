@@ -64,22 +64,26 @@ export class TestGateway implements SomeGateway {
   }
 
   static async start(options: GatewayOptions = {}): Promise<TestGateway> {
-    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-e2e-'));
-    const gateway = new TestGateway(
-      await startProviderSimulator({ apiKey: 'provider-key' }),
-      await testIdentity(),
-      folder,
+    const [simulator, identity, folder] = await Promise.all([
+      startProviderSimulator({ apiKey: 'provider-key' }),
+      testIdentity(),
+      mkdtemp(path.join(tmpdir(), 'gatehouse-e2e-')),
+    ]);
+    const gateway = new TestGateway(simulator, identity, folder);
+    await Promise.all(
+      services.map(async (service) => {
+        const database = options.existing?.database(service) ?? (await createTestDatabase(service));
+        const proxy = new DatabaseProxy(database.url);
+        await proxy.open();
+        gateway.#databases.set(service, database);
+        gateway.#proxies.set(service, proxy);
+      }),
     );
-    for (const service of services) {
-      const database = options.existing?.database(service) ?? (await createTestDatabase(service));
-      const proxy = new DatabaseProxy(database.url);
-      await proxy.open();
-      gateway.#databases.set(service, database);
-      gateway.#proxies.set(service, proxy);
-    }
-    await gateway.#declare(options);
-    for (const name of gateway.#members.keys()) await gateway.startMember(name);
-    gateway.ownerKey = options.existing?.ownerKey ?? (await gateway.#bootstrap());
+    const [ownerKey] = await Promise.all([
+      options.existing?.ownerKey ?? gateway.#bootstrap(),
+      gateway.#startAll(options),
+    ]);
+    gateway.ownerKey = ownerKey;
     return gateway;
   }
 
@@ -141,8 +145,13 @@ export class TestGateway implements SomeGateway {
     for (const name of [...this.#members.keys()].reverse()) await this.stopMember(name);
     await this.simulator.close();
     for (const proxy of this.#proxies.values()) await proxy.cut();
-    for (const database of this.#databases.values()) await database.drop();
+    await Promise.all([...this.#databases.values()].map((database) => database.drop()));
     await rm(this.#folder, { recursive: true });
+  }
+
+  async #startAll(options: GatewayOptions): Promise<void> {
+    await this.#declare(options);
+    for (const name of this.#members.keys()) await this.startMember(name);
   }
 
   #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
