@@ -51,8 +51,7 @@ describe('kill -9 of chat during 200 concurrent streams', () => {
           }),
         );
         const asking = [0, 30, 150, 700].map((delayMs) => keepAsking(state, delayMs));
-        const begun = (): SimulatorRequest[] =>
-          chaos.simulator.requests.filter(({ body }) => isStream(body));
+        const begun = (): SimulatorRequest[] => chaos.simulator.requests.filter(({ body }) => isStream(body));
         await chaos.within(30_000, 'all streams have reached the provider', async () => {
           return begun().length >= streams;
         });

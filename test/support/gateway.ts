@@ -18,6 +18,7 @@ import { createTenantService } from '@gatehouse/service-tenant/service';
 import { stringify } from 'yaml';
 import { testCatalogue } from './catalogue.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
@@ -55,6 +56,7 @@ export class TestGateway implements SomeGateway {
   /** By name such as `chat-1`: creates the service; `running` is null while it is stopped. */
   readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
   readonly #edgePorts: number[] = [];
+  #clock: DatabaseClock | undefined;
   ownerKey = '';
 
   private constructor(simulator: ProviderSimulator, identity: TestIdentity, folder: string) {
@@ -73,6 +75,8 @@ export class TestGateway implements SomeGateway {
     await Promise.all(
       services.map(async (service) => {
         const database = options.existing?.database(service) ?? (await createTestDatabase(service));
+        if (service === 'tenant' && options.existing === undefined)
+          gateway.#clock = await DatabaseClock.install(database.adminUrl);
         const proxy = new DatabaseProxy(database.url);
         await proxy.open();
         gateway.#databases.set(service, database);
@@ -131,6 +135,12 @@ export class TestGateway implements SomeGateway {
     const database = this.#databases.get(service);
     if (database === undefined) throw new Error(`${service} has no database`);
     return query(database.adminUrl, sql, values);
+  }
+
+  /** Moves the clock of the tenant service's database. */
+  async untilSecond(second: number): Promise<void> {
+    if (this.#clock === undefined) throw new Error('the clock of a database that was there is not moved');
+    await this.#clock.moveToSecond(second);
   }
 
   call(route: string, call: Call = {}): Promise<Answer> {
