@@ -23,6 +23,7 @@ import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 import { query } from './query.ts';
+import { serviceEnvironment } from './service-environment.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
@@ -189,18 +190,15 @@ export class TestGateway implements SomeGateway {
       CHAT_HTTP: list('http', chats),
     };
     const environment = (service: string, at: Ports): Record<string, string> => ({
+      ...serviceEnvironment(service, {
+        databaseUrl: this.#proxies.get(service as ServiceName)?.url ?? '',
+        identity: this.#identity,
+      }),
       ...peers,
-      HOST: host,
       HTTP_PORT: String(at.http),
       GRPC_PORT: String(at.grpc),
-      ADMIN_PORT: '0',
-      LOG_LEVEL: 'silent',
       DRAIN_TIMEOUT_MS: '2000',
-      DATABASE_URL: this.#proxies.get(service as ServiceName)?.url ?? '',
       DATABASE_POOL: '5',
-      ASSERTION_PRIVATE_KEY: this.#identity.privateKey(service),
-      ASSERTION_PUBLIC_KEYS: this.#identity.publicKeys,
-      SECRETS_KEYRING: this.#identity.keyRing,
       ...options.kafka,
       GATEHOUSE_MODELS: models,
       SIMULATOR_KEY: 'provider-key',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -203,7 +204,7 @@ describe('deleting an agent', () => {
       expect(answer.status).toBe(404);
       expect({ ...answer.body.error, request_id: '' }).toEqual({ ...never.body.error, request_id: '' });
     }
-    expect(await agents.query('select id from agent.agents where id = $1', [id])).toEqual([]);
+    expect(await agents.rows('select id from agent.agents where id = $1', [id])).toEqual([]);
   });
 
   it('makes the key free again', async () => {

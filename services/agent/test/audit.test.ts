@@ -28,7 +28,7 @@ function start(): TestTenant {
 const told = (): AuditEntry[] => agents.tenant.entries.filter((entry) => entry.tenant_id === tenant.id);
 const untilTold = (n: number) => eventually(() => expect(told().length).toBeGreaterThanOrEqual(n));
 const waiting = () =>
-  agents.query('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
+  agents.rows('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
 
 describe('a change of an agent', () => {
   it('is told to tenant, once, with what was before and after', async () => {

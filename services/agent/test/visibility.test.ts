@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
-import { TenantServiceUnderTest, type AnswerBody, type As, type TestTenant } from './tenant-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type AnswerBody, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;
@@ -45,7 +46,7 @@ describe('creating an API key', () => {
   it('keeps a hash of the secret and never shows the secret again', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin);
     const secret = key.slice(-43);
-    const [row] = await tenants.query<{ text: string; secret_sha256: Buffer }>(
+    const [row] = await tenants.rows<{ text: string; secret_sha256: Buffer }>(
       'select api_keys::text as text, secret_sha256 from tenant.api_keys where id = $1',
       [id],
     );
@@ -224,7 +225,7 @@ describe('a single API key', () => {
       body: { overlap_seconds: 60 },
     });
     expect(await show()).toBe('expiring');
-    await tenants.query(`update tenant.api_keys set expires_at = now() - interval '1 s' where id = $1`, [id]);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() - interval '1 s' where id = $1`, [id]);
     expect(await show()).toBe('expired');
     await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as: tenant.admin });
     expect(await show()).toBe('revoked');
@@ -260,7 +261,7 @@ describe('rotating an API key', () => {
     const revoked = await tenants.makeKey(tenant.admin);
     await tenants.call('POST', `/v1/api-keys/${revoked.id}/revoke`, { as: tenant.admin });
     const expired = await tenants.makeKey(tenant.admin);
-    await tenants.query(`update tenant.api_keys set expires_at = now() where id = $1`, [expired.id]);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() where id = $1`, [expired.id]);
     for (const { id } of [revoked, expired]) {
       const answer = await rotate(id, {});
       expect(answer.status).toBe(409);

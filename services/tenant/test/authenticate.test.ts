@@ -103,7 +103,7 @@ describe('Authenticate', () => {
 
   it('gives no scope that the role does not have (any more)', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin, { scopes: ['chat'] });
-    await tenants.query(`update tenant.api_keys set scopes = '{keys.write,gone,chat}' where id = $1`, [id]);
+    await tenants.rows(`update tenant.api_keys set scopes = '{keys.write,gone,chat}' where id = $1`, [id]);
     expect(await tenants.authenticate(key)).toMatchObject({ result: { value: { scopes: ['chat'] } } });
     expect((await tenants.call('GET', `/v1/api-keys/${id}`, { as: tenant.admin })).body.scopes).toEqual([
       'chat',
@@ -163,7 +163,7 @@ describe('a rotated key', () => {
 
 describe('the last use of a key', () => {
   const lastUse = async (id: string): Promise<Date | null> => {
-    const [row] = await tenants.query<{ at: Date | null }>(
+    const [row] = await tenants.rows<{ at: Date | null }>(
       'select last_used_at as at from tenant.api_keys where id = $1',
       [id],
     );
@@ -185,7 +185,7 @@ describe('the last use of a key', () => {
     await Promise.all(Array.from({ length: 20 }, () => tenants.authenticate(key)));
     await sleep(100);
     expect(await lastUse(id)).toEqual(first);
-    await tenants.query(`update tenant.api_keys set last_used_at = now() - interval '61 s' where id = $1`, [
+    await tenants.rows(`update tenant.api_keys set last_used_at = now() - interval '61 s' where id = $1`, [
       id,
     ]);
     await tenants.authenticate(key);

@@ -85,7 +85,7 @@ describe('concurrency', () => {
     const [dead, alive] = [new Replica(service), new Replica(service)];
     expect(await dead.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 2n });
     expect(await alive.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 1n });
-    await service.query(
+    await service.rows(
       `update tenant.quota_holders set seen_at = now() - interval '21 seconds' where id = $1`,
       [dead.id],
     );
@@ -124,7 +124,7 @@ describe('a budget', () => {
     const settlement = settlementOf(tenant, holder, grant, 300n);
     await Promise.all([holder.settle([settlement]), other.settle([settlement]), other.settle([settlement])]);
     await holder.settle([settlement]);
-    const rows = await service.query(
+    const rows = await service.rows(
       'select used::integer, told_percent from tenant.quotas where subject_id = $1',
       [tenant.id],
     );
@@ -142,7 +142,7 @@ describe('a budget', () => {
     const [dead, alive] = [new Replica(service), new Replica(service)];
     const money = { resource: Resource.BUDGET, needs: [900n] };
     const grant = await dead.leaseOne(tenant.id, money);
-    await service.query(`update tenant.quota_holders set seen_at = now() - interval '1 hour' where id = $1`, [
+    await service.rows(`update tenant.quota_holders set seen_at = now() - interval '1 hour' where id = $1`, [
       dead.id,
     ]);
     expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 0n });
@@ -213,17 +213,17 @@ describe('a tenant whose settlement fails', () => {
       settlements.push(settlementOf(tenant, replica, grant, 300n));
     }
     const used = () =>
-      service.query(
+      service.rows(
         'select used::integer from tenant.quotas where subject_id = any($1) order by subject_id = $2',
         [[stuck.id, other.id], other.id],
       );
-    await service.query('begin');
-    await service.query('select from tenant.quotas where subject_id = $1 for update', [stuck.id]);
+    await service.rows('begin');
+    await service.rows('select from tenant.quotas where subject_id = $1 for update', [stuck.id]);
     expect(await replica.settlePartially(settlements)).toEqual([settlements[0]?.id]);
     // The release before takes an answer to mean that all were charged.
     await expect(replica.settle(settlements)).rejects.toThrow();
     expect(await used()).toEqual([{ used: 0 }, { used: 300 }]);
-    await service.query('rollback');
+    await service.rows('rollback');
     expect(await replica.settlePartially(settlements)).toEqual([]);
     expect(await used()).toEqual([{ used: 300 }, { used: 300 }]);
   });
@@ -237,12 +237,12 @@ it('forgets settlements after a week, and replicas that nobody released after 40
     log: createLogger('test', 'silent'),
   });
   const [old, young] = [newId(), newId()];
-  await service.query(
+  await service.rows(
     `insert into tenant.settlements (id, settled_at)
      values ($1, now() - interval '8 days'), ($2, now() - interval '6 days')`,
     [old, young],
   );
-  await service.query(
+  await service.rows(
     `insert into tenant.quota_holders (id, seen_at)
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
@@ -250,10 +250,10 @@ it('forgets settlements after a week, and replicas that nobody released after 40
   await new LeaseSystemStore(pool, () => Promise.resolve()).deleteOld();
   await pool.end();
   const ids = [[old, young]];
-  expect(await service.query('select id from tenant.settlements where id = any($1)', ids)).toEqual([
+  expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([
     { id: young },
   ]);
-  expect(await service.query('select id from tenant.quota_holders where id = any($1)', ids)).toEqual([
+  expect(await service.rows('select id from tenant.quota_holders where id = any($1)', ids)).toEqual([
     { id: young },
   ]);
 });

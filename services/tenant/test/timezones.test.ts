@@ -49,7 +49,7 @@ it('a time zone is either refused with a 400 or works wherever it is used', asyn
 
 it('a tenant with a stored time zone that the database has lost can be suspended', async () => {
   const lost = await service.makeTenant();
-  await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  await service.rows(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
   const answer = await service.call('PATCH', `${path}/${lost.id}`, { body: { status: 'suspended' } });
   expect(answer.status).toBe(200);
 });
@@ -58,7 +58,7 @@ it('limits of a tenant with a stored time zone that the database has lost go by 
   const fields = { limits: { requests_per_minute: 60 }, budget: { usd: '1', period: 'day' } };
   const [lost, utc] = [await service.makeTenant(fields), await service.makeTenant(fields)];
   const key = await service.makeKey(lost.admin, { budget: { usd: '1', period: 'month' } });
-  await service.query(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  await service.rows(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
   expect(await limitsOf(service, { ...lost, admin: { ...lost.admin, keyId: key.id } })).toHaveLength(3);
   const replica = new Replica(service);
   const lease = (id: string) => replica.leaseOne(id, { resource: Resource.BUDGET, needs: [5n] });
