@@ -29,7 +29,7 @@ function seen(of: TenantAccess): number {
 }
 
 describe('requests per minute', () => {
-  it('are told with every answer, and refused beyond the limit before any provider is called', async () => {
+  it('are shown in every answer’s headers, and refused beyond the limit before any provider is called', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 2 } });
     await gateway.untilSecond(20);
     const [first, second, third] = [
@@ -56,7 +56,7 @@ describe('requests per minute', () => {
     });
   });
 
-  it('do not count what never came to be: an unknown model, a body that is wrong', async () => {
+  it('do not count requests with an unknown model or a wrong body', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
     await gateway.untilSecond(1);
     expect((await ask(tenant.userKey, { model: 'nope' })).status).toBe(404);
@@ -84,7 +84,7 @@ describe('requests per minute', () => {
     });
   });
 
-  it('begin anew with the minute, and not before', async () => {
+  it('are counted anew from the next minute on, and not before', async () => {
     const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
     await gateway.untilSecond(57);
     expect((await ask(tenant.userKey)).status).toBe(200);

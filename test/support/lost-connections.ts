@@ -1,5 +1,6 @@
+import { expect } from '@jest/globals';
+import { eventually } from './eventually.ts';
 import type { ServiceUnderTest } from './service-under-test.ts';
-import { until } from './until.ts';
 
 const clients = 4;
 const rounds = 10;
@@ -22,11 +23,7 @@ export async function statusesWhileConnectionsEnd(
       [`gatehouse ${name}%`],
     );
     const { length } = statuses;
-    await until(
-      () => statuses.length >= length + clients,
-      10_000,
-      () => 'clients get no answers',
-    );
+    await eventually(() => expect(statuses.length).toBeGreaterThanOrEqual(length + clients));
   }
   state.over = true;
   await Promise.all(asking);

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { Service } from '@gatehouse/service/service';
 import { createTestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
+import { eventually } from './eventually.ts';
 import { query } from './query.ts';
 import type { ServiceUnderTest } from './service-under-test.ts';
-import { until } from './until.ts';
 
 type Started = ServiceUnderTest<{ close(): void }, unknown>;
 
@@ -25,11 +25,7 @@ export function describeStarting(name: string, started: () => Started): void {
     const service = await create(way.url);
     const starting = service.start();
     starting.catch(() => undefined);
-    await until(
-      async () => (await readiness(service)) === 503,
-      5_000,
-      () => `${name} does not say that it is not ready`,
-    );
+    await eventually(async () => expect(await readiness(service)).toBe(503), 5_000);
     return { way, service, starting };
   }
 

@@ -105,7 +105,7 @@ describe.each<[string, Rpc]>([
     }
   });
 
-  it('is refused without a principal in a tenant whom the edge vouches for', async () => {
+  it('is refused without an assertion of the edge for a principal in a tenant', async () => {
     const chat = await agents.peer('chat');
     const stranger = await testIdentity();
     for (const context of [

@@ -158,7 +158,7 @@ describe('the owner of a new agent', () => {
     }
   });
 
-  it('can not be another than the user whom the request acts for', async () => {
+  it('can not be another user than the acting one', async () => {
     for (const visibility of ['tenant', 'private']) {
       const body = { key: 'mismatch', model: 'small', visibility, owner_user_id: 'bob' };
       const answer = await create(body, tenant.acting('ann'));
@@ -207,7 +207,7 @@ describe('deleting an agent', () => {
     expect(await agents.rows('select id from agent.agents where id = $1', [id])).toEqual([]);
   });
 
-  it('makes the key free again', async () => {
+  it('frees its key for another agent', async () => {
     const { key } = await agents.makeAgent(tenant.admin);
     await agents.delete(tenant.admin, key);
     expect((await create({ key, model: 'small' })).status).toBe(201);

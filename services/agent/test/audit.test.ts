@@ -31,7 +31,7 @@ const waiting = () =>
   agents.rows('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
 
 describe('a change of an agent', () => {
-  it('is told to tenant, once, with what was before and after', async () => {
+  it('is sent to tenant once, with the values before and after', async () => {
     const { id, admin } = start();
     const acting = { ...admin, actingUser: 'ann' };
     const created = await agents.makeAgent(acting, { key: 'audited' });
@@ -73,7 +73,7 @@ describe('a change of an agent', () => {
     expect(new Set(told().map((entry) => entry.id)).size).toBe(3);
   });
 
-  it('is not told of when it was refused', async () => {
+  it('is not sent when it was refused', async () => {
     const { admin } = start();
     agents.tenant.takes = false;
     await agents.makeAgent(admin, { key: 'taken' });

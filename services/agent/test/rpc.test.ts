@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 const waitingForLocks = 'select from pg_locks where not granted';
@@ -55,11 +55,9 @@ it('agents are resolved while slow HTTP requests of another tenant hold all conn
   const waiting = Array.from({ length: 30 }, async (_, n) =>
     agents.patch(slow.admin, id, { key: `key-${n}` }),
   );
-  await until(
-    async () => (await agents.rows(waitingForLocks)).length >= 5,
-    10_000,
-    () => 'no request waits for the lock',
-  );
+  await eventually(async () => {
+    expect((await agents.rows(waitingForLocks)).length).toBeGreaterThanOrEqual(5);
+  }, 10_000);
   for (let n = 0; n < 3; n += 1) expect(await agents.resolve(tenant.user, key)).toMatchObject({ key });
   expect(await agents.listVisible(tenant.user)).toContain(key);
   await agents.rows('select pg_advisory_unlock(hashtextextended($1, 0))', lock);

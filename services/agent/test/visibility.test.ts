@@ -73,7 +73,7 @@ describe.each(viewers)('%s', (_who, viewer, seen) => {
     }
   });
 
-  it('deletes those it sees', async () => {
+  it('may delete each agent that it sees', async () => {
     for (const key of seen) expect((await agents.delete(writer(), key)).status).toBe(204);
     expect(await agents.listKeys(tenant.admin)).toEqual([...hidden].reverse());
   });

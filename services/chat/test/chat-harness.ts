@@ -114,6 +114,11 @@ export class ChatHarness {
     return `http://127.0.0.1:${this.#services[0]?.httpPort ?? 0}`;
   }
 
+  /** What Prometheus is shown of the first replica. */
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#services[0]?.adminPort ?? 0}/metrics`)).text();
+  }
+
   /** Posts JSON (or raw text) to the service as the edge would for this principal. */
   async post(
     path: string,

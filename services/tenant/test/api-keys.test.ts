@@ -129,7 +129,7 @@ describe('creating an API key', () => {
     expect(answer.status).toBe(400);
   });
 
-  it('takes JSON only', async () => {
+  it('accepts a body of JSON only', async () => {
     const answer = await tenants.call('POST', '/v1/api-keys', {
       as: tenant.admin,
       text: 'name=x',
@@ -269,7 +269,7 @@ describe('rotating an API key', () => {
     }
   });
 
-  it('hands nobody the text of a key that can do more than theirs', async () => {
+  it('never returns the text of a key with more rights than the caller’s', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin, { role: 'admin' });
     const lesser = await rotate(id, {}, { ...tenant.admin, scopes: ['keys.write'] });
     expect(lesser.status).toBe(403);
@@ -281,7 +281,7 @@ describe('rotating an API key', () => {
 });
 
 describe('whoami', () => {
-  it('tells what the key is and may do', async () => {
+  it('returns the key’s role, scopes and tenant', async () => {
     const as: As = { ...tenant.admin, role: 'user', scopes: ['chat'], boundUser: 'ann' };
     const answer = await tenants.call('GET', '/v1/whoami', { as });
     expect(answer.body).toEqual({
@@ -294,7 +294,7 @@ describe('whoami', () => {
     });
   });
 
-  it('tells an owner key that it has no tenant', async () => {
+  it('returns no tenant for an owner key', async () => {
     const keyId = newId();
     const answer = await tenants.call('GET', '/v1/whoami', { as: { role: 'owner', keyId } });
     expect(answer.body).toEqual({

@@ -36,7 +36,7 @@ async function entryOf(action: string, id: string): Promise<AuditEntry> {
 }
 
 describe('the audit log', () => {
-  it('tells who changed what in which request, from where', async () => {
+  it('shows actor, change, request and client address of each entry', async () => {
     const by: As = { ...tenant.admin, actingUser: 'ann' };
     const before = new Date();
     const created = await tenants.call('POST', '/v1/api-keys', {
@@ -205,7 +205,7 @@ describe('asking for it', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
-  it('is for owners only', async () => {
+  it('is read by owner keys only', async () => {
     const answer = await tenants.call('GET', path, { as: tenant.admin });
     expect(answer).toMatchObject({ status: 403, body: { error: { code: 'role_missing' } } });
   });

@@ -168,7 +168,7 @@ describe('a budget whose window is recalculated', () => {
     expect(await used(tenant)).toBe(0n);
   });
 
-  it('tells of a threshold once in each window, also of one that is counted in again', async () => {
+  it('records a threshold once in each window, also in one that is counted again', async () => {
     const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
     const told = async () =>
       (

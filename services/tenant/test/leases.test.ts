@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
@@ -61,7 +61,7 @@ describe('requests and tokens of a minute', () => {
     expect(await replica.leaseOne(tenant.id, { needs: ones(3) })).toMatchObject({ limit: 1n, granted: 1n });
   });
 
-  it('of a key are its own, and its tenant is told to chat with it', async () => {
+  it('of a key are its own, and are listed in its tenant’s settings', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 5 } });
     const key = await service.makeKey(tenant.admin, { limits: { requests_per_minute: 1 } });
     expect(await service.settings(tenant.id)).toMatchObject({
@@ -93,14 +93,15 @@ describe('concurrency', () => {
       granted: 2n,
     });
     // Signs of life are written once a second.
-    await sleep(1_100);
-    await dead.settle([]);
-    expect(await limitsOf(service, tenant)).toEqual([
-      { resource: 'concurrency', window: null, limit: 3, used: 5, remaining: 0, resets_at: null },
-    ]);
+    await eventually(async () => {
+      await dead.settle([]);
+      expect(await limitsOf(service, tenant)).toEqual([
+        { resource: 'concurrency', window: null, limit: 3, used: 5, remaining: 0, resets_at: null },
+      ]);
+    }, 3_000);
   });
 
-  it('takes a late copy of a call that was given up for what it is', async () => {
+  it('rejects a late copy of a call that was given up', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });
     const replica = new Replica(service);
     const slots = { resource: Resource.CONCURRENCY };
@@ -113,7 +114,7 @@ describe('concurrency', () => {
 });
 
 describe('a budget', () => {
-  it('charges each run once, however often and by whomever it is settled', async () => {
+  it('charges each run once, however often and by however many replicas it is settled', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'day' } });
     const [holder, other] = [new Replica(service), new Replica(service)];
     const grant = await holder.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [400n] });
@@ -163,7 +164,7 @@ describe('a budget', () => {
     });
   });
 
-  it('tells once of each threshold that its use reaches, in the audit log', async () => {
+  it('records each threshold that its use reaches once in the audit log', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'month' } });
     const replica = new Replica(service);
     const grant = await replica.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [1_000n] });
@@ -229,7 +230,7 @@ describe('a tenant whose settlement fails', () => {
   });
 });
 
-it('forgets settlements after a week, and replicas that nobody released after 40 days', async () => {
+it('settlements are deleted after a week, and replicas that were not released after 40 days', async () => {
   const pool = createPool({
     url: service.database.url,
     role: 'tenant_system',
@@ -258,7 +259,7 @@ it('forgets settlements after a week, and replicas that nobody released after 40
   ]);
 });
 
-it('is leased by chat alone', async () => {
+it('limits are leased by chat alone', async () => {
   const tenant = await service.makeTenant();
   const agent = await service.peer('agent');
   const request = { holderId: newId(), sequence: 1n, tenantId: tenant.id, asks: [] };

@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { statusesWhileConnectionsEnd } from '@gatehouse/test/lost-connections';
 import { describeStarting } from '@gatehouse/test/starting';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const log = createLogger('tenant', 'silent');
@@ -75,12 +75,11 @@ describe('a transaction whose connection is lost', () => {
       const lost = withTenant(pool, tenant.id, async (db) => {
         const { rows } = await db.query<{ pid: number }>('select pg_backend_pid() as pid');
         await tenants.rows('select pg_terminate_backend($1)', [rows[0]?.pid]);
-        await until(
-          async () =>
-            (await tenants.rows('select from pg_stat_activity where pid = $1', [rows[0]?.pid])).length === 0,
-          5_000,
-          () => 'the connection is still there',
-        );
+        await eventually(async () => {
+          expect(await tenants.rows('select from pg_stat_activity where pid = $1', [rows[0]?.pid])).toEqual(
+            [],
+          );
+        });
         await db.query('select 1');
       });
       await expect(lost).rejects.toMatchObject({ code: 'database_unavailable' });

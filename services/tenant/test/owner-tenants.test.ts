@@ -137,7 +137,7 @@ describe('changing a tenant', () => {
     expect(limits).toEqual({ requests_per_minute: 1, max_concurrent: 2, tokens_per_minute: 3 });
   });
 
-  it('moves the status any way round, and Authenticate tells at once', async () => {
+  it('changes the status to every other one, and Authenticate returns it at once', async () => {
     const { id, adminKey } = await tenants.makeTenant();
     for (const status of ['suspended', 'archived', 'active', 'archived', 'suspended', 'active']) {
       expect((await patch(id, { status })).body.status).toBe(status);

@@ -40,7 +40,7 @@ async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {
 }
 
 describe('RecordAudit', () => {
-  it('takes a change into the log as it was told, once', async () => {
+  it('writes a change to the log as it was sent, once', async () => {
     const entry = makeEntry();
     const event = writeAuditEvent(source, entry);
     await record([event]);
@@ -65,7 +65,7 @@ describe('RecordAudit', () => {
     expect(await logOf(entry)).toEqual([entry]);
   });
 
-  it('keeps what nobody can read as dead letters, and takes in the rest', async () => {
+  it('keeps events that are unreadable as dead letters, and writes the rest', async () => {
     const entry = makeEntry();
     const wrong = writeAuditEvent(source, { ...makeEntry(), resource: { type: 'agent', id: 'x' } });
     const refused = writeAuditEvent(source, makeEntry({ request_id: 'nul \u0000' }));
