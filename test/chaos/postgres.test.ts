@@ -10,8 +10,10 @@ const silentMs = 15_000;
 const hangMs = silentMs + 3_000;
 /** The edge waits 2 s for the tenant service; the machine is busy. */
 const strangersWaitMs = 6_000;
-const hangBeforeDeathMs = 5_000;
-const refusalMs = 8_000;
+/** Longer than the 3 s that metering gives a commit. */
+const hangBeforeDeathMs = 4_000;
+/** Shorter than the 10 s for which the end of a run is held. */
+const refusalMs = 6_000;
 
 /** Two services each give their look-ups 2 s, and metering gives a commit 3 s, twice if one is under way. */
 const refusedWithinMs = 15_000;

@@ -12,7 +12,7 @@ import {
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
-import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-under-test';
+import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createAgentService } from '../src/service.ts';
 import { AuditTaker } from './audit-taker.ts';
@@ -53,12 +53,12 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     ground.onStop(() => peers.tenant.stop());
   }
 
-  static async start(): Promise<AgentServiceUnderTest> {
+  static async start(options?: RunOptions): Promise<AgentServiceUnderTest> {
     const ground = await ServiceGround.prepare('agent');
     const chat = await ModelCatalogue.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const started = new AgentServiceUnderTest(ground, { chat, tenant });
-    await started.run();
+    await started.run(options);
     return started;
   }
 

@@ -7,7 +7,7 @@ let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  agents = await AgentServiceUnderTest.start();
+  agents = await AgentServiceUnderTest.start({ overProxy: true });
   tenant = agents.makeTenant();
   await agents.makeAgent(tenant.admin, { key: 'kept' });
 });

@@ -13,7 +13,7 @@ let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  tenants = await TenantServiceUnderTest.start();
+  tenants = await TenantServiceUnderTest.start({ overProxy: true });
   tenant = await tenants.makeTenant();
 });
 afterAll(() => tenants.stop());

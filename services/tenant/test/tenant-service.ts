@@ -11,7 +11,13 @@ import {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/service/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
-import { ServiceUnderTest, type Answer, type As, type CallOptions } from '@gatehouse/test/service-under-test';
+import {
+  ServiceUnderTest,
+  type Answer,
+  type As,
+  type CallOptions,
+  type RunOptions,
+} from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createTenantService } from '../src/service.ts';
 
@@ -41,9 +47,9 @@ export interface TestTenant {
 
 /** The tenant service, and the means to call it and look into it. */
 export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceClient>, AnswerBody> {
-  static async start(): Promise<TenantServiceUnderTest> {
+  static async start(options?: RunOptions): Promise<TenantServiceUnderTest> {
     const started = new TenantServiceUnderTest('tenant', await ServiceGround.prepare('tenant'));
-    await started.run();
+    await started.run(options);
     return started;
   }
 
