@@ -1,5 +1,5 @@
 import { partitionCount } from '@gatehouse/events/partitions';
-import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import type { ChaosSystem } from './chaos-system.ts';
 
 /** Where the records of both sides are. */
@@ -88,13 +88,16 @@ export async function allArrived(chaos: Records): Promise<boolean> {
   );
   if (chat === undefined || chat.waiting > 0) return false;
   // Published is not arrived. Watermarks tell of it, once a second.
-  for (let look = 0; look < 100; look += 1) {
-    const [watermarks] = await chaos.rows<{ arrived: boolean }>(
-      'select count(*) = $2 and min(watermark) >= $1 as arrived from analytics.watermarks',
-      [chat.at, partitionCount],
-    );
-    if (watermarks?.arrived === true) return true;
-    await sleep(100);
-  }
-  return false;
+  return eventually(
+    async () => {
+      const [watermarks] = await chaos.rows<{ arrived: boolean }>(
+        'select count(*) = $2 and min(watermark) >= $1 as arrived from analytics.watermarks',
+        [chat.at, partitionCount],
+      );
+      if (watermarks?.arrived !== true) throw new Error('watermarks are behind');
+      return true;
+    },
+    10_000,
+    100,
+  ).catch(() => false);
 }

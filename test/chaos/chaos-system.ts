@@ -2,14 +2,15 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
+import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { query } from '@gatehouse/test/query';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
-import { until } from '@gatehouse/test/until';
 import { GatewayClient } from './gateway-client.ts';
 
 const tailChars = 6_000;
+const pollMs = 100;
 
 /**
  * `make up` with its provider in the test process, where no fault of the system reaches it: what the provider saw is
@@ -103,8 +104,15 @@ export class ChaosSystem {
 
   /** Waits until the condition holds and returns after how many milliseconds it did. */
   async within(timeoutMs: number, what: string, condition: () => Promise<boolean>): Promise<number> {
-    const ms = await until(condition, timeoutMs, () => `not in ${timeoutMs} ms: ${what}`, 100);
+    const start = performance.now();
+    await eventually(
+      async () => {
+        if (!(await condition())) throw new Error(`not in ${timeoutMs} ms: ${what}`);
+      },
+      timeoutMs,
+      pollMs,
+    );
     this.mark(what);
-    return ms;
+    return performance.now() - start;
   }
 }

@@ -2,6 +2,8 @@ import { tracePage, type Trace } from '@gatehouse/contract/traces';
 import { sleep } from '@gatehouse/kit/clock';
 import type { z } from 'zod';
 
+const pollMs = 50;
+
 /** A client that polls `traces/follow` all the time and remembers what it was told. */
 export class Follower {
   /** The latest state of each run. */
@@ -31,7 +33,7 @@ export class Follower {
   async #keepPolling(): Promise<void> {
     while (!this.#stopped) {
       const more = await this.#poll().catch(() => false);
-      if (!more) await sleep(50);
+      if (!more) await sleep(pollMs);
     }
   }
 

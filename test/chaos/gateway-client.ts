@@ -15,6 +15,8 @@ export interface CompletionCall {
   provider?: Omit<Instructions, 'id'>;
   /** After which the client gives up. */
   timeoutMs?: number;
+  /** Gives up at once. */
+  signal?: AbortSignal;
 }
 
 /** What a client saw of one request. */
@@ -92,6 +94,7 @@ export class GatewayClient {
       let text = '';
       const end = (how: { complete: boolean; timedOut?: boolean; detail?: string }): void => {
         clearTimeout(timer);
+        call.signal?.removeEventListener('abort', giveUp);
         const ms = Math.round(performance.now() - start);
         const detail = how.detail ?? text.slice(-300);
         const seen = { id, stream, status, ms, detail };
@@ -110,10 +113,12 @@ export class GatewayClient {
           ...(call.user === undefined ? {} : { 'x-service-user-id': call.user }),
         },
       });
-      const timer = setTimeout(() => {
+      const giveUp = (): void => {
         end({ complete: false, timedOut: true });
         outgoing.destroy();
-      }, call.timeoutMs ?? patienceMs);
+      };
+      const timer = setTimeout(giveUp, call.timeoutMs ?? patienceMs);
+      call.signal?.addEventListener('abort', giveUp, { once: true });
       outgoing.on('error', (error) => end({ complete: false, detail: String(error) }));
       outgoing.on('response', (response) => {
         status = response.statusCode ?? 0;

@@ -6,6 +6,8 @@ import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 
 const replicas = ['chat-1', 'chat-2'];
+/** Between two requests of a client. */
+const paceMs = 200;
 /** Its session ends after 20 s, and the other replica looks for free partitions every 2 s. */
 const takenOverWithinMs = 40_000;
 
@@ -43,7 +45,7 @@ async function askUntil(state: { over: boolean }): Promise<number> {
   while (!state.over) {
     const { ending } = await chaos.client.complete({ timeoutMs: 2_000 });
     if (ending === 'answer') answers += 1;
-    await sleep(200);
+    await sleep(paceMs);
   }
   return answers;
 }

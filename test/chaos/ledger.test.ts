@@ -11,7 +11,10 @@ import { Follower } from './follower.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { Random } from './random.ts';
 
-const runs = 5_000;
+/** At least: requests go on until everything was killed. */
+const runs = Number(process.env['LEDGER_RUNS'] ?? 2_000);
+/** A client waits this long after a refusal: a process that was killed is away for a moment. */
+const refusedPaceMs = 200;
 const clients = 48;
 const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 1_000_000);
 const victims = ['chat-1', 'chat-2', 'analytics-1', 'analytics-2', 'kafka'];
@@ -71,22 +74,22 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     () => ({ model: 'gpt-4.1', stream: true }),
   ];
 
-  async function work(state: { left: number }, outcomes: Outcome[]): Promise<void> {
-    while (state.left > 0) {
+  async function work(state: { left: number; killing: boolean }, outcomes: Outcome[]): Promise<void> {
+    while (state.left > 0 || state.killing) {
       state.left -= 1;
       const { client } = random.pick(tenants);
       const user = random.pick(['ann', 'bob', 'eve', null]);
       const call = { ...random.pick(kinds)(), ...(user === null ? {} : { user }) };
       const outcome = await client.complete(call);
       outcomes.push(outcome);
-      // Nobody is served for a moment after a kill; a client that hammers would use up its requests on refusals.
-      if (outcome.status >= 500) await sleep(200);
+      if (outcome.status >= 500) await sleep(refusedPaceMs);
     }
   }
 
-  async function killAll(state: { left: number }): Promise<void> {
+  async function killAll(state: { left: number; killing: boolean }): Promise<void> {
     for (const victim of random.shuffle(victims)) {
-      await sleep(random.between(500, 2_500));
+      const pauseMs = random.between(500, 2_500);
+      await sleep(pauseMs);
       const pid = await chaos.local.signal(victim, 'SIGKILL');
       chaos.mark(`${victim} was killed`, { left: state.left });
       await chaos.within(60_000, `${victim} runs again`, async () => {
@@ -94,6 +97,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
         return now !== null && now !== pid;
       });
     }
+    state.killing = false;
   }
 
   it(
@@ -103,7 +107,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
         const followers = tenants.map(({ key }) => new Follower(chaos.credentials.url, key));
         for (const follower of followers) follower.start();
         stops.push(...followers.map((follower) => () => follower.stop()));
-        const state = { left: runs };
+        const state = { left: runs, killing: true };
         const outcomes: Outcome[] = [];
         await Promise.all([killAll(state), ...Array.from({ length: clients }, () => work(state, outcomes))]);
         chaos.mark(

@@ -1,5 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { sleep } from '@gatehouse/kit/clock';
 import type { ChaosSystem } from './chaos-system.ts';
+
+const killEveryMs = 100;
 
 /**
  * Pauses, resumes or kills the whole server. A signal to the postmaster reaches it alone: its children are in sessions
@@ -37,7 +40,7 @@ export async function keepKillingPostgres(chaos: ChaosSystem, forMs: number): Pr
         // Dead already; the supervisor has not noticed yet.
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(killEveryMs);
   }
 }
 

@@ -2,16 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
-import { unknownKey, type Outcome } from './gateway-client.ts';
+import { unknownKey, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { keepKillingPostgres, signalPostgres } from './postgres-processes.ts';
 
-/** Longer than an instance may be silent. */
-const hangMs = 20_000;
-const steadyAfterMs = 18_000;
+/** How long an instance may be silent. */
+const silentMs = 15_000;
+const hangMs = silentMs + 3_000;
 /** The edge waits 2 s for the tenant service; the machine is busy. */
 const strangersWaitMs = 6_000;
-const hangBeforeDeathMs = 5_000;
-const refusalMs = 8_000;
+/** Longer than the 3 s that metering gives a commit. */
+const hangBeforeDeathMs = 4_000;
+/** Shorter than the 10 s for which the end of a run is held. */
+const refusalMs = 6_000;
 
 /** Two services each give their look-ups 2 s, and metering gives a commit 3 s, twice if one is under way. */
 const refusedWithinMs = 15_000;
@@ -27,10 +29,12 @@ afterAll(async () => chaos.stop(), 60_000);
 interface Trickle {
   known: Promise<Outcome>[];
   unknown: Promise<Outcome>[];
+  /** Of the known. */
+  answered: number;
   stop: () => void;
 }
 
-/** Asks twice a second, with a good key that no edge has met and with keys that nobody has, until told to stop. */
+/** Asks twice a second, with a good key that no edge has met and with keys that nobody has, until it is stopped. */
 function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
   const asked: Promise<Outcome>[] = [];
   const ask = (key: string): void => void asked.push(chaos.client.complete({ key }));
@@ -48,13 +52,18 @@ function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
 
 /** Streams, unary requests and requests with keys that nobody knows, ten a second. */
 function startTrickle(): Trickle {
-  const trickle: Trickle = { known: [], unknown: [], stop: () => clearInterval(timer) };
+  const trickle: Trickle = { known: [], unknown: [], answered: 0, stop: () => clearInterval(timer) };
+  const ask = async (call: CompletionCall): Promise<Outcome> => {
+    const outcome = await chaos.client.complete(call);
+    if (outcome.ending === 'answer') trickle.answered += 1;
+    return outcome;
+  };
   let tick = 0;
   const timer = setInterval(() => {
     tick += 1;
     const provider = { chunks: 20, chunk_delay_ms: 50, delay_ms: (tick % 5) * 100 };
     if (tick % 5 === 0) trickle.unknown.push(chaos.client.complete({ key: unknownKey(), provider }));
-    else trickle.known.push(chaos.client.complete({ stream: tick % 2 === 0, provider }));
+    else trickle.known.push(ask({ stream: tick % 2 === 0, provider }));
   }, 100);
   return trickle;
 }
@@ -72,10 +81,22 @@ function slowest(outcomes: readonly Outcome[]): number {
   return Math.max(0, ...outcomes.map(({ ms }) => ms));
 }
 
-async function waitForService(): Promise<void> {
+/** Every replica judges the others by then, as it does not in its first 15 s. */
+async function untilAllJudge(): Promise<void> {
+  await chaos.within(2 * silentMs, 'every replica judges the others', async () => {
+    const [row] = await chaos.rows<{ youngest: number }>(
+      'select extract(epoch from now() - max(started_at))::float8 * 1000 as youngest from chat.instances',
+    );
+    return row !== undefined && row.youngest > silentMs + 1_000;
+  });
+}
+
+async function untilAnswered(trickle: Trickle): Promise<void> {
   await chaos.within(40_000, 'requests are answered again', async () => {
     return (await chaos.client.complete({ timeoutMs: 5_000 })).ending === 'answer';
   });
+  const { answered } = trickle;
+  await chaos.within(20_000, 'so are those of the trickle', async () => trickle.answered >= answered + 20);
 }
 
 /** What no client may see, whatever the database does. */
@@ -89,15 +110,14 @@ async function deadInstances(): Promise<object[]> {
   return chaos.rows('select id, heartbeat_at, dead_at from chat.instances where dead_at is not null');
 }
 
-describe('PostgreSQL away, hanging for 20 s, then killed while it hangs and refusing', () => {
+describe('PostgreSQL away, hanging for 18 s, then killed while it hangs and refusing', () => {
   it(
     'is a 503 for what is new, loses nothing that is under way, and passes by itself',
     () =>
       chaos.explain(async () => {
         await chaos.client.complete();
         const trickle = startTrickle();
-        // Every replica judges the others by now, as it does not in its first 15 s.
-        await sleep(steadyAfterMs);
+        await untilAllJudge();
 
         await signalPostgres(chaos, 'SIGSTOP');
         const hungAt = performance.now();
@@ -107,16 +127,14 @@ describe('PostgreSQL away, hanging for 20 s, then killed while it hangs and refu
         const refusedStrangers = await strangers.stop();
         await sleep(Math.max(0, hangMs - (performance.now() - hungAt)));
         await signalPostgres(chaos, 'SIGCONT');
-        await waitForService();
-        await sleep(2_000);
+        await untilAnswered(trickle);
 
         // Killed while it hangs: what was sent to it is lost, or was done, and nobody ever hears which.
         await signalPostgres(chaos, 'SIGSTOP');
         await sleep(hangBeforeDeathMs);
         await signalPostgres(chaos, 'SIGKILL');
         await keepKillingPostgres(chaos, refusalMs);
-        await waitForService();
-        await sleep(2_000);
+        await untilAnswered(trickle);
         trickle.stop();
 
         const known = await Promise.all(trickle.known);

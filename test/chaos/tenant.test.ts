@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
 import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { unknownKey, type Outcome } from './gateway-client.ts';
@@ -19,6 +18,13 @@ async function kill(names: readonly string[]): Promise<void> {
     const since = chaos.local.output.slice(length);
     return names.every((name) => since.includes(`${name} runs again`));
   });
+}
+
+/** Waits until twenty more requests are made, a second's worth, and the last of them is answered. */
+async function twentyMore(requests: readonly Promise<Outcome>[]): Promise<void> {
+  const { length } = requests;
+  await chaos.within(10_000, 'twenty more requests', async () => requests.length >= length + 20);
+  await requests.at(-1);
 }
 
 describe('kill -9 of tenant and agent under load', () => {
@@ -41,13 +47,11 @@ describe('kill -9 of tenant and agent under load', () => {
           known.push(chaos.client.complete({ model, stream: tick % 3 === 0, provider }));
           if (tick % 4 === 0) unknown.push(chaos.client.complete({ key: unknownKey() }));
         }, 50);
-        await sleep(1_000);
-        await kill(['tenant-1']);
-        await sleep(1_000);
-        await kill(['agent-1']);
-        await sleep(1_000);
-        await kill(['tenant-1', 'agent-1']);
-        await sleep(1_000);
+        await twentyMore(known);
+        for (const victims of [['tenant-1'], ['agent-1'], ['tenant-1', 'agent-1']]) {
+          await kill(victims);
+          await twentyMore(known);
+        }
         clearInterval(timer);
 
         const answered = await Promise.all(known);

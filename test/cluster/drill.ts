@@ -1,5 +1,5 @@
 import { sleep } from '@gatehouse/kit/clock';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { auditRuns, allArrived } from '../chaos/audit.ts';
 import type { ClusterSystem } from './cluster-system.ts';
 import { failuresOf, SteadyLoad, type Sent } from './steady-load.ts';
@@ -68,6 +68,13 @@ export async function within(
   what: string,
   condition: () => Promise<boolean>,
 ): Promise<number> {
-  const complaint = (): string => `not in ${timeoutMs / 1_000} s: ${what}`;
-  return Math.round((await until(condition, timeoutMs, complaint, pollMs)) / 1_000);
+  const start = performance.now();
+  await eventually(
+    async () => {
+      if (!(await condition())) throw new Error(`not in ${timeoutMs / 1_000} s: ${what}`);
+    },
+    timeoutMs,
+    pollMs,
+  );
+  return Math.round((performance.now() - start) / 1_000);
 }

@@ -37,7 +37,9 @@ describe('traces, usage and costs', () => {
     let cursor: string | undefined;
     await eventually(async () => {
       const path = `/v1/traces/follow?${query}${cursor === undefined ? '' : `&cursor=${cursor}`}`;
-      const page = tracePage.parse((await get(path, key)).body);
+      const answer = await get(path, key);
+      expect(answer).toMatchObject({ status: 200 });
+      const page = tracePage.parse(answer.body);
       cursor = page.next_cursor;
       seen.push(...page.traces.filter((each) => each.status !== 'running'));
       expect(seen.length).toBeGreaterThanOrEqual(wanted);

@@ -51,7 +51,7 @@ describe('X-Service-User-Id', () => {
     expect(text).toContain('"param":"X-Service-User-Id"');
   });
 
-  it('sent twice is a 400', async () => {
+  it('that comes twice is a 400', async () => {
     const text = await raw(
       rawRequest(['GET /v1/agents HTTP/1.1', 'x-service-user-id: ann', 'x-service-user-id: bob']),
     );
@@ -104,7 +104,7 @@ describe('a body that is too large', () => {
     expect(chunked.status).toBe(413);
   });
 
-  it('is told before it is sent, to a client that asks with Expect', async () => {
+  it('gets its 413 before it is sent, where the client asks with Expect', async () => {
     const text = await raw(
       rawRequest([
         'POST /v1/chat/completions HTTP/1.1',

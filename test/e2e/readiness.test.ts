@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 
@@ -33,11 +34,13 @@ async function restart(name: string): Promise<void> {
   await gateway.startMember(name);
 }
 
-/** Longer than a channel takes to see that its peer is gone. */
+/** Ten looks take longer than a channel does to see that its peer is gone. */
+const lookEveryMs = 100;
+
 async function stays(name: string, text: string): Promise<void> {
   for (let round = 0; round < 10; round += 1) {
     expect(await gateway.readiness(name)).toBe(text);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(lookEveryMs);
   }
 }
 

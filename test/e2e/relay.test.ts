@@ -64,7 +64,7 @@ describe('a completion through the relay', () => {
       signal: signal ?? null,
     });
 
-  it('is the tenant’s and nobody’s in particular: without the user, the session and the cookies of the request', async () => {
+  it('belongs to the tenant alone: without the user, the session and the cookies of the request', async () => {
     const response = await ask(
       {},
       { 'x-service-user-id': 'ann', 'x-session-id': 's-1', cookie: 'a=b', 'x-request-id': newId() },

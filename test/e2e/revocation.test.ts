@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -20,13 +20,10 @@ async function status(key: string, edge: number): Promise<number> {
 /** Milliseconds until both edges answer `wanted`, with requests running all the time. */
 async function untilBoth(key: string, wanted: number): Promise<number> {
   const startedAt = performance.now();
-  for (;;) {
-    const seen = await Promise.all([status(key, 0), status(key, 1)]);
-    if (seen.every((each) => each === wanted)) return performance.now() - startedAt;
-    if (performance.now() - startedAt > 2 * boundMs)
-      throw new Error(`still ${seen.join(' and ')}, not ${wanted}`);
-    await sleep(50);
-  }
+  await eventually(async () => {
+    expect(await Promise.all([status(key, 0), status(key, 1)])).toEqual([wanted, wanted]);
+  }, 2 * boundMs);
+  return performance.now() - startedAt;
 }
 
 async function newKey(

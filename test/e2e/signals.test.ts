@@ -40,7 +40,7 @@ const seconds = (limit: number) => ({
   asymmetricMatch: (value: unknown) => typeof value === 'number' && value >= 0 && value < limit,
 });
 
-it('shows events that wait while analytics is away, and how old the oldest is, until it is back', async () => {
+it('metrics show events that wait while analytics is away, and how old the oldest is, until it is back', async () => {
   await gateway.stopMember('analytics-1');
   for (let run = 0; run < 3; run += 1) await complete();
   // One more for each run that took half a second.
@@ -53,7 +53,7 @@ it('shows events that wait while analytics is away, and how old the oldest is, u
   await shows('analytics-1', ['gatehouse_usage_lag_seconds'], seconds(10));
 });
 
-it('shows how late usage is while nobody publishes', async () => {
+it('metrics show how late usage is while no chat publishes', async () => {
   await shows('analytics-1', ['gatehouse_usage_lag_seconds'], seconds(10));
   await gateway.stopMember('chat-1');
   await gateway.rows('analytics', `update analytics.watermarks set watermark = now() - interval '1 hour'`);
@@ -62,7 +62,7 @@ it('shows how late usage is while nobody publishes', async () => {
   await shows('analytics-1', ['gatehouse_usage_lag_seconds'], seconds(10));
 });
 
-it('shows which provider is left alone', async () => {
+it('metrics show which provider’s breaker is open', async () => {
   const breaker = (provider: string, model = provider): [string, Record<string, string>] => [
     'gatehouse_provider_breaker_open',
     { provider, model },
@@ -73,7 +73,7 @@ it('shows which provider is left alone', async () => {
   await shows('chat-1', breaker('simulator', 'small'), 0);
 });
 
-it('shows runs under way, and ends that wait for the database', async () => {
+it('metrics show runs under way, and ends that wait for the database', async () => {
   const slow = complete({ x_simulator: { delay_ms: 4_000 } });
   await shows('chat-1', ['gatehouse_runs_open'], 1);
   await gateway.databaseOf('chat').cut();
@@ -84,7 +84,7 @@ it('shows runs under way, and ends that wait for the database', async () => {
   await shows('chat-1', ['gatehouse_runs_open'], 0);
 });
 
-it('counts runs of processes that died', async () => {
+it('metrics count runs of processes that died', async () => {
   const lost = complete({ x_simulator: { delay_ms: 60_000 } }).catch(() => undefined);
   await shows('chat-1', ['gatehouse_runs_open'], 1);
   await gateway.rows('chat', 'update chat.open_runs set instance_id = $1', [newId()]);
@@ -97,7 +97,7 @@ it('counts runs of processes that died', async () => {
   await gateway.startMember('chat-1');
 }, 60_000);
 
-it('counts requests that limits refuse, and those whose limits nobody knows', async () => {
+it('metrics count requests that limits refuse, and those whose limits can not be read', async () => {
   const limited = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
   await eventually(async () => expect((await complete({}, limited.userKey)).status).toBe(429));
   await shows('chat-1', ['gatehouse_limit_refusals_total', { code: 'rate_limit_exceeded' }], positive);
@@ -109,13 +109,13 @@ it('counts requests that limits refuse, and those whose limits nobody knows', as
   await gateway.startMember('tenant-1');
 });
 
-it('shows how busy the connections to the database are', async () => {
+it('metrics show how busy the connections to the database are', async () => {
   await shows('tenant-1', ['gatehouse_database_connections_max', { pool: 'lease' }], 3);
   await shows('tenant-1', ['gatehouse_database_connections', { pool: 'system', state: 'idle' }], positive);
   await shows('tenant-1', ['gatehouse_database_connections', { pool: 'system', state: 'used' }], 0);
   await shows('tenant-1', ['gatehouse_database_waiting', { pool: 'system' }], 0);
 });
 
-it('tells which release runs', async () => {
+it('metrics show which release runs', async () => {
   await shows('edge-1', ['gatehouse_build_info', { version: '0.1.0' }], 1);
 });

@@ -180,7 +180,7 @@ describe('one trace', () => {
     }
   });
 
-  it('is not told where the client does not sample it, and goes on to the provider all the same', async () => {
+  it('is not exported where the client does not sample it, and still reaches the provider', async () => {
     const unsampled = newTraceId();
     await chat(unsampled, {}, '00');
     expect(gateway.simulator.requests.at(-1)?.headers['traceparent']).toMatch(
@@ -283,7 +283,7 @@ describe('metrics', () => {
     expect([input?.boundaries[0], input?.boundaries.at(-1)]).toEqual([1, 67_108_864]);
   });
 
-  it('of analytics tell how long a transaction holds back what follow shows', async () => {
+  it('of analytics show how long a transaction holds back what follow returns', async () => {
     const text = await gateway.metrics('analytics-1');
     expect(valueOf(text, 'gatehouse_follow_xmin_lag_seconds', {})).toBeGreaterThanOrEqual(0);
   });

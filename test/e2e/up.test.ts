@@ -8,7 +8,7 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { serversIn } from '@gatehouse/local/postgres-leftovers';
 import { LocalSystem, makeStateFolder, survivors } from '@gatehouse/test/local-system';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 
 const run = promisify(execFile);
 const startTimeoutMs = 90_000;
@@ -108,11 +108,10 @@ describe('make up', () => {
     await system.signal('postgres', 'SIGKILL');
     await system.waitForOutput(/postgres exited with signal SIGKILL; restarting/);
     await system.waitForOutput(/postgres runs again/);
-    await until(
-      async () => (await get(`${first.url}/v1/agents`, first.user_key)).status === 200,
-      20_000,
-      () => `the agents can't be listed:\n${system.output.slice(-4_000)}`,
-    );
+    await eventually(async () => {
+      const { status } = await get(`${first.url}/v1/agents`, first.user_key);
+      if (status !== 200) throw new Error(`${status} for the agents:\n${system.output.slice(-4_000)}`);
+    });
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
   });
 
@@ -164,11 +163,7 @@ describe('make up', () => {
     await system.signal('edge-2', 'SIGSTOP');
     await system.stop('SIGKILL');
     const gone = services.filter(({ name }) => name !== 'edge-2');
-    await until(
-      () => survivors(gone).length === 0,
-      15_000,
-      () => JSON.stringify(survivors(gone)),
-    );
+    await eventually(() => expect(survivors(gone)).toEqual([]), 15_000);
     await rm(path.join(folder, 'credentials.json'));
     const models = path.join(folder, 'models.yaml');
     await writeFile(models, otherCatalogue);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { eventually } from './eventually.ts';
 import { loginUrl, superuserUrl, templateName, testPostgres } from './postgres-environment.ts';
 
 export interface TestDatabase {
@@ -43,16 +43,17 @@ async function drop(name: string): Promise<void> {
 
 /** Connections that stay open: the server notices a closed connection slightly later than the client. */
 async function connectionsLeftOpen(client: Client, database: string): Promise<string[]> {
-  const deadline = Date.now() + leftOpenTimeoutMs;
-  for (;;) {
+  let names: string[] = [];
+  await eventually(async () => {
     const { rows } = await client.query<{ name: string }>(
       `select coalesce(nullif(application_name, ''), usename) as name from pg_stat_activity
        where datname = $1 and backend_type = 'client backend'`,
       [database],
     );
-    if (rows.length === 0 || Date.now() > deadline) return rows.map((row) => row.name);
-    await sleep(20);
-  }
+    names = rows.map((row) => row.name);
+    if (names.length > 0) throw new Error('there are connections');
+  }, leftOpenTimeoutMs).catch(() => undefined);
+  return names;
 }
 
 async function asSuperuser(work: (client: Client) => Promise<void>): Promise<void> {

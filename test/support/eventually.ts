@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Tries again until it no longer throws; after `withinMs` (20 s) it throws what was thrown last. */
+/**
+ * Tries again every so often (25 ms) until it no longer throws, and returns what it returns; after `withinMs` (20 s) it
+ * throws what was thrown last.
+ */
 export async function eventually<Result>(
   attempt: () => Promise<Result> | Result,
   withinMs = 20_000,
+  everyMs = 25,
 ): Promise<Result> {
   const deadline = performance.now() + withinMs;
   for (;;) {
@@ -12,6 +16,6 @@ export async function eventually<Result>(
     } catch (error) {
       if (performance.now() > deadline) throw error;
     }
-    await sleep(50);
+    await sleep(everyMs);
   }
 }

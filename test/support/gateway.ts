@@ -18,10 +18,12 @@ import { createTenantService } from '@gatehouse/service-tenant/service';
 import { stringify } from 'yaml';
 import { testCatalogue } from './catalogue.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 import { query } from './query.ts';
+import { serviceEnvironment } from './service-environment.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
@@ -55,6 +57,7 @@ export class TestGateway implements SomeGateway {
   /** By name such as `chat-1`: creates the service; `running` is null while it is stopped. */
   readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
   readonly #edgePorts: number[] = [];
+  #clock: DatabaseClock | undefined;
   ownerKey = '';
 
   private constructor(simulator: ProviderSimulator, identity: TestIdentity, folder: string) {
@@ -64,22 +67,28 @@ export class TestGateway implements SomeGateway {
   }
 
   static async start(options: GatewayOptions = {}): Promise<TestGateway> {
-    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-e2e-'));
-    const gateway = new TestGateway(
-      await startProviderSimulator({ apiKey: 'provider-key' }),
-      await testIdentity(),
-      folder,
+    const [simulator, identity, folder] = await Promise.all([
+      startProviderSimulator({ apiKey: 'provider-key' }),
+      testIdentity(),
+      mkdtemp(path.join(tmpdir(), 'gatehouse-e2e-')),
+    ]);
+    const gateway = new TestGateway(simulator, identity, folder);
+    await Promise.all(
+      services.map(async (service) => {
+        const database = options.existing?.database(service) ?? (await createTestDatabase(service));
+        if (service === 'tenant' && options.existing === undefined)
+          gateway.#clock = await DatabaseClock.install(database.adminUrl);
+        const proxy = new DatabaseProxy(database.url);
+        await proxy.open();
+        gateway.#databases.set(service, database);
+        gateway.#proxies.set(service, proxy);
+      }),
     );
-    for (const service of services) {
-      const database = options.existing?.database(service) ?? (await createTestDatabase(service));
-      const proxy = new DatabaseProxy(database.url);
-      await proxy.open();
-      gateway.#databases.set(service, database);
-      gateway.#proxies.set(service, proxy);
-    }
-    await gateway.#declare(options);
-    for (const name of gateway.#members.keys()) await gateway.startMember(name);
-    gateway.ownerKey = options.existing?.ownerKey ?? (await gateway.#bootstrap());
+    const [ownerKey] = await Promise.all([
+      options.existing?.ownerKey ?? gateway.#bootstrap(),
+      gateway.#startAll(options),
+    ]);
+    gateway.ownerKey = ownerKey;
     return gateway;
   }
 
@@ -129,6 +138,12 @@ export class TestGateway implements SomeGateway {
     return query(database.adminUrl, sql, values);
   }
 
+  /** Moves the clock of the tenant service's database. */
+  async untilSecond(second: number): Promise<void> {
+    if (this.#clock === undefined) throw new Error('the clock of a database that was there is not moved');
+    await this.#clock.moveToSecond(second);
+  }
+
   call(route: string, call: Call = {}): Promise<Answer> {
     return callGateway(this.urlOf(call.edge ?? 0), route, call);
   }
@@ -141,8 +156,13 @@ export class TestGateway implements SomeGateway {
     for (const name of [...this.#members.keys()].reverse()) await this.stopMember(name);
     await this.simulator.close();
     for (const proxy of this.#proxies.values()) await proxy.cut();
-    for (const database of this.#databases.values()) await database.drop();
+    await Promise.all([...this.#databases.values()].map((database) => database.drop()));
     await rm(this.#folder, { recursive: true });
+  }
+
+  async #startAll(options: GatewayOptions): Promise<void> {
+    await this.#declare(options);
+    for (const name of this.#members.keys()) await this.startMember(name);
   }
 
   #memberOf(name: string): { create: () => Promise<Service>; running: Service | null } {
@@ -170,18 +190,15 @@ export class TestGateway implements SomeGateway {
       CHAT_HTTP: list('http', chats),
     };
     const environment = (service: string, at: Ports): Record<string, string> => ({
+      ...serviceEnvironment(service, {
+        databaseUrl: this.#proxies.get(service as ServiceName)?.url ?? '',
+        identity: this.#identity,
+      }),
       ...peers,
-      HOST: host,
       HTTP_PORT: String(at.http),
       GRPC_PORT: String(at.grpc),
-      ADMIN_PORT: '0',
-      LOG_LEVEL: 'silent',
       DRAIN_TIMEOUT_MS: '2000',
-      DATABASE_URL: this.#proxies.get(service as ServiceName)?.url ?? '',
       DATABASE_POOL: '5',
-      ASSERTION_PRIVATE_KEY: this.#identity.privateKey(service),
-      ASSERTION_PUBLIC_KEYS: this.#identity.publicKeys,
-      SECRETS_KEYRING: this.#identity.keyRing,
       ...options.kafka,
       GATEHOUSE_MODELS: models,
       SIMULATOR_KEY: 'provider-key',

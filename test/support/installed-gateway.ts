@@ -1,3 +1,4 @@
+import { untilSecond } from './minute.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 import { query } from './query.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
@@ -45,6 +46,10 @@ export class InstalledGateway implements SomeGateway {
 
   rows(_service: ServiceName, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
     return query(this.#databaseUrl, sql, values);
+  }
+
+  untilSecond(second: number): Promise<void> {
+    return untilSecond(second);
   }
 
   makeTenant(settings: Record<string, unknown> = {}): Promise<TenantAccess> {

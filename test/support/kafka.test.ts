@@ -12,7 +12,7 @@ describeWithKafka(`the Kafka of a test run${obstacle === undefined ? '' : ` (ski
     brokers = await Promise.all([kafkaBrokers(), kafkaBrokers()]);
   }, 300_000);
 
-  it('is the same for all who ask, and answers', async () => {
+  it('is the same for every test file, and answers', async () => {
     expect(new Set(brokers).size).toBe(1);
     const [host = '', port] = brokers[0]?.split(',')[0]?.split(':') ?? [];
     expect(await kafkaAnswers(host, Number(port), 1_000)).toBe(true);

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
 import type { ListedProcess } from '@gatehouse/local/process-list';
 import { isAlive } from '@gatehouse/local/processes';
-import { until } from './until.ts';
+import { eventually } from './eventually.ts';
 
 const up = path.join(import.meta.dirname, '../../deploy/local/up.ts');
 const readyTimeoutMs = 60_000;
@@ -55,15 +55,12 @@ export class LocalSystem {
   }
 
   async waitForOutput(pattern: RegExp, timeoutMs = 15_000): Promise<void> {
-    await until(
-      () => {
-        if (pattern.test(this.output)) return true;
-        if (this.#child.exitCode !== null) throw new Error(`make up exited:\n${this.output}`);
-        return false;
-      },
-      timeoutMs,
-      () => `${String(pattern)} was not printed:\n${this.output}`,
-    );
+    const printed = await eventually(() => {
+      if (pattern.test(this.output)) return true;
+      if (this.#child.exitCode !== null) return false;
+      throw new Error(`${String(pattern)} was not printed:\n${this.output}`);
+    }, timeoutMs);
+    if (!printed) throw new Error(`make up exited:\n${this.output}`);
   }
 
   async credentials(): Promise<Credentials> {

@@ -30,6 +30,8 @@ export interface SomeGateway {
   call: (route: string, call?: Call) => Promise<Answer>;
   /** Queries the database of a service as superuser. */
   rows: (service: ServiceName, sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
+  /** Returns when the minute that limits go by is so many seconds old: moves their clock there, or waits. */
+  untilSecond: (second: number) => Promise<void>;
   /** A new tenant with an admin key and a user key. */
   makeTenant: (settings?: Record<string, unknown>) => Promise<TenantAccess>;
   stop: () => Promise<void>;

@@ -158,7 +158,7 @@ describe('the removal', () => {
     expect(api.entries('gw', 'gatehouse-secrets')).toBeNull();
   });
 
-  it('fails when it may not', async () => {
+  it('fails where it may not delete the Secret', async () => {
     api.failure = 403;
     expect((await setup('remove-secrets')).code).toBe(1);
   });

@@ -255,7 +255,7 @@ describe('a request with an Idempotency-Key', () => {
 });
 
 describe('while the first request runs', () => {
-  it('a repeat is told so, and gets its answer afterwards', async () => {
+  it('a repeat gets a 409 at first, and the answer afterwards', async () => {
     const key = randomUUID();
     const { arrived, pass, open } = gate();
     before = pass;

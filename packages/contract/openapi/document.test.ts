@@ -75,7 +75,7 @@ describe('the committed document', () => {
     });
   });
 
-  it('tells the errors of a route by what it takes', () => {
+  it('lists the errors of a route by what it takes', () => {
     expect(statusesOf('health')).toEqual([200, 400, 405, 408, 431, 500, 503]);
     expect(statusesOf('openapi')).toEqual([200, 304, 400, 405, 408, 431, 500]);
     expect(statusesOf('agents.get')).toEqual([200, 400, 401, 403, 404, 405, 408, 431, 500, 502, 503, 504]);
@@ -93,7 +93,7 @@ describe('the committed document', () => {
     expect(() => openApiDocument([nameless])).toThrow('the response of whoami has no name');
   });
 
-  it('is not made while nobody says what a parameter of a path takes', () => {
+  it('is not made while a parameter of a path has no description', () => {
     const [route] = apiRoutes.filter(({ id }) => id === 'whoami');
     const odd = { ...route, path: '/v1/whoami/{odd}' } as Route;
     expect(() => openApiDocument([odd])).toThrow('has no schema for {odd} of whoami');

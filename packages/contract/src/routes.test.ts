@@ -13,7 +13,7 @@ describe('the route table', () => {
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 
-  it('says of every route who may call it; only the health probe, the documentation and the console are public', () => {
+  it('names for every route which keys may call it; only the health probe, the documentation and the console are public', () => {
     for (const { access, id } of routes) {
       expect(['public', 'key', 'scope', 'owner']).toContain(access.kind);
       if (access.kind === 'scope') expect(scopes).toContain(access.scope);
@@ -81,7 +81,7 @@ describe('the route table', () => {
     }
   });
 
-  it('lists in pages of 1 to 200, 50 unless told', () => {
+  it('lists in pages of 1 to 200, 50 by default', () => {
     const lists = routes.filter((route) => route.id.endsWith('.list') && route.query !== undefined);
     expect(lists.map((route) => route.id)).toEqual(
       expect.arrayContaining(['agents.list', 'api-keys.list', 'owner.api-keys.list', 'owner.tenants.list']),

@@ -59,7 +59,7 @@ describe('shared fields', () => {
     for (const value of bad) expect([value, shape.safeParse(value).success]).toEqual([value, false]);
   });
 
-  it('tells times in UTC with milliseconds, whatever offset they came with', () => {
+  it('returns times in UTC with milliseconds, for every offset they came with', () => {
     expect(timestamp.parse('2026-01-02T03:04:05+02:00')).toBe('2026-01-02T01:04:05.000Z');
     expect(timestamp.parse('2026-01-02T03:04:05.5Z')).toBe('2026-01-02T03:04:05.500Z');
   });
@@ -270,7 +270,7 @@ describe('API keys', () => {
     ]);
   });
 
-  it('rotate at once unless told, with an overlap of a day at most', () => {
+  it('rotate at once by default, with an overlap of a day at most', () => {
     expect(rotateApiKey.parse({})).toEqual({ overlap_seconds: 0 });
     for (const overlap_seconds of [-1, 86_401, 1.5, '60', null]) {
       expect(problems(rotateApiKey, { overlap_seconds })).toEqual(['overlap_seconds']);

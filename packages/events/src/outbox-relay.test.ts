@@ -10,7 +10,7 @@ import { query } from '@gatehouse/test/query';
 import { readAuditEvent } from './audit-event.ts';
 import { readEvent } from './cloud-event.ts';
 import { partitionOf } from './partitions.ts';
-import { OutboxRelay } from './outbox-relay.ts';
+import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
 import { RejectedBatchError, type EventSink, type PartitionBatch } from './sink.ts';
 import { AuditOutbox } from './store/audit-outbox-store.ts';
 import { watermarkType } from './watermark.ts';
@@ -86,9 +86,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-function startRelay(sink: EventSink) {
+function startRelay(sink: EventSink, settings: Pick<OutboxRelayOptions, 'idleSessionTimeoutMs'> = {}) {
   const registry = createRegistry('test');
-  const options = { source: outbox.source, pool: system, outbox, sink, watermarks: true, log, registry };
+  const shared = { source: outbox.source, pool: system, outbox, watermarks: true, log };
+  const options = { ...shared, sink, registry, ...settings };
   const relay = new OutboxRelay(options);
   relay.start();
   stops.push(() => relay.stop());
@@ -215,7 +216,8 @@ describe('the relay of an outbox', () => {
 
   it('takes over from a replica that hangs, and shows until then how old the oldest event is', async () => {
     const hanging = new HangingSink();
-    startRelay(hanging);
+    // Longer than it takes until the other one counts again.
+    startRelay(hanging, { idleSessionTimeoutMs: 8_000 });
     const ids = await add(steady, [100, 100]);
     await eventually(() => expect(hanging.calls).toBeGreaterThan(0));
     const sink = new PickySink();

@@ -20,6 +20,8 @@ export interface OutboxRelayOptions {
   watermarks: boolean;
   log: Logger;
   registry: Registry;
+  /** After which a replica that hangs loses its partitions to another one. Default: 20 s. */
+  idleSessionTimeoutMs?: number;
 }
 
 const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition);
@@ -33,7 +35,7 @@ const lockEveryMs = 2_000;
  * Longer than the timeout of any sink, because the session runs no statement during a publication. A replica that
  * continues later may publish one batch twice.
  */
-const idleSessionTimeoutMs = 20_000;
+const defaultIdleSessionTimeoutMs = 20_000;
 const watermarkEveryMs = 1_000;
 const countEveryMs = 5_000;
 const deleteDeadLettersEveryMs = 3_600_000;
@@ -89,6 +91,7 @@ export class OutboxRelay {
   /** Works until stopped. Any error ends the session, so that another replica can take over. */
   async #runSession(client: PoolClient): Promise<void> {
     const { signal } = this.#stopping;
+    const { idleSessionTimeoutMs = defaultIdleSessionTimeoutMs } = this.#options;
     await limitIdleSession(client, idleSessionTimeoutMs);
     const session = new RelaySession(this.#options, this.#metrics, client);
     for (;;) {

@@ -154,7 +154,7 @@ describe('a request', () => {
     ]);
   });
 
-  it('tells nothing about what serves it', async () => {
+  it('has no header that names the server’s software', async () => {
     const { headers } = await ask();
     for (const name of ['x-powered-by', 'etag', 'server']) expect(headers.has(name)).toBe(false);
   });
@@ -249,7 +249,7 @@ describe('a request', () => {
     await budgeted.stop();
   });
 
-  it('with another method is told which there are', async () => {
+  it('with another method gets the allowed methods', async () => {
     for (const [path, allow] of [
       ['/v1/agents', 'GET, HEAD, POST'],
       ['/v1/agents/a', 'DELETE, GET, HEAD, PATCH'],
@@ -309,7 +309,7 @@ describe('a request', () => {
 });
 
 describe('what a handler throws', () => {
-  it('is told when it is ours, with its headers', async () => {
+  it('is shown when it is an AppError, with its headers', async () => {
     const headers = { 'retry-after': '1' };
     reply = () => Promise.reject(new AppError('agent_key_taken', 'Taken.', { param: 'key', headers }));
     const response = await ask();
@@ -319,7 +319,7 @@ describe('what a handler throws', () => {
     expect([response.status, response.headers.get('retry-after')]).toEqual([409, '1']);
   });
 
-  it('is hidden when it is not', async () => {
+  it('is hidden when it is any other error', async () => {
     for (const thrown of [new Error('password is hunter2'), 'hunter2']) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the worst a library may do
       reply = () => Promise.reject(thrown);

@@ -4,7 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { testIdentity } from '@gatehouse/test/identity';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { createApp } from './app.ts';
 import type { Reply } from './reply.ts';
 import { InFlight } from './in-flight.ts';
@@ -67,11 +67,7 @@ it('16 reads of a tenant are worked on at once, while its writes and the reads o
       ...(body === undefined ? {} : { method: 'POST', body }),
     });
   const reads = Array.from({ length: 16 }, () => ask(busy));
-  await until(
-    () => started === 16,
-    10_000,
-    () => `${started} reads are in flight`,
-  );
+  await eventually(() => expect(started).toBe(16), 10_000);
   const last = ask(busy);
   answer = () => Promise.resolve({ body: {} });
   expect((await ask(other)).status).toBe(200);

@@ -56,7 +56,7 @@ describe('the span of a request', () => {
     ]);
   });
 
-  it('is told by an app for every request, refused ones too', async () => {
+  it('is recorded by an app for every request, refused ones too', async () => {
     const identity = await testIdentity();
     const spans: SpanRecord[] = [];
     const fine: Handler = () => Promise.resolve({ body: {} });

@@ -3,9 +3,13 @@ import { Agent, get, type IncomingMessage, type RequestListener, type ServerResp
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import { readBody } from './body.ts';
 import { sendJson } from './reply.ts';
 import { HttpServer } from './server.ts';
+
+/** How long a client takes between an answer and its next request. */
+const thinkMs = 150;
 
 const running: HttpServer[] = [];
 afterEach(async () => {
@@ -74,8 +78,8 @@ describe('an HTTP server that stops', () => {
     const server = await serve((_request, response) => response.end('ok'));
     const socket = connect(server.port, '127.0.0.1');
     await once(socket, 'connect');
-    // Waits until the server accepts it; until then it is only in the queue of the system.
-    await sleep(50);
+    // Connections are taken in their order: this one, before that of a request which is answered.
+    await (await fetch(`http://127.0.0.1:${server.port}`)).text();
     const stopped = server.stop();
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     const text = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
@@ -144,8 +148,11 @@ describe('an HTTP server that stops', () => {
     const agent = new Agent({ keepAlive: true });
     await ask(server, agent);
     const [socket] = Object.values(agent.freeSockets).flat();
+    const other = new Agent({ keepAlive: true });
+    await ask(server, other);
     server.drain();
-    await sleep(1_000);
+    // It is answered over its idle connection, which then ends.
+    expect((await ask(server, other)).response.headers.connection).toBe('close');
     expect(socket?.destroyed).toBe(false);
     const began = performance.now();
     await server.stop();
@@ -165,7 +172,7 @@ describe('an HTTP server that stops', () => {
     await held.arrived;
     const stopped = server.stop();
     held.release();
-    await sleep(150);
+    await sleep(thinkMs);
     socket.write('GET /next HTTP/1.1\r\nhost: x\r\n\r\n');
     const began = performance.now();
     const text = Buffer.concat(await all).toString();
@@ -213,7 +220,7 @@ describe('an HTTP server that stops', () => {
       (await fetch(`http://127.0.0.1:${server.port}${path}`)).text();
     const reading = [read('/ended'), read('/cut')];
     const results = Promise.allSettled(reading);
-    while (streams.size < 2) await sleep(10);
+    await eventually(() => expect(streams.size).toBe(2));
     await server.stop();
     expect(await results).toMatchObject([
       { status: 'fulfilled', value: 'begun ended' },
@@ -311,7 +318,8 @@ describe('a response that its client does not read', () => {
       // About 8 MiB/s: the kernel reports progress in steps of 1 to 2 MiB on a loopback connection.
       for (let part; (part = socket.read(Math.min(socket.readableLength, 256 * 1024)) as Buffer | null);) {
         received += part.length;
-        await sleep(part.length / 8_000);
+        const paceMs = part.length / 8_000;
+        await sleep(paceMs);
       }
     }
     expect(performance.now() - began).toBeGreaterThan(1_500);

@@ -50,7 +50,7 @@ describe('a body that does not fit', () => {
     expect(told.message).toMatch(message);
   });
 
-  it('is told the first problem, and how many more there are', () => {
+  it('gets the first problem, and how many more there are', () => {
     const told = refusal(() => validate(shape, { count: 'x', inner: 1 }, 'body'));
     expect(told.param).toBe('name');
     expect(told.message).toContain('(and 2 more)');
@@ -68,7 +68,7 @@ it('a body that fits comes back with its defaults', () => {
 });
 
 describe('query parameters', () => {
-  it('are decoded', () => {
+  it('are decoded from their URL encoding', () => {
     expect({ ...queryObject('a=1&b=x%20y+z&c=&d&%C3%BC=%C3%A4') }).toEqual({
       a: '1',
       b: 'x y z',
@@ -89,7 +89,7 @@ describe('query parameters', () => {
     },
   );
 
-  it('that are unknown are named, whatever they are called', () => {
+  it('that are unknown are named, under every name', () => {
     for (const name of ['other', '__proto__', 'constructor', 'hasOwnProperty']) {
       const told = refusal(() =>
         validate(z.strictObject({ limit: z.string().optional() }), queryObject(`${name}=1`), 'query'),

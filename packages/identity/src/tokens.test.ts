@@ -64,7 +64,7 @@ async function token(options: {
 }
 
 describe('a service token', () => {
-  it('proves who calls, to the service it was made for only', async () => {
+  it('proves its caller to the one service that it was made for', async () => {
     const made = await chat.serviceToken('tenant');
     expect(await verifier.callerOf(made, 'tenant')).toBe('chat');
     expect(await verifier.callerOf(made, 'tenant')).toBe('chat');

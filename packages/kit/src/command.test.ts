@@ -17,7 +17,7 @@ describe('what a command prints of an error', () => {
     expect(text).not.toContain('pa/ss');
   });
 
-  it('is the message alone where settings are wrong, and whatever was thrown where that is no error', () => {
+  it('is the message alone where settings are wrong, and the value that was thrown where that is no error', () => {
     expect(errorText(new ConfigError('Settings are wrong'))).toBe('Settings are wrong');
     expect([errorText('text'), errorText(undefined), errorText(null)]).toEqual(['text', 'undefined', 'null']);
   });

@@ -77,7 +77,7 @@ describe('a meter', () => {
     warn.mockRestore();
   });
 
-  it('does not hold up the end of the process when nobody listens', async () => {
+  it('does not hold up the end of the process when no receiver listens', async () => {
     const { record, stop } = await started(endpoint);
     record(1, {});
     const began = monotonicMs();

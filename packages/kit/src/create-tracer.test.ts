@@ -118,7 +118,7 @@ describe('a tracer', () => {
     warn.mockRestore();
   });
 
-  it('does not hold up the end of the process when nobody listens', async () => {
+  it('does not hold up the end of the process when no receiver listens', async () => {
     const tracer = await tracerFor({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
     tracer.record(span());
     const began = monotonicMs();

@@ -14,7 +14,7 @@ describe('ids', () => {
     expect(Math.abs((times[0] ?? 0) - Date.now())).toBeLessThan(5_000);
   });
 
-  it('are told from other text', () => {
+  it('are distinguished from other text', () => {
     expect(isUuid(newId())).toBe(true);
     expect(isUuid(newId().toUpperCase())).toBe(true);
     for (const text of [

@@ -72,7 +72,7 @@ describe('while the source is there', () => {
     expect(source.asked).toBe(3);
   });
 
-  it('tells all who wait of an error, and asks again for the next', async () => {
+  it('rejects for every caller that waits when it fails, and asks again for the next', async () => {
     const [cache, source] = [makeCache(), new Source()];
     source.answer = new Error('refused');
     const outcomes = await Promise.allSettled([cache.get('k', source.load), cache.get('k', source.load)]);
@@ -96,7 +96,7 @@ describe('while the source is there', () => {
     }
   });
 
-  it('asks although the answer is fresh when told to', async () => {
+  it('asks on request although the answer is fresh', async () => {
     const [cache, source] = [makeCache(), new Source()];
     await cache.get('k', source.load);
     source.answer = 'v2';

@@ -66,7 +66,7 @@ describe('a trace', () => {
     expect(new Set(Array.from({ length: 2_000 }, () => continueTrace(undefined).traceId)).size).toBe(2_000);
   });
 
-  it('is well formed whatever a client sends', () => {
+  it('is well formed for every header that a client may send', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (header) => {
         expect(toTraceparent(continueTrace(header))).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { firstMigration, folderOf, Probe, service } from '../test/probe.ts';
 import { assertMigrated } from './migrate.ts';
@@ -60,7 +61,7 @@ describe('migrating', () => {
     await rm(broken, { recursive: true });
   });
 
-  it('gives way to who holds a table, and leaves nothing; run again it goes through', async () => {
+  it('gives up while another session holds a table, and leaves nothing; run again it succeeds', async () => {
     const more = await folderOf({
       '0001_notes.sql': firstMigration,
       '0002_more.sql': 'create table probe.more (id int); alter table probe.notes add more int;',
@@ -84,7 +85,7 @@ describe('migrating', () => {
     await rm(more, { recursive: true });
   });
 
-  it('waits for another’s migration however long that takes', async () => {
+  it('waits for a migration of another process, longer than its own lock time-out', async () => {
     const slow = await folderOf({
       '0001_notes.sql': firstMigration,
       '0002_slow.sql': 'select pg_sleep(4); create table probe.slow (id int);',
@@ -166,9 +167,13 @@ describe('the check of the schema', () => {
     await proxy.cut();
     const waiting = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });
     let passed = false;
+    const warned = jest.spyOn(log, 'warn');
     const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
     const started = Promise.resolve(check.start()).then(() => (passed = true));
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await eventually(() =>
+      expect(warned).toHaveBeenCalledWith(expect.anything(), 'waiting for the database'),
+    );
+    warned.mockRestore();
     expect(passed).toBe(false);
     await proxy.open();
     await started;
@@ -183,9 +188,13 @@ describe('the check of the schema', () => {
       max: 1,
       log,
     });
+    const warned = jest.spyOn(log, 'warn');
     const check = schemaCheck({ pool: waiting, service, directory: probe.folder, log });
     const started = Promise.resolve(check.start());
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually(() =>
+      expect(warned).toHaveBeenCalledWith(expect.anything(), 'waiting for the database'),
+    );
+    warned.mockRestore();
     check.stop();
     await expect(started).rejects.toThrow('stopped');
     await waiting.end();

@@ -183,7 +183,7 @@ describe('a database that is away', () => {
     await slow.end();
   });
 
-  it('in the middle of a transaction is told the same way, and the pool recovers', async () => {
+  it('in the middle of a transaction is the same error, and the pool recovers', async () => {
     const proxy = new DatabaseProxy(probe.url);
     await proxy.open();
     const cut = createPool({ url: proxy.url, role: 'probe_app', max: 1, log });

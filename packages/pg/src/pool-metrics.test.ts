@@ -18,7 +18,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('tells how many connections a pool has, and how much waits for one', async () => {
+it('metrics show how many connections a pool has, and how many queries wait for one', async () => {
   const registry = createRegistry('test');
   observePools(registry, { only: pool });
   const shown = async (): Promise<(number | undefined)[]> => {

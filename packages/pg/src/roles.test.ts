@@ -124,7 +124,7 @@ describe('the password of a login', () => {
     await query(urlOf('here', user, 'of another'), 'select 1');
   });
 
-  it('is not what is wrong with a user who may not log in', async () => {
+  it('is not blamed when a user may not log in', async () => {
     await step('clerk', { database: 'here', password: 'ours' });
     await query(server.adminUrl('postgres'), 'alter role clerk_login nologin');
     await expect(step('clerk', { database: 'here', password: 'theirs' })).rejects.toMatchObject({

@@ -77,7 +77,7 @@ describe('rotation', () => {
     expect(() => before.open(late, 'c')).toThrow('no key k2');
   });
 
-  it('tells which values are still to be sealed again', () => {
+  it('shows which values are still to be sealed again', () => {
     const early = before.seal(Buffer.from('x'), 'c');
     expect([before.isStale(early), during.isStale(early)]).toEqual([false, true]);
     expect(during.isStale(during.seal(during.open(early, 'c'), 'c'))).toBe(false);

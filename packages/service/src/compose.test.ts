@@ -46,7 +46,7 @@ describe('a service made of parts', () => {
     expect(events).toEqual(['stop c', 'stop b', 'stop a']);
   });
 
-  it('tells its parts that it drains as soon as it is not ready, and stops them after the delay', async () => {
+  it('drains its parts as soon as it is not ready, and stops them after the delay', async () => {
     const events: string[] = [];
     const seen: number[] = [];
     const server = { ...part('server', events), drain: () => void events.push('drain') };
@@ -97,7 +97,7 @@ describe('a service made of parts', () => {
     await service.stop();
   });
 
-  it('says what it is missing', async () => {
+  it('names what it is missing in /readyz', async () => {
     const seen: string[] = [];
     const there = { database: false, tenant: false };
     const starting: Part = { start: async () => void seen.push(await readiness(service.adminPort)) };
@@ -165,7 +165,7 @@ describe('a service made of parts', () => {
     expect(events).toEqual(['start a', 'start b', 'stop b', 'stop a']);
   });
 
-  it('starts nothing more once it is told to stop', async () => {
+  it('starts nothing more once it stops', async () => {
     const events: string[] = [];
     const begun = Promise.withResolvers<undefined>();
     const release = Promise.withResolvers<undefined>();
@@ -190,6 +190,9 @@ describe('a service made of parts', () => {
   });
 });
 
+/** How long a slow part takes to stop. */
+const stopMs = 50;
+
 describe('parts that stop together', () => {
   it('are started in order, drained, and stopped at the same time, in the place of one part', async () => {
     const events: string[] = [];
@@ -198,7 +201,7 @@ describe('parts that stop together', () => {
       drain: () => void events.push(`drain ${name}`),
       stop: async () => {
         events.push(`stop ${name}`);
-        await sleep(300);
+        await sleep(stopMs);
         events.push(`stopped ${name}`);
       },
     });
@@ -213,7 +216,7 @@ describe('parts that stop together', () => {
 
   it('are all stopped before what comes next, although one fails', async () => {
     const events: string[] = [];
-    const slow: Part = { stop: () => sleep(50).then(() => void events.push('stop slow')) };
+    const slow: Part = { stop: () => sleep(stopMs).then(() => void events.push('stop slow')) };
     const service = compose([part('pool', events), together(slow, part('bad', events, { stop: true }))]);
     await service.start();
     await expect(service.stop()).rejects.toThrow('bad does not stop');

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
 
 let folder: string;
 beforeAll(async () => {
@@ -59,11 +60,12 @@ class Running {
   }
 
   async until(text: string): Promise<void> {
-    while (!`${this.#stdout}${this.#stderr}`.includes(text)) {
-      if (this.child.exitCode !== null)
-        throw new Error(`ended without "${text}": ${this.#stdout}${this.#stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    const printed = await eventually(() => {
+      if (`${this.#stdout}${this.#stderr}`.includes(text)) return true;
+      if (this.child.exitCode !== null) return false;
+      throw new Error(`"${text}" was not printed: ${this.#stdout}${this.#stderr}`);
+    });
+    if (!printed) throw new Error(`ended without "${text}": ${this.#stdout}${this.#stderr}`);
   }
 
   async ended(): Promise<Ended> {
@@ -135,7 +137,7 @@ describe('a service as a process', () => {
     expect(await running.ended()).toMatchObject({ code: 1, stderr: 'Settings are wrong:\n' });
   });
 
-  it('ends with 0 when it is told to stop before it has started', async () => {
+  it('ends with 0 when it is stopped before it has started', async () => {
     const running = start(
       await script({
         start: `process.stderr.write('starting'); await new Promise((_, reject) => { globalThis.giveUp = reject; setInterval(() => undefined, 1_000); });`,
@@ -148,7 +150,7 @@ describe('a service as a process', () => {
     expect([ended.code, messages(ended)]).toEqual([0, ['stopping']]);
   });
 
-  it('takes the signal even before it is made: for the first process of a container nobody else does', async () => {
+  it('handles the signal before it is made: the first process of a container has no default handler', async () => {
     const running = start(await script({ create: `process.stderr.write('making'); await forever();` }));
     await running.until('making');
     running.child.kill('SIGTERM');

@@ -3,7 +3,8 @@ import { routes, type Route } from '@gatehouse/contract/routes';
 import type { Peer } from '@gatehouse/grpc/client';
 import { testIdentity } from '@gatehouse/test/identity';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -104,7 +105,7 @@ describe.each<[string, Rpc]>([
     }
   });
 
-  it('is refused without a principal in a tenant whom the edge vouches for', async () => {
+  it('is refused without an assertion of the edge for a principal in a tenant', async () => {
     const chat = await agents.peer('chat');
     const stranger = await testIdentity();
     for (const context of [

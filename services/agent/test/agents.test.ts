@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -157,7 +158,7 @@ describe('the owner of a new agent', () => {
     }
   });
 
-  it('can not be another than the user whom the request acts for', async () => {
+  it('can not be another user than the acting one', async () => {
     for (const visibility of ['tenant', 'private']) {
       const body = { key: 'mismatch', model: 'small', visibility, owner_user_id: 'bob' };
       const answer = await create(body, tenant.acting('ann'));
@@ -203,10 +204,10 @@ describe('deleting an agent', () => {
       expect(answer.status).toBe(404);
       expect({ ...answer.body.error, request_id: '' }).toEqual({ ...never.body.error, request_id: '' });
     }
-    expect(await agents.query('select id from agent.agents where id = $1', [id])).toEqual([]);
+    expect(await agents.rows('select id from agent.agents where id = $1', [id])).toEqual([]);
   });
 
-  it('makes the key free again', async () => {
+  it('frees its key for another agent', async () => {
     const { key } = await agents.makeAgent(tenant.admin);
     await agents.delete(tenant.admin, key);
     expect((await create({ key, model: 'small' })).status).toBe(201);

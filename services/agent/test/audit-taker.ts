@@ -1,11 +1,10 @@
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import type { AuditEntry } from '@gatehouse/contract/audit';
-import { GrpcServer } from '@gatehouse/grpc/server';
-import { Verifier } from '@gatehouse/identity/verifier';
+import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
-import { createLogger } from '@gatehouse/kit/log';
 import { TenantServiceService, type RecordAuditRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import type { TestIdentity } from '@gatehouse/test/identity';
+import { peerServer } from '@gatehouse/test/peer-server';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 
 /** Tenant as the agent service sees it: takes in what was changed, when it is in the mood. */
@@ -31,14 +30,7 @@ export class AuditTaker {
   }
 
   static async start(identity: TestIdentity): Promise<AuditTaker> {
-    const server = new GrpcServer({
-      service: 'tenant',
-      host: '127.0.0.1',
-      port: 0,
-      verifier: await Verifier.create(identity.publicKeys),
-      log: createLogger('tenant', 'silent'),
-      drainTimeoutMs: 100,
-    });
+    const server = await peerServer('tenant', identity);
     const taker = new AuditTaker(server);
     await server.start();
     return taker;

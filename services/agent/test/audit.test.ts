@@ -28,10 +28,10 @@ function start(): TestTenant {
 const told = (): AuditEntry[] => agents.tenant.entries.filter((entry) => entry.tenant_id === tenant.id);
 const untilTold = (n: number) => eventually(() => expect(told().length).toBeGreaterThanOrEqual(n));
 const waiting = () =>
-  agents.query('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
+  agents.rows('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
 
 describe('a change of an agent', () => {
-  it('is told to tenant, once, with what was before and after', async () => {
+  it('is sent to tenant once, with the values before and after', async () => {
     const { id, admin } = start();
     const acting = { ...admin, actingUser: 'ann' };
     const created = await agents.makeAgent(acting, { key: 'audited' });
@@ -73,7 +73,7 @@ describe('a change of an agent', () => {
     expect(new Set(told().map((entry) => entry.id)).size).toBe(3);
   });
 
-  it('is not told of when it was refused', async () => {
+  it('is not sent when it was refused', async () => {
     const { admin } = start();
     agents.tenant.takes = false;
     await agents.makeAgent(admin, { key: 'taken' });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/service/service';
-import { AgentServiceUnderTest, type Answer, type As, type TestTenant } from './agent-service.ts';
+import type { Answer, As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant, type AnswerBody } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let replica: Service;
@@ -26,7 +27,7 @@ const create = (key: string, sent: { as?: As; port?: number; fields?: object } =
     headers: { 'idempotency-key': `create ${key}` },
     ...(sent.port === undefined ? {} : { port: sent.port }),
   });
-const replayed = ({ headers }: Answer) => headers.get('idempotency-replayed');
+const replayed = ({ headers }: Answer<AnswerBody>) => headers.get('idempotency-replayed');
 
 describe('creating an agent with an Idempotency-Key', () => {
   it('makes one when twenty arrive at once on two replicas', async () => {

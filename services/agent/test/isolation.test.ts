@@ -4,7 +4,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let mine: TestTenant;
@@ -154,7 +155,7 @@ describe('the schema', () => {
   });
 
   it('keeps no private agent without an owner, whatever the service may do', async () => {
-    const attempt = agents.query(`update agent.agents set visibility = 'private' where key = 'mine'`);
+    const attempt = agents.rows(`update agent.agents set visibility = 'private' where key = 'mine'`);
     await expect(attempt).rejects.toMatchObject({ constraint: 'agents_owner_check' });
   });
 });

@@ -33,7 +33,7 @@ const largestBytes = Buffer.byteLength(JSON.stringify(largest));
 async function makeLargest(count: number): Promise<TestTenant> {
   const tenant = agents.makeTenant();
   const { id } = await agents.makeAgent(tenant.admin, largest);
-  await agents.query(
+  await agents.rows(
     `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt, parameters,
        tools, memory, visibility, status, metadata)
      select copy, tenant_id, 'large-' || n, name, description, model, model_fallbacks, system_prompt, parameters, tools,

@@ -1,24 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isOutage } from '@gatehouse/grpc/errors';
-import { sleep } from '@gatehouse/kit/clock';
+import { statusesWhileConnectionsEnd } from '@gatehouse/test/lost-connections';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  agents = await AgentServiceUnderTest.start();
+  agents = await AgentServiceUnderTest.start({ overProxy: true });
   tenant = agents.makeTenant();
   await agents.makeAgent(tenant.admin, { key: 'kept' });
 });
 afterAll(() => agents.stop());
 
-const probe = async (path: string) =>
-  (await fetch(`http://127.0.0.1:${agents.service.adminPort}${path}`)).status;
+const probe = async (path: string) => (await agents.admin(path)).status;
 
 describe('while the database is away', () => {
   it('answers 503 and never 401, is alive but not ready, and recovers by itself', async () => {
-    expect(await probe('/readyz')).toBe(200);
+    expect(await probe('readyz')).toBe(200);
     await agents.proxy.cut();
     for (const answer of [
       await agents.call('GET', '/v1/agents', { as: tenant.admin }),
@@ -40,31 +39,20 @@ describe('while the database is away', () => {
     // What needs no database is answered as ever.
     expect((await agents.call('GET', '/v1/agents', { as: null })).status).toBe(401);
     expect((await agents.call('GET', '/v1/agents?x=1', { as: tenant.admin })).status).toBe(400);
-    expect(await probe('/livez')).toBe(200);
-    expect(await probe('/readyz')).toBe(503);
+    expect(await probe('livez')).toBe(200);
+    expect(await probe('readyz')).toBe(503);
 
     await agents.proxy.open();
     expect(await agents.listKeys(tenant.admin)).toEqual(['kept']);
     expect((await agents.resolve(tenant.user, 'kept'))?.key).toBe('kept');
     expect((await agents.get(tenant.admin, 'kept')).body).toMatchObject({ name: 'kept', model: 'small' });
-    expect(await probe('/readyz')).toBe(200);
+    expect(await probe('readyz')).toBe(200);
   });
 
   it('loses connections without losing the process or answering anything but 503', async () => {
-    const statuses = new Set<number>();
-    let going = true;
-    const calls = Array.from({ length: 4 }, async (_, n) => {
-      while (going) statuses.add((await agents.patch(tenant.admin, 'kept', { metadata: { [n]: 1 } })).status);
+    const statuses = await statusesWhileConnectionsEnd(agents, 'agent', async (client) => {
+      return (await agents.patch(tenant.admin, 'kept', { metadata: { [client]: 1 } })).status;
     });
-    for (let round = 0; round < 10; round += 1) {
-      await agents.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
-         where application_name like 'gatehouse agent%' and datname = current_database()`,
-      );
-      await sleep(20);
-    }
-    going = false;
-    await Promise.all(calls);
     statuses.delete(503);
     expect([...statuses]).toEqual([200]);
   });

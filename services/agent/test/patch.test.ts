@@ -115,7 +115,7 @@ describe('changing the key', () => {
       agents.patch(tenant.admin, one.id, { key: two.key }),
       agents.patch(tenant.admin, two.id, { key: one.key }),
     ]);
-    await agents.query('drop index agent.slow');
+    await agents.rows('drop index agent.slow');
     expect(answers.map((answer) => answer.body.error.code)).toEqual(['agent_key_taken', 'agent_key_taken']);
     expect((await agents.get(tenant.admin, one.key)).body.id).toBe(one.id);
   });
@@ -218,7 +218,7 @@ describe('changing who may see it', () => {
 /** Makes each change of a key take a while between the row and the unique index, so that two at once meet there. */
 async function slowKeyIndex(): Promise<void> {
   // PostgreSQL fills the indexes in the order of their making, so the unique one has to be made anew.
-  await agents.query(`
+  await agents.rows(`
     create function agent.slowly(key text) returns text language plpgsql immutable as
       $$ begin perform pg_sleep(0.3); return key; end $$;
     create index slow on agent.agents (agent.slowly(key));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 const waitingForLocks = 'select from pg_locks where not granted';
@@ -51,18 +51,16 @@ it('agents are resolved while slow HTTP requests of another tenant hold all conn
   const { key } = await agents.makeAgent(tenant.admin);
   // A change of an agent's key waits for this lock.
   const lock = [`agent keys of ${slow.id}`];
-  await agents.query('select pg_advisory_lock(hashtextextended($1, 0))', lock);
+  await agents.rows('select pg_advisory_lock(hashtextextended($1, 0))', lock);
   const waiting = Array.from({ length: 30 }, async (_, n) =>
     agents.patch(slow.admin, id, { key: `key-${n}` }),
   );
-  await until(
-    async () => (await agents.query(waitingForLocks)).length >= 5,
-    10_000,
-    () => 'no request waits for the lock',
-  );
+  await eventually(async () => {
+    expect((await agents.rows(waitingForLocks)).length).toBeGreaterThanOrEqual(5);
+  }, 10_000);
   for (let n = 0; n < 3; n += 1) expect(await agents.resolve(tenant.user, key)).toMatchObject({ key });
   expect(await agents.listVisible(tenant.user)).toContain(key);
-  await agents.query('select pg_advisory_unlock(hashtextextended($1, 0))', lock);
+  await agents.rows('select pg_advisory_unlock(hashtextextended($1, 0))', lock);
   await Promise.all(waiting);
 });
 
@@ -80,7 +78,7 @@ describe('ListVisibleAgents', () => {
 
   it('has pages of a thousand, the newest first, each agent once while others are made', async () => {
     const many = agents.makeTenant();
-    await agents.query(
+    await agents.rows(
       `insert into agent.agents (id, tenant_id, key, name, description, model, model_fallbacks, system_prompt,
          parameters, tools, memory, visibility, status, metadata)
        select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, 'agent-' || n, '', '', '', '{}', '',

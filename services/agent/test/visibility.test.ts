@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AgentServiceUnderTest, type As, type TestTenant } from './agent-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -72,7 +73,7 @@ describe.each(viewers)('%s', (_who, viewer, seen) => {
     }
   });
 
-  it('deletes those it sees', async () => {
+  it('may delete each agent that it sees', async () => {
     for (const key of seen) expect((await agents.delete(writer(), key)).status).toBe(204);
     expect(await agents.listKeys(tenant.admin)).toEqual([...hidden].reverse());
   });

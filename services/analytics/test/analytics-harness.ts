@@ -1,8 +1,7 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { Peer } from '@gatehouse/grpc/client';
-import { GrpcServer } from '@gatehouse/grpc/server';
 import type { Principal } from '@gatehouse/identity/principal';
-import { Verifier } from '@gatehouse/identity/verifier';
+import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -10,51 +9,56 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { peerServer } from '@gatehouse/test/peer-server';
+import type { Service } from '@gatehouse/service/service';
+import { ServiceGround } from '@gatehouse/test/service-ground';
+import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Client } from 'pg';
 import { loadConfig } from '../src/config.ts';
 import { TenantRetention } from '../src/peers/tenant-retention.ts';
 import { Retention } from '../src/retention/retention.ts';
-import type { Service } from '@gatehouse/service/service';
 import { createAnalyticsService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
 const log = createLogger('analytics-test', 'silent');
 const dayMs = 86_400_000;
 
-/** The analytics service with real sockets on every side, and a tenant service that answers what a test sets. */
-export class AnalyticsHarness {
-  readonly database: TestDatabase;
-  readonly identity: TestIdentity;
+/** The analytics service, and a tenant service that answers what a test sets. */
+export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClient>, unknown> {
   /** Days by tenant id; a tenant that is not here is unknown. */
   readonly retentionDays = new Map<string, number>();
   /** What the tenant service refuses to answer about a tenant with, by id. */
   readonly refusals = new Map<string, AppError>();
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
-  readonly #admin: Client;
-  readonly #stops: (() => Promise<void> | void)[] = [];
-  #service: Service | undefined;
-  #chat: Peer<AnalyticsServiceClient> | undefined;
+  readonly #overrides: AnalyticsOverrides;
   #tenantAddress = '';
 
-  private constructor(database: TestDatabase, identity: TestIdentity) {
-    this.database = database;
-    this.identity = identity;
-    this.#admin = new Client({ connectionString: database.adminUrl });
+  private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
+    super('analytics', ground);
+    this.#overrides = overrides;
   }
 
   /** Old traces are deleted when a test says so, or as `overrides` have it. */
   static async start(
     overrides: AnalyticsOverrides = { retentionTimes: { firstMs: dayMs } },
   ): Promise<AnalyticsHarness> {
-    const harness = new AnalyticsHarness(await createTestDatabase('analytics'), await testIdentity());
-    await harness.#admin.connect();
+    const harness = new AnalyticsHarness(await ServiceGround.prepare('analytics'), overrides);
     await harness.#startTenantService();
-    await harness.#startService(overrides);
+    await harness.run();
     return harness;
+  }
+
+  create(environment: Record<string, string>): Promise<Service> {
+    return createAnalyticsService(loadConfig(environment), this.#overrides);
+  }
+
+  override environment(): Record<string, string> {
+    return { ...super.environment(), DATABASE_POOL: '4', TENANT_GRPC: this.#tenantAddress };
+  }
+
+  protected connect(address: string, signer: Signer): Peer<AnalyticsServiceClient> {
+    return new Peer({ peer: 'analytics', addresses: [address], stub: AnalyticsServiceClient, signer });
   }
 
   /** Sends events as chat does when there is no Kafka. */
@@ -63,26 +67,15 @@ export class AnalyticsHarness {
     const texts = events.map((event) =>
       typeof event === 'string' ? event : received(event).payload.toString('utf8'),
     );
-    await this.#chat?.call('ingest', { source, events: texts }, { deadlineMs: 5_000 });
+    const chat = await this.peer('chat');
+    await chat.call('ingest', { source, events: texts }, { deadlineMs: 5_000 });
   }
 
   /** What a GET answers to this principal. Throws unless it is 200. */
   async get(path: string, principal: Partial<Principal>): Promise<unknown> {
-    const assertion = await this.identity.assertion(makePrincipal(principal));
-    const url = `http://127.0.0.1:${this.#service?.httpPort ?? 0}${path}`;
-    const response = await fetch(url, { headers: { 'x-gatehouse-assertion': assertion } });
-    if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
-    return response.json();
-  }
-
-  /** What Prometheus is told. */
-  async metrics(): Promise<string> {
-    return (await fetch(`http://127.0.0.1:${this.#service?.adminPort ?? 0}/metrics`)).text();
-  }
-
-  /** Rows as the superuser sees them. */
-  async rows(sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;
+    const { status, body } = await this.call('GET', path, { as: principal });
+    if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
+    return body;
   }
 
   /** Ids of a tenant's traces, oldest first. */
@@ -125,7 +118,7 @@ export class AnalyticsHarness {
 
   pool(role: string): Pool {
     const pool = createPool({ url: this.database.url, role, max: 4, log });
-    this.#stops.push(() => pool.end());
+    this.ground.onStop(() => pool.end());
     return pool;
   }
 
@@ -137,7 +130,7 @@ export class AnalyticsHarness {
       stub: TenantServiceClient,
       signer: await this.identity.signer('analytics'),
     });
-    this.#stops.push(() => tenant.close());
+    this.ground.onStop(() => tenant.close());
     return new Retention({
       pool: this.pool('analytics_system'),
       tenants: new TenantRetention(tenant),
@@ -147,16 +140,7 @@ export class AnalyticsHarness {
     });
   }
 
-  async stop(): Promise<void> {
-    await this.#service?.stop();
-    for (const stop of this.#stops.splice(0).reverse()) await stop();
-    await this.#admin.end();
-    await this.database.drop();
-  }
-
   async #startTenantService(): Promise<void> {
-    const verifier = await Verifier.create(this.identity.publicKeys);
-    const options = { service: 'tenant', host: '127.0.0.1', port: 0, verifier, log, drainTimeoutMs: 100 };
     const rpcs = tenantRpcs({
       getTenantSettings: {
         callers: ['analytics'],
@@ -172,37 +156,10 @@ export class AnalyticsHarness {
         },
       },
     });
-    const server = new GrpcServer(options).add(TenantServiceService, rpcs);
+    const server = (await peerServer('tenant', this.identity)).add(TenantServiceService, rpcs);
     await server.start();
-    this.#stops.push(() => server.stop());
+    this.ground.onStop(() => server.stop());
     this.#tenantAddress = `127.0.0.1:${server.port}`;
-  }
-
-  async #startService(overrides: AnalyticsOverrides): Promise<void> {
-    const config = loadConfig({
-      HOST: '127.0.0.1',
-      HTTP_PORT: '0',
-      GRPC_PORT: '0',
-      ADMIN_PORT: '0',
-      LOG_LEVEL: 'silent',
-      DRAIN_TIMEOUT_MS: '1000',
-      DATABASE_URL: this.database.url,
-      DATABASE_POOL: '4',
-      TENANT_GRPC: this.#tenantAddress,
-      ASSERTION_PRIVATE_KEY: this.identity.privateKey('analytics'),
-      ASSERTION_PUBLIC_KEYS: this.identity.publicKeys,
-    });
-    const service = await createAnalyticsService(config, overrides);
-    await service.start();
-    this.#service = service;
-    const chat = new Peer({
-      peer: 'analytics',
-      addresses: [`127.0.0.1:${service.grpcPort}`],
-      stub: AnalyticsServiceClient,
-      signer: await this.identity.signer('chat'),
-    });
-    this.#chat = chat;
-    this.#stops.push(() => chat.close());
   }
 }
 

@@ -101,7 +101,7 @@ describe('a sweep', () => {
     expect(await texts()).toEqual([3]);
   });
 
-  it('leaves sums as they were', async () => {
+  it('leaves the sums of deleted traces as they were', async () => {
     analytics.retentionDays.set(tenantId, 7);
     await analytics.makeOldRuns(tenantId, 300, 40, 20, 1);
     const summary = async () => {

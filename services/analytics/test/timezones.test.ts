@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { timezoneNames } from '@gatehouse/test/timezones';
+import { inLanes, timezoneNames } from '@gatehouse/test/timezones';
 import { AnalyticsHarness, endOf, startOf } from './analytics-harness.ts';
 
 let analytics: AnalyticsHarness;
@@ -9,11 +9,12 @@ beforeAll(async () => {
 });
 afterAll(() => analytics.stop());
 
-it('a time zone is either refused with a 400 or works in every summary', async () => {
+/** Which of the time zones are refused; the others work. */
+async function refusedOf(timezones: readonly string[]): Promise<string[]> {
   const tenantId = newId();
   await analytics.ingest(endOf(startOf({ tenant_id: tenantId })));
   const refused: string[] = [];
-  for (const timezone of timezoneNames) {
+  for (const timezone of timezones) {
     const answers = await Promise.all(
       ['', '&group_by=day,month'].map((query) =>
         analytics
@@ -31,6 +32,11 @@ it('a time zone is either refused with a 400 or works in every summary', async (
     }
     refused.push(timezone);
   }
+  return refused;
+}
+
+it('a time zone is either refused with a 400 or works in every summary', async () => {
+  const refused = (await Promise.all(inLanes(timezoneNames).map(refusedOf))).flat();
   expect(refused).toEqual(
     expect.arrayContaining(['US/Pacific-New', 'FOO+5', 'localtime', 'posix/Europe/Berlin']),
   );

@@ -1,9 +1,6 @@
-import { GrpcServer } from '@gatehouse/grpc/server';
 import type { Principal } from '@gatehouse/identity/principal';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
@@ -14,19 +11,18 @@ import {
   type Resource,
   type Settlement,
 } from '@gatehouse/proto/tenant/v1/tenant';
-import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import type { TestDatabase } from '@gatehouse/test/database';
+import type { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { eventually } from '@gatehouse/test/eventually';
-import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { makePrincipal, type TestIdentity } from '@gatehouse/test/identity';
+import { peerServer } from '@gatehouse/test/peer-server';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Client } from 'pg';
 import { Catalogue } from '../src/domain/catalogue.ts';
 import type { EndedRun } from '../src/domain/run-record.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
-
-const log = createLogger('chat-test', 'silent');
 
 /** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
 export class ChatHarness {
@@ -35,6 +31,7 @@ export class ChatHarness {
   readonly identity: TestIdentity;
   /** The services' way to the database, which a test may cut. */
   readonly proxy: DatabaseProxy;
+  readonly #ground: ServiceGround;
   /** Settings by tenant id; the default allows everything and keeps previews. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
   /** What is limited of keys by their id, where the settings say that some are. */
@@ -50,9 +47,7 @@ export class ChatHarness {
   agentsAnswer: Promise<unknown> = Promise.resolve();
   /** How often an agent was asked for. */
   agentLookUps = 0;
-  readonly #admin: Client;
   #services: Service[] = [];
-  #stops: (() => Promise<void>)[] = [];
   /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
   takesEvents = false;
   readonly events: string[] = [];
@@ -62,23 +57,19 @@ export class ChatHarness {
   readonly stuckTenants = new Set<string>();
   #peers = { tenant: '', agent: '', analytics: '' };
 
-  private constructor(simulator: ProviderSimulator, database: TestDatabase, identity: TestIdentity) {
+  private constructor(simulator: ProviderSimulator, ground: ServiceGround) {
     this.simulator = simulator;
-    this.database = database;
-    this.identity = identity;
-    this.proxy = new DatabaseProxy(database.url);
-    this.#admin = new Client({ connectionString: database.adminUrl });
+    this.#ground = ground;
+    ({ database: this.database, identity: this.identity, proxy: this.proxy } = ground);
+    ground.onStop(() => simulator.close());
   }
 
   static async start(overrides: ChatOverrides = {}): Promise<ChatHarness> {
     const harness = new ChatHarness(
       await startProviderSimulator({ apiKey: 'provider-key' }),
-      await createTestDatabase('chat'),
-      await testIdentity(),
+      await ServiceGround.prepare('chat'),
     );
-    await harness.proxy.open();
     await harness.#startPeers();
-    await harness.#admin.connect();
     await harness.startReplica(overrides);
     return harness;
   }
@@ -123,6 +114,11 @@ export class ChatHarness {
     return `http://127.0.0.1:${this.#services[0]?.httpPort ?? 0}`;
   }
 
+  /** What Prometheus is shown of the first replica. */
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#services[0]?.adminPort ?? 0}/metrics`)).text();
+  }
+
   /** Posts JSON (or raw text) to the service as the edge would for this principal. */
   async post(
     path: string,
@@ -153,7 +149,7 @@ export class ChatHarness {
 
   /** Rows as the superuser sees them. */
   async rows(sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;
+    return this.#ground.rows(sql, values);
   }
 
   /** What is told of the run with this id once it has ended, but for its times. */
@@ -176,11 +172,7 @@ export class ChatHarness {
 
   async stop(): Promise<void> {
     for (const service of this.#services.splice(0)) await service.stop();
-    for (const stop of this.#stops.splice(0)) await stop();
-    await this.proxy.cut();
-    await this.#admin.end();
-    await this.simulator.close();
-    await this.database.drop();
+    await this.#ground.stop();
   }
 
   async #catalogue(overrides: Record<string, unknown>): Promise<Catalogue> {
@@ -218,8 +210,6 @@ export class ChatHarness {
   }
 
   async #startPeers(): Promise<void> {
-    const verifier = await Verifier.create(this.identity.publicKeys);
-    const options = { host: '127.0.0.1', port: 0, verifier, log, drainTimeoutMs: 100 };
     const tenantService = tenantRpcs({
       getTenantSettings: {
         callers: ['chat'],
@@ -249,8 +239,8 @@ export class ChatHarness {
         },
       },
     });
-    const tenant = new GrpcServer({ ...options, service: 'tenant' }).add(TenantServiceService, tenantService);
-    const agent = new GrpcServer({ ...options, service: 'agent' }).add(AgentServiceService, {
+    const tenant = (await peerServer('tenant', this.identity)).add(TenantServiceService, tenantService);
+    const agent = (await peerServer('agent', this.identity)).add(AgentServiceService, {
       resolveAgent: {
         callers: ['chat'],
         handle: async ({ idOrKey }) => {
@@ -273,7 +263,7 @@ export class ChatHarness {
         },
       },
     });
-    const analytics = new GrpcServer({ ...options, service: 'analytics' }).add(AnalyticsServiceService, {
+    const analytics = (await peerServer('analytics', this.identity)).add(AnalyticsServiceService, {
       ingest: {
         callers: ['chat'],
         handle: ({ events }) => {
@@ -285,7 +275,7 @@ export class ChatHarness {
     });
     for (const server of [tenant, agent, analytics]) {
       await server.start();
-      this.#stops.push(() => server.stop());
+      this.#ground.onStop(() => server.stop());
     }
     this.#peers = {
       tenant: `127.0.0.1:${tenant.port}`,

@@ -35,7 +35,7 @@ describe('events about runs', () => {
     expect(ends[0]?.spans[0]).toMatchObject({ kind: 'llm', number: 1, status: 'ok', http_status: 200 });
   });
 
-  it('tell of a start while the run goes on, and of its end after it', async () => {
+  it('show a start while the run goes on, and its end after it', async () => {
     harness.takesEvents = true;
     harness.events.length = 0;
     const stop = new AbortController();

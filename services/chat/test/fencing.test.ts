@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -182,7 +182,10 @@ describe('the start of a run', () => {
       killed = kill(id).then(() => {
         over = true;
       });
-      await sleep(200);
+      await eventually(async () => {
+        const { rows } = await pool.query('select from pg_locks where not granted');
+        expect(rows).not.toEqual([]);
+      });
       expect(over).toBe(false);
     });
     await killed;
@@ -356,9 +359,7 @@ describe('a start that the database writes after the client was refused', () => 
         expect(await endOf(row.run)).toBeNull();
         await held;
       });
-      const deadline = performance.now() + 15_000;
-      while ((await endOf(row.run)) === null && performance.now() < deadline) await sleep(100);
-      expect(await endOf(row.run)).toMatchObject({ status: 'error' });
+      await eventually(async () => expect(await endOf(row.run)).toMatchObject({ status: 'error' }), 15_000);
       expect(meter.openRuns).toEqual([]);
     } finally {
       await meter.stop();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
+import { valueOf } from '@gatehouse/test/exposition';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
 import { chat, ChatHarness } from './chat-harness.ts';
 
@@ -58,7 +59,9 @@ describe('while the database is away', () => {
       error: { type: 'unavailable_error', code: 'database_unavailable' },
     });
     expect(harness.simulator.requests.some((request) => request.id === refusedAs)).toBe(false);
-    await sleep(1_000);
+    await eventually(async () => {
+      expect(valueOf(await harness.metrics(), 'gatehouse_run_ends_waiting')).toBe(1);
+    });
     await harness.proxy.open();
     const answered = await pending;
     expect(answered.status).toBe(200);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { ChatHarness } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -22,25 +22,15 @@ it('settlements that can not be charged stay, and keep none of other tenants wai
   // The last in the order of ids, so after more than two calls' worth of the others.
   const last = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
   await harness.rows(`${settlement} values ($1, $2, $3, '[]', 2)`, [last, other, holder]);
-  await until(
-    async () => (await left(other)).length === 0,
-    50_000,
-    () => 'the settlement of the other tenant is still there',
-  );
+  await eventually(async () => expect(await left(other)).toEqual([]), 50_000);
   await harness.rows(
     `insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico) values ($1, $2, '[]', 3)`,
     [other, holder],
   );
-  await until(
-    () => harness.settlements.some(({ tenantId, costPico }) => tenantId === other && costPico === 3n),
-    10_000,
-    () => 'the new settlement is not sent',
-  );
+  await eventually(() => {
+    expect(harness.settlements).toContainEqual(expect.objectContaining({ tenantId: other, costPico: 3n }));
+  }, 10_000);
   expect(await left(stuck)).toHaveLength(2_500);
   harness.stuckTenants.clear();
-  await until(
-    async () => (await left(stuck)).length === 0,
-    50_000,
-    () => 'settlements are left',
-  );
+  await eventually(async () => expect(await left(stuck)).toHaveLength(0), 50_000);
 }, 120_000);

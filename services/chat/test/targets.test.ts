@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { modelList } from '@gatehouse/contract/chat';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import { until } from '@gatehouse/test/until';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -139,11 +138,7 @@ describe('models and embeddings', () => {
       const { status } = await harness.get('/v1/models', { tenantId, role: 'user', actingUser });
       statuses.push(status);
     });
-    await until(
-      () => harness.agentListCalls === 2,
-      10_000,
-      () => `${harness.agentListCalls} lists were read`,
-    );
+    await eventually(() => expect(harness.agentListCalls).toBe(2), 10_000);
     expect((await harness.get('/v1/models/small')).status).toBe(200);
     gate.resolve(undefined);
     await Promise.all(answers);

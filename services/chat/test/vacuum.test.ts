@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { sleep } from '@gatehouse/kit/clock';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
@@ -14,6 +13,8 @@ const tables = ['open_runs', 'outbox'];
 let database: TestDatabase;
 let pool: Pool;
 let ends: number;
+/** How often it has looked whether there is work. */
+let looks: number;
 let vacuum: Vacuum;
 beforeAll(async () => {
   database = await createTestDatabase('chat');
@@ -21,7 +22,12 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   ends = 0;
-  vacuum = new Vacuum({ pool, countEnds: () => ends, log, everyMs: 20 });
+  looks = 0;
+  const countEnds = (): number => {
+    looks += 1;
+    return ends;
+  };
+  vacuum = new Vacuum({ pool, countEnds, log, everyMs: 20 });
   vacuum.start();
 });
 afterEach(() => vacuum.stop());
@@ -39,13 +45,19 @@ async function vacuums(): Promise<number[]> {
   return rows.map((row) => Number(row.vacuum_count));
 }
 
+/** It takes up what is due before it looks again. */
+async function untilItHasLooked(): Promise<void> {
+  const before = looks;
+  await eventually(() => expect(looks).toBeGreaterThan(before + 2));
+}
+
 it('takes back the space of ended runs each time there are thousands of them, as the role of the service', async () => {
   ends = 3_999;
-  await sleep(200);
+  await untilItHasLooked();
   expect(await vacuums()).toEqual([0, 0]);
   ends = 4_000;
   await eventually(async () => expect(await vacuums()).toEqual([1, 1]));
-  await sleep(200);
+  await untilItHasLooked();
   expect(await vacuums()).toEqual([1, 1]);
   ends = 8_000;
   await eventually(async () => expect(await vacuums()).toEqual([2, 2]));
@@ -58,7 +70,7 @@ it('asks for nothing without the right, as on servers that do not know it', asyn
   await client.query('revoke maintain on chat.outbox from chat_system');
   await client.end();
   ends = 4_000;
-  await sleep(300);
+  await untilItHasLooked();
   expect(await mayVacuum(pool)).toBe(false);
   expect(await vacuums()).toEqual(before);
 });

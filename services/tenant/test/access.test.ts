@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { testIdentity } from '@gatehouse/test/identity';
 import { newId } from '@gatehouse/kit/ids';
-import { TenantServiceUnderTest, type As, type TestTenant } from './tenant-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
-import { TenantServiceUnderTest, type AnswerBody, type As, type TestTenant } from './tenant-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type AnswerBody, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;
@@ -45,7 +46,7 @@ describe('creating an API key', () => {
   it('keeps a hash of the secret and never shows the secret again', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin);
     const secret = key.slice(-43);
-    const [row] = await tenants.query<{ text: string; secret_sha256: Buffer }>(
+    const [row] = await tenants.rows<{ text: string; secret_sha256: Buffer }>(
       'select api_keys::text as text, secret_sha256 from tenant.api_keys where id = $1',
       [id],
     );
@@ -128,7 +129,7 @@ describe('creating an API key', () => {
     expect(answer.status).toBe(400);
   });
 
-  it('takes JSON only', async () => {
+  it('accepts a body of JSON only', async () => {
     const answer = await tenants.call('POST', '/v1/api-keys', {
       as: tenant.admin,
       text: 'name=x',
@@ -224,7 +225,7 @@ describe('a single API key', () => {
       body: { overlap_seconds: 60 },
     });
     expect(await show()).toBe('expiring');
-    await tenants.query(`update tenant.api_keys set expires_at = now() - interval '1 s' where id = $1`, [id]);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() - interval '1 s' where id = $1`, [id]);
     expect(await show()).toBe('expired');
     await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as: tenant.admin });
     expect(await show()).toBe('revoked');
@@ -260,7 +261,7 @@ describe('rotating an API key', () => {
     const revoked = await tenants.makeKey(tenant.admin);
     await tenants.call('POST', `/v1/api-keys/${revoked.id}/revoke`, { as: tenant.admin });
     const expired = await tenants.makeKey(tenant.admin);
-    await tenants.query(`update tenant.api_keys set expires_at = now() where id = $1`, [expired.id]);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() where id = $1`, [expired.id]);
     for (const { id } of [revoked, expired]) {
       const answer = await rotate(id, {});
       expect(answer.status).toBe(409);
@@ -268,7 +269,7 @@ describe('rotating an API key', () => {
     }
   });
 
-  it('hands nobody the text of a key that can do more than theirs', async () => {
+  it('never returns the text of a key with more rights than the caller’s', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin, { role: 'admin' });
     const lesser = await rotate(id, {}, { ...tenant.admin, scopes: ['keys.write'] });
     expect(lesser.status).toBe(403);
@@ -280,7 +281,7 @@ describe('rotating an API key', () => {
 });
 
 describe('whoami', () => {
-  it('tells what the key is and may do', async () => {
+  it('returns the key’s role, scopes and tenant', async () => {
     const as: As = { ...tenant.admin, role: 'user', scopes: ['chat'], boundUser: 'ann' };
     const answer = await tenants.call('GET', '/v1/whoami', { as });
     expect(answer.body).toEqual({
@@ -293,7 +294,7 @@ describe('whoami', () => {
     });
   });
 
-  it('tells an owner key that it has no tenant', async () => {
+  it('returns no tenant for an owner key', async () => {
     const keyId = newId();
     const answer = await tenants.call('GET', '/v1/whoami', { as: { role: 'owner', keyId } });
     expect(answer.body).toEqual({

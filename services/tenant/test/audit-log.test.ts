@@ -6,7 +6,8 @@ import type { AuditEntry } from '@gatehouse/contract/audit';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
-import { TenantServiceUnderTest, type As, type TestTenant } from './tenant-service.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;
@@ -35,7 +36,7 @@ async function entryOf(action: string, id: string): Promise<AuditEntry> {
 }
 
 describe('the audit log', () => {
-  it('tells who changed what in which request, from where', async () => {
+  it('shows actor, change, request and client address of each entry', async () => {
     const by: As = { ...tenant.admin, actingUser: 'ann' };
     const before = new Date();
     const created = await tenants.call('POST', '/v1/api-keys', {
@@ -108,8 +109,8 @@ describe('the audit log', () => {
   it('holds no text and no hash of a key', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin);
     const rotated = await tenants.call('POST', `/v1/api-keys/${id}/rotate`, { as: tenant.admin, body: {} });
-    const rows = await tenants.query<{ text: string }>('select l::text as text from tenant.audit_log l');
-    const [hash] = await tenants.query<{ hex: string }>(
+    const rows = await tenants.rows<{ text: string }>('select l::text as text from tenant.audit_log l');
+    const [hash] = await tenants.rows<{ hex: string }>(
       `select encode(secret_sha256, 'hex') as hex from tenant.api_keys where id = $1`,
       [id],
     );
@@ -204,7 +205,7 @@ describe('asking for it', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
-  it('is for owners only', async () => {
+  it('is read by owner keys only', async () => {
     const answer = await tenants.call('GET', path, { as: tenant.admin });
     expect(answer).toMatchObject({ status: 403, body: { error: { code: 'role_missing' } } });
   });

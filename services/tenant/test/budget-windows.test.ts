@@ -41,7 +41,7 @@ async function spend(tenant: TestTenant, costPico: bigint, ago = '0'): Promise<G
   const grant = await replica.leaseOne(tenant.id, money([costPico]));
   await replica.settle([settlementOf(tenant, replica, grant, costPico)], [replica.id]);
   if (ago !== '0') {
-    await service.query(
+    await service.rows(
       `update tenant.budget_spend set bucket = bucket - $2::interval where subject_id = $1
        and bucket > now() - interval '30 minutes'`,
       [tenant.id, ago],
@@ -52,7 +52,7 @@ async function spend(tenant: TestTenant, costPico: bigint, ago = '0'): Promise<G
 
 /** Makes it the day after, for the row of the budget. */
 async function passMidnight(tenant: TestTenant): Promise<void> {
-  await service.query(
+  await service.rows(
     `update tenant.quotas set window_start = window_start - interval '1 day',
        starts_at = starts_at - interval '1 day', ends_at = ends_at - interval '1 day' where subject_id = $1`,
     [tenant.id],
@@ -95,7 +95,7 @@ describe('a budget whose window is recalculated', () => {
   it('counts what was spent in the month, and of it what was spent in the day', async () => {
     const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
     await spend(tenant, 20n);
-    await service.query(
+    await service.rows(
       `insert into tenant.budget_spend as s (tenant_id, subject_id, bucket, cost)
        values ($1, $1, date_trunc('month', now(), 'UTC'), 300)
        on conflict (subject_id, bucket) do update set cost = s.cost + excluded.cost`,
@@ -168,11 +168,11 @@ describe('a budget whose window is recalculated', () => {
     expect(await used(tenant)).toBe(0n);
   });
 
-  it('tells of a threshold once in each window, also of one that is counted in again', async () => {
+  it('records a threshold once in each window, also in one that is counted again', async () => {
     const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
     const told = async () =>
       (
-        await service.query<{ percent: number }>(
+        await service.rows<{ percent: number }>(
           `select (after ->> 'percent')::integer as percent from tenant.audit_log
            where action = 'budget.threshold_reached' and tenant_id = $1 order by at, percent`,
           [tenant.id],
@@ -205,7 +205,7 @@ describe('a budget whose window is recalculated', () => {
     const charges = [{ subjectId: key.id, windowStart: grant.windowStart }];
     const settlement = { ...settlementOf(tenant, replica, grant, 300n), charges };
     await replica.settle([settlement], [replica.id]);
-    await service.query(
+    await service.rows(
       `update tenant.budget_spend set bucket = bucket - interval '5 hours' where subject_id = $1`,
       [key.id],
     );
@@ -220,7 +220,7 @@ describe('a budget whose window is recalculated', () => {
 it('a budget that only the release before has counted goes on where it was', async () => {
   const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
   await spend(tenant, 300n);
-  await service.query('update tenant.quotas set starts_at = null, ends_at = null where subject_id = $1', [
+  await service.rows('update tenant.quotas set starts_at = null, ends_at = null where subject_id = $1', [
     tenant.id,
   ]);
   expect(await used(tenant)).toBe(300n);
@@ -230,7 +230,7 @@ it('a budget that only the release before has counted goes on where it was', asy
 it('forgets what was spent 35 days ago, batch by batch', async () => {
   const { id } = await service.makeTenant();
   for (const days of [37, 36, 34])
-    await service.query(
+    await service.rows(
       `insert into tenant.budget_spend (tenant_id, subject_id, bucket, cost)
        values ($1, $1, now() - $2 * interval '1 day', 1)`,
       [id, days],
@@ -240,7 +240,7 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
   const store = new LeaseSystemStore(pool, () => Promise.resolve());
   const left = async () =>
     (
-      await service.query<{ count: number }>(
+      await service.rows<{ count: number }>(
         'select count(*)::integer as count from tenant.budget_spend where subject_id = $1',
         [id],
       )

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { scopesOf } from '@gatehouse/contract/scopes';
-import { environmentOf, TenantServiceUnderTest } from './tenant-service.ts';
+import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 
@@ -31,7 +31,7 @@ function bootstrap(args: string[] = [], databaseUrl = tenants.database.url): Pro
 }
 
 describe('the bootstrap command', () => {
-  beforeEach(() => tenants.query(`delete from tenant.api_keys where role = 'owner'`));
+  beforeEach(() => tenants.rows(`delete from tenant.api_keys where role = 'owner'`));
 
   it('makes the first owner key and prints its text as the only line', async () => {
     const { code, stdout } = await bootstrap();
@@ -40,7 +40,7 @@ describe('the bootstrap command', () => {
     expect(await tenants.authenticate(stdout.trim())).toMatchObject({
       result: { $case: 'key', value: { role: 'owner', scopes: scopesOf('owner') } },
     });
-    const [row] = await tenants.query(`select created_by from tenant.api_keys where role = 'owner'`);
+    const [row] = await tenants.rows(`select created_by from tenant.api_keys where role = 'owner'`);
     expect(row).toEqual({ created_by: 'bootstrap' });
   });
 
@@ -50,7 +50,7 @@ describe('the bootstrap command', () => {
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(/^There is an active owner key already[^\n]*\n$/);
     expect(await bootstrap(['--force'])).toMatchObject({ code: 0 });
-    await tenants.query(`update tenant.api_keys set revoked_at = now() where role = 'owner'`);
+    await tenants.rows(`update tenant.api_keys set revoked_at = now() where role = 'owner'`);
     expect(await bootstrap()).toMatchObject({ code: 0 });
   });
 
@@ -73,7 +73,7 @@ describe('the bootstrap command', () => {
 describe('the service as a process', () => {
   it('logs no secret, ends on SIGTERM and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [source('main.ts')], {
-      env: { ...environmentOf(tenants.database.url, tenants.identity), LOG_LEVEL: 'trace' },
+      env: { ...tenants.environment(), LOG_LEVEL: 'trace' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines: string[] = [];

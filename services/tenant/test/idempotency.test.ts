@@ -7,13 +7,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { Service } from '@gatehouse/service/service';
-import {
-  environmentOf,
-  TenantServiceUnderTest,
-  type Answer,
-  type As,
-  type TestTenant,
-} from './tenant-service.ts';
+import type { Answer, As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type TestTenant, type AnswerBody } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
 let replica: Service;
@@ -35,13 +30,13 @@ interface Creation {
   as: As;
   body: Record<string, unknown>;
   /** The secret in the answer. */
-  secret: (answer: Answer) => string;
+  secret: (answer: Answer<AnswerBody>) => string;
   /** How often it took effect. */
   effects: () => Promise<number>;
 }
 
 async function count(sql: string, ...values: unknown[]): Promise<number> {
-  const [row] = await tenants.query<{ n: number }>(`select count(*)::int as n from ${sql}`, values);
+  const [row] = await tenants.rows<{ n: number }>(`select count(*)::int as n from ${sql}`, values);
   return row?.n ?? -1;
 }
 
@@ -85,7 +80,7 @@ const creations: Record<string, (name: string) => Promise<Creation>> = {
 const send = ({ path, as, body }: Creation, key: string, port = tenants.service.httpPort) =>
   tenants.call('POST', path, { as, body, port, headers: { 'idempotency-key': key } });
 
-const replayed = ({ headers }: Answer) => headers.get('idempotency-replayed');
+const replayed = ({ headers }: Answer<AnswerBody>) => headers.get('idempotency-replayed');
 
 describe.each(Object.entries(creations))('%s', (_what, make) => {
   it('is made once by twenty requests at once on two replicas', async () => {
@@ -114,7 +109,7 @@ describe.each(Object.entries(creations))('%s', (_what, make) => {
     const name = `secret-${newId()}`;
     const creation = await make(name);
     const secret = creation.secret(await send(creation, name)).slice(-43);
-    const [row] = await tenants.query<{ text: string; response: Buffer }>(
+    const [row] = await tenants.rows<{ text: string; response: Buffer }>(
       'select r::text as text, response from tenant.idempotency_records r where key = $1',
       [name],
     );
@@ -164,7 +159,7 @@ describe('a replica that is killed', () => {
   it('leaves a key that is taken for a minute and then free, and no effect', async () => {
     const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
     const child = spawn(process.execPath, [main], {
-      env: environmentOf(tenants.database.url, tenants.identity),
+      env: { ...tenants.environment(), LOG_LEVEL: 'info' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const port = await new Promise<number>((resolve) => {
@@ -193,13 +188,13 @@ describe('a replica that is killed', () => {
     }
     const early = await send(creation, name);
     expect(early).toMatchObject({ status: 409, body: { error: { code: 'idempotency_in_progress' } } });
-    const [claim] = await tenants.query<{ seconds: string }>(
+    const [claim] = await tenants.rows<{ seconds: string }>(
       'select extract(epoch from expires_at - now()) as seconds from tenant.idempotency_records where key = $1',
       [name],
     );
     expect(Number(claim?.seconds)).toBeGreaterThan(0);
     expect(Number(claim?.seconds)).toBeLessThanOrEqual(60);
-    await tenants.query('update tenant.idempotency_records set expires_at = now() where key = $1', [name]);
+    await tenants.rows('update tenant.idempotency_records set expires_at = now() where key = $1', [name]);
     expect(await send(creation, name)).toMatchObject({ status: 201 });
     expect(await creation.effects()).toBe(1);
   });

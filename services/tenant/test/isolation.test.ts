@@ -125,7 +125,7 @@ describe('the schema', () => {
   });
 
   it('is audited by something that finds holes', async () => {
-    await tenants.query(`
+    await tenants.rows(`
       create table tenant.open (id int);
       grant select on tenant.open to tenant_app;
       create table tenant.unforced (id int);
@@ -150,7 +150,7 @@ describe('the schema', () => {
         "tenant.peek shows rows with its owner's rights",
       ]);
     } finally {
-      await tenants.query(
+      await tenants.rows(
         'drop view tenant.peek, tenant.honest; drop table tenant.open, tenant.unforced, tenant.half',
       );
     }

@@ -49,7 +49,7 @@ describe('tenants with 1,000 models of 256 characters each', () => {
   it('are listed in pages of 4 MiB at most, each once, also while others are made', async () => {
     const first = await tenants.makeTenant({ allowed_models: models });
     const copies = Array.from({ length: count - 1 }, newId);
-    await tenants.query(
+    await tenants.rows(
       `insert into tenant.tenants (id, slug, name, status, limits, allowed_models, timezone, retention_days,
          previews_enabled, previews_max_chars)
        select copy, slug || copy, name, status, limits, allowed_models, timezone, retention_days, previews_enabled,
@@ -71,7 +71,7 @@ describe('entries of the audit log with large views', () => {
     const tenantId = newId();
     const view = { text: 'x'.repeat(100_000) };
     const insert = (ids: string[]): Promise<unknown> =>
-      tenants.query(
+      tenants.rows(
         `insert into tenant.audit_log (id, action, actor_role, tenant_id, resource_type, resource_id, before, after)
          select id, 'agent.updated', 'admin', $2, 'agent', id, $3, $3 from unnest($1::uuid[]) as id`,
         [ids, tenantId, JSON.stringify(view)],

@@ -39,7 +39,7 @@ describe('limits of keys', () => {
   it('of 100,000 keys cost a tenant’s settings nothing, and an old chat gets the newest 10,000', async () => {
     const tenant = await service.makeTenant();
     expect((await service.settings(tenant.id)).someKeyLimited).toBe(false);
-    await service.query(
+    await service.rows(
       `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, created_by, limits)
        select (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-' || right($1, 12))::uuid, $1::uuid,
               'k' || lpad(n::text, 15, '0'), sha256(n::text::bytea), 'k', 'user', '{}', 'x',

@@ -19,7 +19,7 @@ beforeAll(async () => {
   users = await service.makeTenant();
   await makeKeys(admins, 'admin', { first: 1, count: 40_000 });
   await makeKeys(users, 'user', { first: 900_001, count: 100_000 });
-  await service.query('analyze tenant.api_keys');
+  await service.rows('analyze tenant.api_keys');
 }, 60_000);
 afterAll(async () => {
   await pool.end();
@@ -32,7 +32,7 @@ async function makeKeys(
   role: string,
   { first, count }: { first: number; count: number },
 ): Promise<void> {
-  await service.query(
+  await service.rows(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, created_by, last_used_at)
      select (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, $1, 'k' || lpad(n::text, 15, '0'),
             sha256(n::text::bytea), 'k', $2, '{}', 'x', now()
@@ -107,7 +107,7 @@ it('a page of keys by status or last use reads a bounded part of them, and says 
 
 it('pages that find nothing lead to the ones that do', async () => {
   const oldest = '00000001-0000-7000-8000-000000000000';
-  await service.query('update tenant.api_keys set revoked_at = now() where id = $1', [oldest]);
+  await service.rows('update tenant.api_keys set revoked_at = now() where id = $1', [oldest]);
   const found: string[] = [];
   let cursor: string | null = null;
   let pages = 0;

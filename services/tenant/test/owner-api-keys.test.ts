@@ -19,8 +19,7 @@ const revoke = (id: string) => tenants.call('POST', `${path}/${id}/revoke`);
 const list = async (query = '') => (await tenants.call('GET', `${path}?${query}`)).body.data;
 
 /** Leaves no owner key active but those that the test makes. */
-const endOwnerKeys = () =>
-  tenants.query(`update tenant.api_keys set revoked_at = now() where role = 'owner'`);
+const endOwnerKeys = () => tenants.rows(`update tenant.api_keys set revoked_at = now() where role = 'owner'`);
 
 describe('keys made by the owner', () => {
   it('are owner keys without a tenant', async () => {
@@ -87,7 +86,7 @@ describe('the audit of keys', () => {
       tenants.call('POST', `/v1/api-keys/${ids[status] ?? ''}/${action}`, { as: other.admin, body });
     await at('expiring', 'rotate', { overlap_seconds: 60 });
     await at('revoked', 'revoke', {});
-    await tenants.query(`update tenant.api_keys set expires_at = now() where id = $1`, [ids['expired']]);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() where id = $1`, [ids['expired']]);
     for (const status of ['expiring', 'expired', 'revoked']) {
       const keys = await list(`tenant_id=${other.id}&status=${status}`);
       expect(keys.map((key) => [key.id, key.status])).toEqual([[ids[status], status]]);
@@ -100,8 +99,8 @@ describe('the audit of keys', () => {
     const used = await tenants.makeKey(other.admin, { role: 'admin' });
     const stale = await tenants.makeKey(other.admin, { role: 'admin' });
     const touch = 'update tenant.api_keys set last_used_at = $2 where id = $1';
-    await tenants.query(touch, [used.id, '2026-06-01T00:00:00Z']);
-    await tenants.query(touch, [stale.id, '2026-01-01T00:00:00Z']);
+    await tenants.rows(touch, [used.id, '2026-06-01T00:00:00Z']);
+    await tenants.rows(touch, [stale.id, '2026-01-01T00:00:00Z']);
     const since = encodeURIComponent('2026-03-01T00:00:00+01:00');
     const ids = (await list(`tenant_id=${other.id}&unused_since=${since}`)).map((key) => key.id);
     expect(ids).toContain(stale.id);
@@ -141,7 +140,7 @@ describe('revoking as the owner', () => {
     expect((await tenants.authenticate(last.key)).result?.$case).toBe('key');
 
     const expired = (await create({ role: 'owner' })).body;
-    await tenants.query('update tenant.api_keys set expires_at = now() where id = $1', [expired.id]);
+    await tenants.rows('update tenant.api_keys set expires_at = now() where id = $1', [expired.id]);
     expect((await revoke(last.id)).status).toBe(409);
     expect((await revoke(expired.id)).status).toBe(200);
 
@@ -162,7 +161,7 @@ describe('revoking as the owner', () => {
     expect((await revoke(forever.id)).status).toBe(200);
 
     // Where all of them expire already, all but the last may go.
-    await tenants.query(`update tenant.api_keys set revoked_at = now() where id = $1`, [another.id]);
+    await tenants.rows(`update tenant.api_keys set revoked_at = now() where id = $1`, [another.id]);
     const third = (await create(expires)).body;
     expect((await revoke(second.id)).status).toBe(200);
     expect((await revoke(third.id)).status).toBe(409);

@@ -38,7 +38,7 @@ describe('creating a tenant', () => {
     expect(await tenants.authenticate(adminKey)).toMatchObject({
       result: { $case: 'key', value: { tenantId: id, tenantSlug: 'acme', role: 'admin' } },
     });
-    const [key] = await tenants.query('select created_by from tenant.api_keys where tenant_id = $1', [id]);
+    const [key] = await tenants.rows('select created_by from tenant.api_keys where tenant_id = $1', [id]);
     expect(key).toEqual({ created_by: keyId });
   });
 
@@ -68,11 +68,11 @@ describe('creating a tenant', () => {
   it('refuses a taken slug and then leaves nothing behind', async () => {
     const { slug } = await tenants.makeTenant();
     const count = 'select count(*)::int as keys from tenant.api_keys';
-    const before = await tenants.query(count);
+    const before = await tenants.rows(count);
     const answer = await tenants.call('POST', path, { body: { slug, name: 'Again' } });
     expect(answer.status).toBe(409);
     expect(answer.body.error).toMatchObject({ code: 'tenant_slug_taken', param: 'slug' });
-    expect(await tenants.query(count)).toEqual(before);
+    expect(await tenants.rows(count)).toEqual(before);
   });
 
   it('gives a slug to one of two that ask at once', async () => {
@@ -137,7 +137,7 @@ describe('changing a tenant', () => {
     expect(limits).toEqual({ requests_per_minute: 1, max_concurrent: 2, tokens_per_minute: 3 });
   });
 
-  it('moves the status any way round, and Authenticate tells at once', async () => {
+  it('changes the status to every other one, and Authenticate returns it at once', async () => {
     const { id, adminKey } = await tenants.makeTenant();
     for (const status of ['suspended', 'archived', 'active', 'archived', 'suspended', 'active']) {
       expect((await patch(id, { status })).body.status).toBe(status);

@@ -40,7 +40,7 @@ async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {
 }
 
 describe('RecordAudit', () => {
-  it('takes a change into the log as it was told, once', async () => {
+  it('writes a change to the log as it was sent, once', async () => {
     const entry = makeEntry();
     const event = writeAuditEvent(source, entry);
     await record([event]);
@@ -65,7 +65,7 @@ describe('RecordAudit', () => {
     expect(await logOf(entry)).toEqual([entry]);
   });
 
-  it('keeps what nobody can read as dead letters, and takes in the rest', async () => {
+  it('keeps events that are unreadable as dead letters, and writes the rest', async () => {
     const entry = makeEntry();
     const wrong = writeAuditEvent(source, { ...makeEntry(), resource: { type: 'agent', id: 'x' } });
     const refused = writeAuditEvent(source, makeEntry({ request_id: 'nul \u0000' }));
@@ -73,7 +73,7 @@ describe('RecordAudit', () => {
     await record(events);
     await record(events);
     expect(await logOf(entry)).toEqual([entry]);
-    const letters = await tenants.query<{ origin: string; reason: string; text: string }>(
+    const letters = await tenants.rows<{ origin: string; reason: string; text: string }>(
       `select origin, reason, convert_from(payload, 'UTF8') as text from tenant.dead_letters`,
     );
     expect(letters.map(({ text }) => text).sort()).toEqual(events.slice(0, 3).sort());
@@ -85,12 +85,12 @@ describe('RecordAudit', () => {
   });
 
   it('deletes dead letters after 30 days', async () => {
-    await tenants.query(
+    await tenants.rows(
       `insert into tenant.dead_letters (id, received_at, origin, reason, payload)
        values (gen_random_uuid(), now() - interval '31 days', 'old', 'old', '')`,
     );
     await record(['no JSON']);
-    const letters = await tenants.query<{ origin: string }>('select origin from tenant.dead_letters');
+    const letters = await tenants.rows<{ origin: string }>('select origin from tenant.dead_letters');
     expect(letters.map(({ origin }) => origin)).not.toContain('old');
   });
 

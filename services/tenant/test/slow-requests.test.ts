@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { until } from '@gatehouse/test/until';
+import { eventually } from '@gatehouse/test/eventually';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -12,15 +12,13 @@ const waitingForLocks = 'select from pg_locks where not granted';
 
 it('settings are read while slow HTTP requests of other tenants hold all connections of theirs', async () => {
   const [slow, other] = [await service.makeTenant(), await service.makeTenant()];
-  await service.query('begin');
-  await service.query('lock table tenant.quotas in access exclusive mode');
+  await service.rows('begin');
+  await service.rows('lock table tenant.quotas in access exclusive mode');
   const waiting = Array.from({ length: 12 }, () => service.call('GET', '/v1/limits', { as: slow.admin }));
-  await until(
-    async () => (await service.query(waitingForLocks)).length >= 5,
-    10_000,
-    () => 'no request waits for the lock',
-  );
+  await eventually(async () => {
+    expect((await service.rows(waitingForLocks)).length).toBeGreaterThanOrEqual(5);
+  }, 10_000);
   for (let n = 0; n < 3; n += 1) expect((await service.settings(other.id)).status).toBe('active');
-  await service.query('rollback');
+  await service.rows('rollback');
   await Promise.all(waiting);
 });

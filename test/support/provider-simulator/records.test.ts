@@ -64,7 +64,7 @@ describe('records', () => {
     expect(JSON.stringify(locked.requests.map((record) => record.headers))).not.toContain('sk-');
   });
 
-  it('count chunks and tell delivered usage from charged usage', async () => {
+  it('count chunks, and delivered usage apart from charged usage', async () => {
     await call(simulator, streamBody({ id: 'whole', content: 'a b' }));
     await call(simulator, streamBody({ id: 'cut', content: 'a b', cut: 'mid_stream', cut_after_chunks: 1 }));
     await call(simulator, streamBody({ id: 'late', content: 'a b', cut: 'before_done' }));
@@ -86,8 +86,9 @@ describe('records', () => {
   });
 
   it('see a client leave at once', async () => {
+    const chunkDelayMs = 20;
     const controller = new AbortController();
-    const gone = call(simulator, streamBody({ id: 'leaver', chunks: 100, chunk_delay_ms: 20 }), {
+    const gone = call(simulator, streamBody({ id: 'leaver', chunks: 100, chunk_delay_ms: chunkDelayMs }), {
       signal: controller.signal,
     });
     await simulator.waitForRequest((entry) => entry.id === 'leaver' && entry.chunks_sent > 2);
@@ -97,11 +98,11 @@ describe('records', () => {
     const record = await simulator.waitForRequest((entry) => entry.client_closed_at !== null, 1000);
     expect((record.client_closed_at ?? Infinity) - left).toBeLessThan(500);
     const sent = record.chunks_sent;
-    await sleep(60);
+    await sleep(3 * chunkDelayMs);
     expect([record.chunks_sent, record.finished_at, record.usage_delivered]).toEqual([sent, null, false]);
   });
 
-  it('are not kept when told so, while the totals are', async () => {
+  it('are not kept where that is off, while the totals are', async () => {
     const bench = await startProviderSimulator({ record: false });
     await call(bench, chatBody('hi'));
     await call(bench, streamBody({}));
@@ -112,7 +113,7 @@ describe('records', () => {
     ]);
   });
 
-  it('are bounded in size', async () => {
+  it('are few where bodies are large, and show 64 KiB of each', async () => {
     const large = 'x'.repeat(9 * 1024 * 1024);
     for (let sent = 0; sent < 8; sent++) await call(simulator, chatBody(large));
     expect(simulator.requests.length).toBeLessThan(8);
@@ -163,7 +164,7 @@ describe('the standing fault', () => {
 });
 
 describe('control endpoints', () => {
-  it('tell of requests since a seq and of the ledger', async () => {
+  it('show requests since a sequence number, and the ledger', async () => {
     await statusOf({ id: 'a' });
     await statusOf({ id: 'b', status: 500 });
     await statusOf({ id: 'c', no_usage: true });

@@ -49,7 +49,7 @@ describe('patching settings', () => {
     expect(patched(made(), { visibility: 'private' }, 'bob').owner_user_id).toBe('bob');
   });
 
-  it('never makes a private agent of nobody, or of another than the acting user', () => {
+  it('never makes a private agent without an owner, or of another than the acting user', () => {
     const personal = made({ visibility: 'private' }, 'ann');
     expect(() => patched(personal, { owner_user_id: null })).toThrow('needs an owner');
     expect(() => patched(personal, { owner_user_id: 'bob' }, 'ann')).toThrow('another user');

@@ -4,7 +4,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { ensurePartition, hasPartition } from '../store/ingest-system-store.ts';
 
 const everyMs = 6 * 3_600_000;
-const retryMs = 10_000;
+const defaultRetryMs = 10_000;
 /** This month, two ahead, and the last one for what arrives late. */
 const months = [0, 1, 2, -1];
 
@@ -12,11 +12,14 @@ const months = [0, 1, 2, -1];
 export class Partitions {
   readonly #pool: Pool;
   readonly #log: Logger;
+  readonly #retryMs: number;
   readonly #loop = new BackgroundLoop(() => this.#round());
 
-  constructor(pool: Pool, log: Logger) {
+  /** `retryMs`: after a failure, 10 s. */
+  constructor(pool: Pool, log: Logger, retryMs = defaultRetryMs) {
     this.#pool = pool;
     this.#log = log;
+    this.#retryMs = retryMs;
   }
 
   /** Throws only when this month's partition is missing and can't be made. */
@@ -47,7 +50,7 @@ export class Partitions {
 
   #postpone(error: unknown): number {
     this.#log.warn({ err: error }, 'failed to create partitions of traces; retrying');
-    return retryMs;
+    return this.#retryMs;
   }
 }
 

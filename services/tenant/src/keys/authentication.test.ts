@@ -18,13 +18,13 @@ describe('judging a presented secret', () => {
     expect(judge({ ...key, previousSecretSha256: null }, hash('old'))).toBe('unknown');
   });
 
-  it('knows nobody without a key, whatever is presented', () => {
+  it('rejects every secret where there is no key', () => {
     for (const secret of [hash('new'), Buffer.alloc(0), Buffer.alloc(32), Buffer.alloc(33)]) {
       expect(judge(null, secret)).toBe('unknown');
     }
   });
 
-  it('tells an end only to who knows the secret, and revoked before expired', () => {
+  it('shows that a key is revoked or expired only for its secret, and revoked before expired', () => {
     const ended = { ...key, revoked: true, expired: true };
     expect(judge(ended, hash('new'))).toBe('revoked');
     expect(judge({ ...ended, revoked: false }, hash('old'))).toBe('expired');

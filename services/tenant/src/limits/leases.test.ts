@@ -78,7 +78,7 @@ describe('a lease of what is held', () => {
   });
 });
 
-it('grants no more than is left, whoever asks for what', () => {
+it('grants no more than is left, for every sequence of asks', () => {
   const amount = fc.bigInt({ min: 0n, max: 10n ** 13n });
   fc.assert(
     fc.property(
@@ -209,7 +209,7 @@ describe('the time of a lease', () => {
 });
 
 describe('what is spent', () => {
-  it('includes what is held', () => {
+  it('counts what is held as used', () => {
     expect(spent(limitUse({ used: 5n, othersHold: 7n }))).toBe(12n);
   });
 

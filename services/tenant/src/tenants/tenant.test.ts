@@ -28,7 +28,7 @@ describe('patching the settings of a tenant', () => {
     expect(patched.previews).toEqual({ enabled: false, max_chars: 500 });
   });
 
-  it('tells null, which clears, from absent', () => {
+  it('distinguishes null, which clears, from absent', () => {
     expect(patchSettings(current, { budget: null, allowed_models: null })).toEqual({
       ...current,
       budget: null,
