@@ -21,8 +21,8 @@ import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Client } from 'pg';
-import { Catalogue } from '../src/domain/catalogue.ts';
-import type { EndedRun } from '../src/domain/run-record.ts';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
 

@@ -8,23 +8,23 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Catalogue } from '../domain/catalogue.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
 import {
   inputPreview,
   promptSample,
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
-} from '../domain/completion-request.ts';
-import type { Pricing } from '../domain/pricing.ts';
-import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../domain/target.ts';
-import { ActiveRun } from '../exchange/active-run.ts';
-import { Exchange } from '../exchange/exchange.ts';
-import { RequestSource } from '../exchange/request-source.ts';
-import type { RunTelemetry } from '../exchange/run-telemetry.ts';
+} from '../openai/completion-request.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../catalogue/target.ts';
+import { ActiveRun } from '../runs/active-run.ts';
+import { Exchange } from '../turns/exchange.ts';
+import { RequestSource } from '../openai/request-source.ts';
+import type { RunTelemetry } from '../runs/run-telemetry.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
-import type { Meter } from '../metering/meter.ts';
+import type { Meter } from '../runs/meter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { KeySettings, TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';

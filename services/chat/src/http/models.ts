@@ -3,8 +3,8 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import type { Catalogue, Model } from '../domain/catalogue.ts';
-import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { agentRef, modelNotFound, type AgentName } from '../catalogue/target.ts';
 import { visibilityKey, type AgentCaller, type AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 

@@ -1,5 +1,5 @@
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
-import type { BudgetCharge } from '../domain/run.ts';
+import type { BudgetCharge } from '../runs/run.ts';
 import type { Pool, Term } from './pool.ts';
 
 /** What a request may need of one limit. */

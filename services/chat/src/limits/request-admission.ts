@@ -1,5 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import type { BudgetCharge } from '../domain/run.ts';
+import type { BudgetCharge } from '../runs/run.ts';
 import type { Admission, Spent } from './admission.ts';
 import { limitHeaders } from './rate-limit-headers.ts';
 

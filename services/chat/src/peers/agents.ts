@@ -6,7 +6,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import type { AgentName, ResolvedAgent } from '../domain/target.ts';
+import type { AgentName, ResolvedAgent } from '../catalogue/target.ts';
 
 export interface AgentCaller extends RequestContext {
   principal: TenantPrincipal;

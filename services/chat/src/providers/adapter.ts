@@ -1,6 +1,6 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation } from '../domain/completion-request.ts';
-import type { ProviderFailure } from '../domain/provider-failure.ts';
+import type { Operation } from '../openai/completion-request.ts';
+import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from './answer-budget.ts';
 
 /** One call of a provider, in OpenAI's wire format. */

@@ -3,8 +3,8 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import type { Dispatcher } from 'undici';
-import { ProviderFailure } from '../domain/provider-failure.ts';
-import { parseRetryAfter } from '../domain/retry-delay.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { parseRetryAfter } from './retry-delay.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerReader, AnswerRoom } from './answer-budget.ts';
 

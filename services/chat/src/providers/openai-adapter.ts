@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { Pool, type Dispatcher } from 'undici';
-import type { Provider } from '../domain/catalogue.ts';
-import type { Operation } from '../domain/completion-request.ts';
+import type { Provider } from '../catalogue/catalogue.ts';
+import type { Operation } from '../openai/completion-request.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';

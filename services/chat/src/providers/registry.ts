@@ -1,7 +1,7 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Catalogue, Model, Provider } from '../domain/catalogue.ts';
-import { Breaker } from '../domain/breaker.ts';
+import type { Catalogue, Model, Provider } from '../catalogue/catalogue.ts';
+import { Breaker } from './breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { OpenAiAdapter } from './openai-adapter.ts';
 

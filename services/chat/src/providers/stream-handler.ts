@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { ProviderFailure } from '../domain/provider-failure.ts';
-import { FrameSplitter, frameData } from '../domain/sse-frames.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { FrameSplitter, frameData } from '../openai/sse-frames.ts';
 import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
 

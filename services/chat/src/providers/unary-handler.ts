@@ -1,5 +1,5 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { ProviderFailure } from '../domain/provider-failure.ts';
+import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
 

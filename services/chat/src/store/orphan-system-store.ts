@@ -1,8 +1,8 @@
 import { maxInteger } from '@gatehouse/events/run-event';
 import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
-import { readKeptAttempts, readStartedRun, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart } from '../domain/run.ts';
+import { readKeptAttempts, readStartedRun, type StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart } from '../runs/run.ts';
 
 /** A run that nobody works on any more. */
 export interface Orphan {

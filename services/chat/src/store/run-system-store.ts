@@ -4,8 +4,8 @@ import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
-import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../domain/run.ts';
+import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../runs/run.ts';
 
 /*
  * Rows are named by `id = any(ids)`, also where a join would say which: plans are made while the tables are small and

@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { BudgetCharge } from '../domain/run.ts';
+import type { BudgetCharge } from '../runs/run.ts';
 
 /** What runs of one tenant and one instance came to, for the budgets that they were reserved in. */
 export interface Settlement {

@@ -1,5 +1,5 @@
 import type { MeasureAttributes, Meter, RecordValue } from '@gatehouse/kit/meter';
-import type { AttemptEnd } from '../domain/run.ts';
+import type { AttemptEnd } from './run.ts';
 
 /** Bounds of the buckets as the convention gives them. */
 const durationSeconds = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);

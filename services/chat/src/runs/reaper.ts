@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Pricing } from '../domain/pricing.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
 import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';

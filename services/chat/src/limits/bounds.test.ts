@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
-import { Catalogue, type Model } from './catalogue.ts';
-import { readChatRequest, readEmbeddingsRequest } from './completion-request.ts';
-import type { Target } from './target.ts';
-import { estimateTokens, sampleOf } from './token-estimate.ts';
+import { Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { readChatRequest, readEmbeddingsRequest } from '../openai/completion-request.ts';
+import type { Target } from '../catalogue/target.ts';
+import { estimateTokens, sampleOf } from '../openai/token-estimate.ts';
 
 const model = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],

@@ -11,7 +11,7 @@ import {
   type Span,
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
-import type { Cost } from './price.ts';
+import type { Cost } from '../catalogue/price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
 
 /*

@@ -1,7 +1,7 @@
 import type { BodyShare } from '@gatehouse/http/body-budget';
 import { AppError } from '@gatehouse/kit/errors';
-import { objectMembers, type Member } from '../domain/json-members.ts';
-import { rewriteRequest, type Rewrite } from '../domain/request-rewrite.ts';
+import { objectMembers, type Member } from './json-members.ts';
+import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
 /** OpenAI's API has about forty; each is looked at for every provider call. */
 const maxMembers = 1_000;

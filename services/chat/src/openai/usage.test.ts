@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ProviderFailure } from './provider-failure.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
 import { estimateTokens, guessTokens, sampleOf } from './token-estimate.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from '../providers/unary-answer.ts';
 import { readUsage } from './usage-reader.ts';
 import {
   inputClasses,

@@ -2,10 +2,10 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { hasMoreContainers } from '@gatehouse/kit/json-size';
 import { ProviderFailure } from './provider-failure.ts';
-import { messageText } from './stream-reader.ts';
-import { sampleOf, type TextSample } from './token-estimate.ts';
-import { readServiceTier, readUsage } from './usage-reader.ts';
-import type { Usage } from './usage.ts';
+import { messageText } from '../openai/stream-reader.ts';
+import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
+import { readServiceTier, readUsage } from '../openai/usage-reader.ts';
+import type { Usage } from '../openai/usage.ts';
 
 /** A million objects and arrays take 100 MiB and 300 ms to parse, in which no other request is served. */
 const maxContainers = 1_000_000;

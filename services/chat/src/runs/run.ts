@@ -1,6 +1,6 @@
-import type { Operation } from './completion-request.ts';
-import type { Cost, RunCost } from './price.ts';
-import type { Usage } from './usage.ts';
+import type { Operation } from '../openai/completion-request.ts';
+import type { Cost, RunCost } from '../catalogue/price.ts';
+import type { Usage } from '../openai/usage.ts';
 
 /** A run is one accepted client request; an attempt is one provider call for it (architecture decision 4). */
 

@@ -3,17 +3,17 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Model } from '../domain/catalogue.ts';
-import { sumCosts } from '../domain/price.ts';
-import type { Pricing } from '../domain/pricing.ts';
-import type { ProviderFailure } from '../domain/provider-failure.ts';
-import { startedRun, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from '../domain/run.ts';
-import type { StreamReader } from '../domain/stream-reader.ts';
-import { estimateTokens, guessTokens, type TextSample } from '../domain/token-estimate.ts';
-import { noUsage, sumUsage, type Usage } from '../domain/usage.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import { sumCosts } from '../catalogue/price.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { ProviderFailure } from '../providers/provider-failure.ts';
+import { startedRun, type StartedRun } from './run-record.ts';
+import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from './run.ts';
+import type { StreamReader } from '../openai/stream-reader.ts';
+import { estimateTokens, guessTokens, type TextSample } from '../openai/token-estimate.ts';
+import { noUsage, sumUsage, type Usage } from '../openai/usage.ts';
 import type { RequestAdmission } from '../limits/request-admission.ts';
-import type { Meter } from '../metering/meter.ts';
+import type { Meter } from './meter.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
 /** How the provider call under way ended. */

@@ -13,8 +13,8 @@ import {
   type PriceSource,
   type StatedRates,
 } from './price.ts';
-import type { AttemptStart } from './run.ts';
-import type { TokenClass, Usage } from './usage.ts';
+import type { AttemptStart } from '../runs/run.ts';
+import type { TokenClass, Usage } from '../openai/usage.ts';
 
 /** The prices of one model. */
 interface Prices {

@@ -1,8 +1,8 @@
-import type { Model } from './catalogue.ts';
-import type { CompletionRequest } from './completion-request.ts';
-import type { CostBounds } from './price.ts';
-import type { Target } from './target.ts';
-import type { TokenClass } from './usage.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { CompletionRequest } from '../openai/completion-request.ts';
+import type { CostBounds } from '../catalogue/price.ts';
+import type { Target } from '../catalogue/target.ts';
+import type { TokenClass } from '../openai/usage.ts';
 
 /** What a request can come to at most, which is what is reserved for it (ADR 13). */
 

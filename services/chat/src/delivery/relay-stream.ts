@@ -1,7 +1,7 @@
 import { hasMoreContainers } from '@gatehouse/kit/json-size';
-import { ProviderFailure } from '../domain/provider-failure.ts';
-import { frameData } from '../domain/sse-frames.ts';
-import type { StreamReader } from '../domain/stream-reader.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import { frameData } from '../openai/sse-frames.ts';
+import type { StreamReader } from '../openai/stream-reader.ts';
 import type { ProviderStream } from '../providers/adapter.ts';
 import type { ClientStream } from './client-stream.ts';
 

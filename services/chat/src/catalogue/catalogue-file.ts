@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import { Catalogue, CatalogueError, interpolate } from './domain/catalogue.ts';
+import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 
 /** Reads the catalogue of `GATEHOUSE_MODELS`. Throws one readable error that names the file and every problem. */
 export async function loadCatalogue(

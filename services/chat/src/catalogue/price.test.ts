@@ -11,7 +11,14 @@ import {
   type PriceList,
   type StatedRates,
 } from './price.ts';
-import { inputClasses, noUsage, outputClasses, partsOf, type Usage, type UsageParts } from './usage.ts';
+import {
+  inputClasses,
+  noUsage,
+  outputClasses,
+  partsOf,
+  type Usage,
+  type UsageParts,
+} from '../openai/usage.ts';
 
 const oneUsd = 10n ** 12n;
 

@@ -2,8 +2,8 @@ import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
 import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
-import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from '../domain/run.ts';
-import { partsOf, type Usage } from '../domain/usage.ts';
+import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
+import { partsOf, type Usage } from '../openai/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
 /** Where something that is over stands in its trace; times are by `monotonicMs`. */

@@ -1,7 +1,7 @@
-import { sumCosts } from '../domain/price.ts';
-import type { Pricing } from '../domain/pricing.ts';
-import type { Attempt, AttemptStart } from '../domain/run.ts';
-import { noUsage, sumUsage } from '../domain/usage.ts';
+import { sumCosts } from '../catalogue/price.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { Attempt, AttemptStart } from './run.ts';
+import { noUsage, sumUsage } from '../openai/usage.ts';
 import type { Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-system-store.ts';
 
