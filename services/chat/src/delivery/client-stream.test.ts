@@ -3,33 +3,16 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
-import { continueTrace } from '@gatehouse/kit/trace-context';
-import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
-import { Catalogue, type Provider } from '../catalogue/catalogue.ts';
-import { StreamReader } from '../openai/stream-reader.ts';
-import { AnswerBudget } from '../providers/answer-budget.ts';
-import { OpenAiAdapter } from '../providers/openai-adapter.ts';
 import { ClientStream } from './client-stream.ts';
-import { relayStream, type RelayEnd } from './relay-stream.ts';
 
 let server: Server;
-let simulator: ProviderSimulator;
-let adapter: OpenAiAdapter;
 let serve: (response: ServerResponse) => void = () => undefined;
 
 beforeAll(async () => {
   server = createServer((_request, response) => serve(response)).listen(0, '127.0.0.1');
-  simulator = await startProviderSimulator();
-  const [provider] = Catalogue.parse({
-    providers: [{ name: 'acme', kind: 'openai', base_url: simulator.baseUrl }],
-    models: [{ id: 'm', provider: 'acme' }],
-  }).providers as [Provider];
-  adapter = new OpenAiAdapter(provider, undefined);
+  await once(server, 'listening');
 });
-afterAll(async () => {
-  await adapter.close();
-  await simulator.close();
+afterAll(() => {
   server.closeAllConnections();
   server.close();
 });
@@ -160,98 +143,5 @@ describe('the client’s end of a stream', () => {
       void drained.promise.then(() => client.finish([]));
     });
     expect(seen.complete).toBe(true);
-  });
-});
-
-describe('a relayed stream', () => {
-  /** Everything from the simulator to the client, and what is left over. */
-  async function relay(
-    x_simulator: object,
-    wantsUsage = false,
-  ): Promise<{ text: string; reader: StreamReader; outcome: unknown; answers: number }> {
-    const body = {
-      model: 'm',
-      messages: [{ role: 'user', content: 'hi' }],
-      stream: true,
-      stream_options: { include_usage: true },
-      x_simulator,
-    };
-    const source = await adapter.stream({
-      operation: 'chat',
-      body: Buffer.from(JSON.stringify(body)),
-      trace: continueTrace(undefined),
-      signal: new AbortController().signal,
-      onHeaders: () => undefined,
-      room: new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 }).open('tenant'),
-    });
-    const reader = new StreamReader(1);
-    let outcome: unknown;
-    let answers = 0;
-    const { text } = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 10_000);
-      void relayStream({
-        provider: 'acme',
-        source,
-        reader,
-        client,
-        wantsUsage,
-        onAnswer: () => (answers += 1),
-      })
-        .catch((error: unknown) => error)
-        .then((result) => {
-          outcome = result;
-          client.abandon();
-          client.write([Buffer.from(': over\n\n')]);
-          client.abandon();
-          response.end();
-        });
-    });
-    return { text: text.replace(': over\n\n', ''), reader, outcome, answers };
-  }
-
-  it('passes the provider’s frames on, without the usage chunk and the end', async () => {
-    const { text, reader, outcome, answers } = await relay({ content: 'one two', crlf: true });
-    expect(text).toContain('\r\n\r\n');
-    expect(text).not.toContain('[DONE]');
-    expect(text).not.toContain('"choices":[]');
-    expect(reader).toMatchObject({
-      answer: { beginning: 'one two' },
-      complete: true,
-      usage: { outputTokens: 2 },
-    });
-    expect(outcome).toEqual({ usageFrame: null });
-    expect(answers).toBe(1);
-  });
-
-  it('keeps the usage chunk for a client that asked', async () => {
-    const { outcome, text } = await relay({}, true);
-    expect(text).not.toContain('"choices":[]');
-    expect((outcome as RelayEnd).usageFrame?.toString()).toContain('"choices":[]');
-  });
-
-  it.each([
-    ['cut', { cut: 'mid_stream', cut_after_chunks: 3, chunks: 8, chunk_delay_ms: 5 }, 'cut'],
-    ['ended without its finish', { end_without_done: true, end_after_chunks: 3, chunks: 8 }, 'cut'],
-    ['with an error inside', { error_event_after_chunks: 3, chunks: 8 }, 'cut'],
-    ['with a broken chunk', { malformed: 'json' }, 'invalid'],
-  ])('%s is a failure after what came before it', async (_name, fault, kind) => {
-    const { outcome, text } = await relay(fault);
-    expect(outcome).toMatchObject({ kind });
-    expect(text).toContain('"delta"');
-    expect(text).not.toContain('"error"');
-  });
-
-  it('that only lacks [DONE] is whole', async () => {
-    expect((await relay({ end_without_done: true })).outcome).toEqual({ usageFrame: null });
-  });
-
-  it('that can not be read is not listened to any longer', async () => {
-    const id = newId();
-    const { outcome } = await relay({ id, malformed: 'json', chunks: 400, chunk_delay_ms: 5 });
-    expect(outcome).toMatchObject({ kind: 'invalid' });
-    const seen = await simulator.waitForRequest(
-      (request) => request.id === id && (request.client_closed_at ?? request.finished_at) !== null,
-    );
-    expect(seen.client_closed_at).not.toBeNull();
   });
 });

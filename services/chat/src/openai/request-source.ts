@@ -1,4 +1,3 @@
-import type { BodyShare } from '@gatehouse/http/body-budget';
 import { AppError } from '@gatehouse/kit/errors';
 import { objectMembers, type Member } from './json-members.ts';
 import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
@@ -6,13 +5,18 @@ import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
 /** OpenAI's API has about forty; each is looked at for every provider call. */
 const maxMembers = 1_000;
 
+/** What the text takes of the memory for request bodies. */
+interface Share {
+  release(): void;
+}
+
 /** The text of a request, for as long as another provider call may need it. */
 export class RequestSource {
   #text: { body: Buffer; members: readonly Member[] } | null;
-  readonly #share: BodyShare;
+  readonly #share: Share;
 
   /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
-  constructor(body: Buffer, share: BodyShare) {
+  constructor(body: Buffer, share: Share) {
     const members = objectMembers(body, { max: maxMembers });
     if (members.length > maxMembers)
       throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
@@ -24,11 +28,6 @@ export class RequestSource {
   rewritten(rewrite: Rewrite): Buffer {
     if (this.#text === null) throw new Error('the request was released already');
     return rewriteRequest(this.#text.body, rewrite, this.#text.members);
-  }
-
-  /** Whether the answer has begun, so that no provider is called again. */
-  get isReleased(): boolean {
-    return this.#text === null;
   }
 
   /** No further provider call follows: the client has got its first byte. */

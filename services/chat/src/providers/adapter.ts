@@ -30,6 +30,8 @@ export interface FrameConsumer {
 export interface ProviderStream {
   /** Hands over all frames so far at once, and then each as it comes. */
   consume(consumer: FrameConsumer): void;
+  /** The consumer has taken frames, and `undelivered` bytes of them wait for its client: nothing more until `resume`. */
+  pause(undelivered: number): void;
   resume(): void;
   /** Closes the connection to the provider, which would go on answering nobody. */
   cancel(): void;

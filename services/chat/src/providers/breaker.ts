@@ -1,10 +1,9 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { Circuit } from './circuit.ts';
+import { Circuit, windowMs } from './circuit.ts';
 
 /** Which circuit a failure counts for: `everybody` if no request can cause it, else `tenant`. */
 export type Blame = 'everybody' | 'tenant';
 
-const windowMs = 30_000;
 /** The breaker opens for all tenants when this many have an open circuit within one window. */
 const tenantsToOpen = 3;
 const maxTenants = 1_000;

@@ -1,4 +1,5 @@
-const windowMs = 30_000;
+/** Half a minute: how long a call counts. */
+export const windowMs = 30_000;
 const slots = 6;
 const slotMs = windowMs / slots;
 /** Fewer calls than this say nothing about a rate. */
@@ -21,17 +22,17 @@ interface Slot {
  */
 export class Circuit {
   readonly #slots: Slot[] = [];
-  #openedAt: number | null = null;
+  #isOpen = false;
   #probedAt = 0;
   #skipped = 0;
 
   get isOpen(): boolean {
-    return this.#openedAt !== null;
+    return this.#isOpen;
   }
 
   /** Whether this call should be made; while open, true makes it a probe. */
   admits(now: number): boolean {
-    if (this.#openedAt === null) return true;
+    if (!this.#isOpen) return true;
     this.#skipped += 1;
     if (this.#skipped < probeShare && now - this.#probedAt < probeEveryMs) return false;
     this.#skipped = 0;
@@ -40,16 +41,16 @@ export class Circuit {
   }
 
   open(now: number): void {
-    if (this.#openedAt !== null) return;
-    this.#openedAt = now;
+    if (this.#isOpen) return;
+    this.#isOpen = true;
     this.#probedAt = now;
     this.#skipped = 0;
   }
 
   /** A call got its first good byte. What was counted before is over. */
   close(): void {
-    if (this.#openedAt === null) return;
-    this.#openedAt = null;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#slots.length = 0;
   }
 

@@ -1,12 +1,12 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
-import { ExchangeHandler } from './exchange-handler.ts';
+import { ResponseHandler } from './response-handler.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** Collects a whole answer. */
-export class UnaryHandler extends ExchangeHandler {
+export class UnaryHandler extends ResponseHandler {
   readonly answer: Promise<Buffer>;
   readonly #chunks = new ChunkList();
   #resolve!: (answer: Buffer) => void;

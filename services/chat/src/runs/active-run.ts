@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import type { AppError } from '@gatehouse/kit/errors';
+import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
@@ -57,6 +57,8 @@ export class ActiveRun {
   readonly #attempts: Attempt[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
+  /** The newest answer, if only its beginning came. */
+  #answer: TextSample | undefined;
   #finished = false;
 
   constructor(options: {
@@ -85,12 +87,7 @@ export class ActiveRun {
     this.#admission = options.admission;
   }
 
-  /** Whether an attempt was ever begun, if not sent. */
-  get begun(): boolean {
-    return this.#attempts.length > 0 || this.#open !== null;
-  }
-
-  /** Provider calls that were made; none means that there is no run to speak of. */
+  /** Provider calls that were made; without one there is no run. */
   get calls(): number {
     const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
     return sent + (this.#open === null ? 0 : 1);
@@ -126,6 +123,8 @@ export class ActiveRun {
       });
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
+      // Whether the start was written is unknown, so an end follows it. The client need not wait for that.
+      void this.finish('error', toAppError(error));
       throw error;
     }
     this.#open.startedAt = monotonicMs();
@@ -148,6 +147,7 @@ export class ActiveRun {
     const open = this.#open;
     if (open === null) return;
     this.#open = null;
+    this.#answer = outcome.answer ?? this.#answer;
     const endedAt = monotonicMs();
     const usage = outcome.usage ?? (await this.#estimate(outcome.answer));
     const { start } = open;
@@ -188,16 +188,17 @@ export class ActiveRun {
     });
   }
 
-  /** Commits the run's end; the client's last byte waits for it. Only the first call counts. */
-  async finish(
-    status: RunStatus,
-    details: { error?: AppError | undefined; answer?: TextSample | undefined },
-  ): Promise<RunEnd | null> {
-    if (this.#finished) return null;
+  /**
+   * Commits the run's end; the client's last byte waits for it. Resolves with null if there is no run to end: no call was
+   * ever begun, or it has ended already.
+   */
+  async finish(status: RunStatus, error?: AppError): Promise<RunEnd | null> {
+    if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
     this.#finished = true;
+    if (this.#open !== null)
+      await this.endAttempt({ status: 'error', errorCode: error?.code ?? null, usage: null });
     const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
-    const preview =
-      this.#previewChars > 0 ? cutText(details.answer?.beginning ?? '', this.#previewChars) : '';
+    const preview = this.#previewChars > 0 ? cutText(this.#answer?.beginning ?? '', this.#previewChars) : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {
       status,
@@ -209,8 +210,8 @@ export class ActiveRun {
       responseModel: last?.responseModel ?? null,
       usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
       cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
-      errorType: details.error?.code ?? null,
-      errorMessage: details.error?.message ?? null,
+      errorType: error?.code ?? null,
+      errorMessage: error?.message ?? null,
       outputPreview: preview === '' ? null : preview,
     };
     const { calls } = this;

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
@@ -10,12 +9,15 @@ import type { AnswerReader, AnswerRoom } from './answer-budget.ts';
 
 const maxErrorBytes = 64 * 1024;
 
+/** As undici has them. */
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
+
 /**
- * The part of a provider exchange that unary and streamed answers share: aborting, and turning refusals and broken
- * connections into a `ProviderFailure`. undici's handler interface is used as it is, since its streams would cost the
- * hot path a copy and several events per chunk.
+ * What unary and streamed answers share: aborting a call, and turning error responses and broken connections into a
+ * `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a copy and
+ * several events per chunk.
  */
-export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, AnswerReader {
+export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {
   protected readonly provider: string;
   protected controller: Dispatcher.DispatchController | null = null;
   readonly #room: AnswerRoom;
@@ -24,7 +26,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   readonly #signal: AbortSignal;
   readonly #onHeaders: () => void;
   readonly #onAbort = (): void => this.#abort();
-  #refusal: Refusal | null = null;
+  #errorResponse: ErrorResponse | null = null;
   #over = false;
 
   constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
@@ -37,7 +39,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   /** The provider accepted. Throws a failure when the headers show that the body is no answer. */
-  protected abstract accept(headers: IncomingHttpHeaders): void;
+  protected abstract accept(headers: ResponseHeaders): void;
   protected abstract data(chunk: Buffer): void;
   protected abstract end(): void;
   /** Called once at most, and never after `end`. */
@@ -54,12 +56,12 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
-    headers: IncomingHttpHeaders,
+    headers: ResponseHeaders,
   ): void {
     // Interim responses such as 103 precede the real one.
     if (status < 200) return;
     if (status !== 200) {
-      this.#refusal = { status, headers, chunks: new ChunkList() };
+      this.#errorResponse = { status, headers, chunks: new ChunkList() };
       return;
     }
     this.#guard(() => this.accept(headers));
@@ -67,28 +69,28 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#refusal === null) {
+    if (this.#errorResponse === null) {
       if (!this.#over) this.#guard(() => this.data(chunk));
-    } else if (this.#refusal.chunks.size < maxErrorBytes) {
-      this.#refusal.chunks.push(chunk);
+    } else if (this.#errorResponse.chunks.size < maxErrorBytes) {
+      this.#errorResponse.chunks.push(chunk);
     } else {
-      this.stop(refusalOf(this.provider, this.#refusal));
+      this.stop(errorOf(this.provider, this.#errorResponse));
     }
   }
 
   onResponseEnd(): void {
     if (this.#over) return;
-    const refusal = this.#refusal;
+    const response = this.#errorResponse;
     this.#finish(
-      refusal === null ? () => this.#guardEnd() : () => this.fail(refusalOf(this.provider, refusal)),
+      response === null ? () => this.#guardEnd() : () => this.fail(errorOf(this.provider, response)),
     );
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return;
-    const refusal = this.#refusal;
+    const response = this.#errorResponse;
     this.#finish(() =>
-      this.fail(refusal === null ? this.#failureOf(error) : refusalOf(this.provider, refusal)),
+      this.fail(response === null ? this.#failureOf(error) : errorOf(this.provider, response)),
     );
   }
 
@@ -122,7 +124,7 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
     else this.controller?.pause();
   }
 
-  /** Ends the exchange from our side: closes the connection and reports `failure`. */
+  /** Closes the connection to the provider and reports `failure`. */
   protected stop(failure: ProviderFailure): void {
     if (this.#over) return;
     this.#finish(() => this.fail(failure));
@@ -173,17 +175,17 @@ export abstract class ExchangeHandler implements Dispatcher.DispatchHandler, Ans
   }
 }
 
-/** A response of the provider with another status than 200. */
-interface Refusal {
+/** A response with a status other than 200. */
+interface ErrorResponse {
   status: number;
-  headers: IncomingHttpHeaders;
+  headers: ResponseHeaders;
   chunks: ChunkList;
 }
 
-/** The provider's own words, if its refusal has OpenAI's error shape or one near it. */
-function refusalOf(provider: string, refusal: Refusal): ProviderFailure {
-  const { status, headers } = refusal;
-  const words = errorWords(refusal.chunks.concat().toString('utf8'));
+/** The failure with the provider's own message, if the response has OpenAI's error shape or a similar one. */
+function errorOf(provider: string, response: ErrorResponse): ProviderFailure {
+  const { status, headers } = response;
+  const words = errorWords(response.chunks.concat().toString('utf8'));
   const retryAfterMs = parseRetryAfter(
     single(headers['retry-after']),
     single(headers['retry-after-ms']),
