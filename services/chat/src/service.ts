@@ -13,13 +13,14 @@ import { Pricing } from './catalogue/pricing.ts';
 import { RunTelemetry } from './runs/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
-import { Quotas } from './limits/quotas.ts';
+import { Limiter } from './limits/limiter.ts';
 import { Instance } from './runs/instance.ts';
-import { Meter } from './runs/meter.ts';
 import { Reaper } from './runs/reaper.ts';
+import { RunRecorder } from './runs/run-recorder.ts';
 import { Settler } from './runs/settler.ts';
 import { Vacuum } from './runs/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
+import { LeaseClient } from './peers/leases.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderRegistry } from './providers/registry.ts';
@@ -69,12 +70,13 @@ export async function createChatService(
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
   const instance = new Instance(pool, log);
-  const meter = new Meter({ pool, instance, log, registry });
+  const recorder = new RunRecorder({ pool, instance, log, registry });
   const pricing = await Pricing.create(catalogue);
-  const reaper = new Reaper({ pool, instance, meter, pricing, log, registry });
-  const vacuum = new Vacuum({ pool, countEnds: () => meter.committedEnds, log });
-  const quotas = new Quotas({ peer: tenant, pricing, holderId: () => instance.id, registry });
-  const settler = new Settler({ pool, peer: tenant, instance, quotas, log, registry });
+  const reaper = new Reaper({ pool, instance, recorder, pricing, log, registry });
+  const vacuum = new Vacuum({ pool, countEnds: () => recorder.committedEnds, log });
+  const leases = new LeaseClient(tenant);
+  const limiter = new Limiter({ leases, holderId: () => instance.id, registry });
+  const settler = new Settler({ pool, leases, instance, limiter, log, registry });
   const settings = new TenantSettingsClient(tenant);
   const agents = new AgentClient(agent);
   const providers = new ProviderRegistry(catalogue, config.providerKeys, registry);
@@ -85,18 +87,18 @@ export async function createChatService(
         catalogue,
         providers,
         answers: answerBudget(registry),
-        meter,
+        recorder,
         pricing,
         telemetry: new RunTelemetry(registry, tracer, otelMeter),
         agents,
         settings,
-        quotas,
+        limiter,
         bodyBudget,
         log,
         ...(silenceMs === undefined ? {} : { silenceMs }),
       }),
     }),
     rpcs: [rpcService(ChatServiceService, { checkModels: checkModels(catalogue, settings) })],
-    parts: [{ stop: () => providers.close() }, instance, settler, meter, reaper, vacuum],
+    parts: [{ stop: () => providers.close() }, instance, settler, recorder, reaper, vacuum],
   });
 }

@@ -12,7 +12,7 @@ import type { Attempt, AttemptStart } from '../src/runs/run.ts';
 import { noUsage } from '../src/openai/usage.ts';
 import { Instance } from '../src/runs/instance.ts';
 import { interruptedEnd } from '../src/runs/interrupted.ts';
-import { Meter } from '../src/runs/meter.ts';
+import { RunRecorder } from '../src/runs/run-recorder.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
@@ -341,9 +341,9 @@ describe('what is kept of a run under way', () => {
 describe('a start that the database writes after the client was refused', () => {
   it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
     const instance = new Instance(pool, log);
-    const meter = new Meter({ pool, instance, log, registry: createRegistry('test') });
+    const recorder = new RunRecorder({ pool, instance, log, registry: createRegistry('test') });
     await instance.start();
-    meter.start();
+    recorder.start();
     const row = start();
     try {
       await withTransaction(pool, async (client) => {
@@ -351,17 +351,17 @@ describe('a start that the database writes after the client was refused', () => 
         await client.query('select id from chat.instances where id = $1 for update', [instance.id]);
         // A statement, because a transaction may not idle for longer than a second.
         const held = client.query('select pg_sleep(4)');
-        await expect(meter.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
-        await meter.endRun(failed(row.run));
+        await expect(recorder.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
+        await recorder.endRun(failed(row.run));
         expect(await endOf(row.run)).toBeNull();
         await held;
       });
       const deadline = performance.now() + 15_000;
       while ((await endOf(row.run)) === null && performance.now() < deadline) await sleep(100);
       expect(await endOf(row.run)).toMatchObject({ status: 'error' });
-      expect(meter.openRuns).toEqual([]);
+      expect(recorder.openRuns).toEqual([]);
     } finally {
-      await meter.stop();
+      await recorder.stop();
       await instance.stop();
     }
   });

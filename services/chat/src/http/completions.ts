@@ -6,7 +6,7 @@ import { openShare } from '@gatehouse/http/body-share';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { HttpDelivery } from '../delivery/http-delivery.ts';
-import type { RequestAdmission } from '../limits/request-admission.ts';
+import type { Admission } from '../limits/admission.ts';
 import {
   readChatRequest,
   readEmbeddingsRequest,
@@ -53,7 +53,7 @@ async function complete(
   const sessionId = sessionOf(incoming);
   checkBodyHeaders(incoming, call.route.bodyLimit);
   const settings = await dependencies.settings.getForKey(principal, call);
-  const admission = await dependencies.quotas.arrive({ tenantId, apiKeyId, settings });
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
   const arrival = { incoming, response, call, admission, settings, sessionId, arrivedAt };
   const turn = await accept(dependencies, arrival).catch((error: unknown) => {
     admission.release({ tokens: 0, costPico: 0n });
@@ -74,7 +74,7 @@ interface Arrival {
   incoming: IncomingMessage;
   response: ServerResponse;
   call: CompletionCall;
-  admission: RequestAdmission;
+  admission: Admission;
   settings: KeySettings;
   sessionId: string | null;
   arrivedAt: number;

@@ -12,8 +12,8 @@ import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStat
 import type { StreamReader } from '../openai/stream-reader.ts';
 import { estimateTokens, guessTokens, type TextSample } from '../openai/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../openai/usage.ts';
-import type { RequestAdmission } from '../limits/request-admission.ts';
-import type { Meter } from './meter.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { RunRecorder } from './run-recorder.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
 /** How the provider call under way ended. */
@@ -46,14 +46,14 @@ interface OpenAttempt {
 export class ActiveRun {
   readonly identity: RunIdentity;
   readonly #record: StartedRun;
-  readonly #meter: Meter;
+  readonly #recorder: RunRecorder;
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
   readonly #prompt: TextSample;
   readonly #previewChars: number;
   readonly #arrivedAt: number;
-  readonly #admission: RequestAdmission;
+  readonly #admission: Admission;
   readonly #attempts: Attempt[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
@@ -63,7 +63,7 @@ export class ActiveRun {
 
   constructor(options: {
     identity: RunIdentity;
-    meter: Meter;
+    recorder: RunRecorder;
     pricing: Pricing;
     telemetry: RunTelemetry;
     /** The run's span. */
@@ -73,11 +73,11 @@ export class ActiveRun {
     previewChars: number;
     arrivedAt: number;
     /** What is reserved for it of the tenant's limits. */
-    admission: RequestAdmission;
+    admission: Admission;
   }) {
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
-    this.#meter = options.meter;
+    this.#recorder = options.recorder;
     this.#pricing = options.pricing;
     this.#telemetry = options.telemetry;
     this.#trace = options.trace;
@@ -115,7 +115,7 @@ export class ActiveRun {
       firstTokenAt: null,
     };
     try {
-      await this.#meter.startAttempt({
+      await this.#recorder.startAttempt({
         run: this.#record,
         charges: this.identity.charges,
         attempt,
@@ -224,7 +224,7 @@ export class ActiveRun {
         startedAt: this.#arrivedAt,
         endedAt,
       });
-    await this.#meter.endRun({ run: this.#record, end, attempts: this.#attempts });
+    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
     this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });

@@ -9,7 +9,7 @@ import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance.ts';
 import { interruptedEnd } from './interrupted.ts';
-import type { Meter } from './meter.ts';
+import type { RunRecorder } from './run-recorder.ts';
 
 const sweepMs = 2_500;
 const batch = 200;
@@ -21,7 +21,7 @@ const batch = 200;
 export class Reaper {
   readonly #pool: Pool;
   readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
-  readonly #meter: Pick<Meter, 'openRuns'>;
+  readonly #recorder: Pick<RunRecorder, 'openRuns'>;
   readonly #pricing: Pricing;
   readonly #log: Logger;
   readonly #interrupted: Counter;
@@ -31,14 +31,14 @@ export class Reaper {
   constructor(options: {
     pool: Pool;
     instance: Pick<Instance, 'id' | 'steadyBeat'>;
-    meter: Pick<Meter, 'openRuns'>;
+    recorder: Pick<RunRecorder, 'openRuns'>;
     pricing: Pricing;
     log: Logger;
     registry: Registry;
   }) {
     this.#pool = options.pool;
     this.#instance = options.instance;
-    this.#meter = options.meter;
+    this.#recorder = options.recorder;
     this.#pricing = options.pricing;
     this.#log = options.log;
     this.#interrupted = new Counter({
@@ -72,7 +72,7 @@ export class Reaper {
     });
     if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
     for (;;) {
-      const { openRuns } = this.#meter;
+      const { openRuns } = this.#recorder;
       const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
       const moved = await this.#deadLetter(unreadable);
       const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));

@@ -1,10 +1,9 @@
-import type { Peer } from '@gatehouse/grpc/client';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Quotas } from '../limits/quotas.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { LeaseClient } from '../peers/leases.ts';
 import {
   deleteSettlements,
   findReleasable,
@@ -19,7 +18,6 @@ import type { Instance } from './instance.ts';
 const everyMs = 1_000;
 /** In rounds: the tenant service takes silence of 20 s for death. */
 const signEveryRounds = 5;
-const deadlineMs = 5_000;
 /** Below all ids. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
@@ -29,9 +27,9 @@ const firstId = '00000000-0000-0000-0000-000000000000';
  */
 export class Settler {
   readonly #pool: Pool;
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #leases: LeaseClient;
   readonly #instance: Instance;
-  readonly #quotas: Quotas;
+  readonly #limiter: Limiter;
   readonly #log: Logger;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(async () => {
@@ -44,16 +42,16 @@ export class Settler {
 
   constructor(options: {
     pool: Pool;
-    peer: Peer<TenantServiceClient>;
+    leases: LeaseClient;
     instance: Instance;
-    quotas: Quotas;
+    limiter: Limiter;
     log: Logger;
     registry: Registry;
   }) {
     this.#pool = options.pool;
-    this.#peer = options.peer;
+    this.#leases = options.leases;
     this.#instance = options.instance;
-    this.#quotas = options.quotas;
+    this.#limiter = options.limiter;
     this.#log = options.log;
     this.#failures = new Counter({
       name: 'gatehouse_settlement_failures_total',
@@ -69,17 +67,17 @@ export class Settler {
   /** Settles what there is and gives back what is leased. What can't be sent now, another replica will send. */
   async stop(): Promise<void> {
     await this.#loop.stop();
-    await this.#quotas.stop();
+    await this.#limiter.stop();
     await this.#try(() => this.#settle());
   }
 
   async #work(): Promise<void> {
     this.#round += 1;
-    this.#quotas.renew();
-    this.#quotas.forgetIdle();
+    this.#limiter.renew();
+    this.#limiter.forgetIdle();
     if (this.#round % signEveryRounds === 0) {
       // First of all, and whatever else fails: while our own database is away, streams go on and need their slots.
-      if (this.#quotas.inUse) await this.#try(() => this.#send([], []));
+      if (this.#limiter.inUse) await this.#try(() => this.#send([], []));
       await this.#try(() => this.#releaseDead());
     }
     await this.#try(() => this.#settle());
@@ -107,7 +105,7 @@ export class Settler {
       charged.map((settlement) => settlement.id),
     );
     for (const { holderId, tenantId, charges, costPico } of charged)
-      if (holderId === this.#instance.id) this.#quotas.settled(tenantId, charges, costPico);
+      if (holderId === this.#instance.id) this.#limiter.settled(tenantId, charges, costPico);
   }
 
   async #releaseDead(): Promise<void> {
@@ -119,16 +117,14 @@ export class Settler {
 
   /** Returns the ids of settlements that could not be charged. */
   async #send(settlements: readonly Settlement[], releasedHolderIds: string[]): Promise<string[]> {
-    const request = {
+    return this.#leases.settle({
       holderId: this.#instance.id,
       settlements: settlements.map(({ charges, ...settlement }) => ({
         ...settlement,
         charges: charges.map((charge) => ({ ...charge, windowStart: BigInt(charge.windowStart) })),
       })),
       releasedHolderIds,
-      acceptsPartial: true,
-    };
-    return (await this.#peer.call('settle', request, { deadlineMs })).unchargedIds;
+    });
   }
 
   async #try(work: () => Promise<unknown>): Promise<void> {

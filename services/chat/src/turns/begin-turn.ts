@@ -4,26 +4,27 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../catalogue/target.ts';
-import type { Quotas } from '../limits/quotas.ts';
-import type { RequestAdmission } from '../limits/request-admission.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { RequestAmounts } from '../limits/request-amounts.ts';
 import { inputPreview, promptSample, type CompletionRequest } from '../openai/completion-request.ts';
 import type { RequestSource } from '../openai/request-source.ts';
 import type { AgentCaller, AgentClient } from '../peers/agents.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
-import type { Meter } from '../runs/meter.ts';
+import type { RunRecorder } from '../runs/run-recorder.ts';
 import type { RunTelemetry } from '../runs/run-telemetry.ts';
 import { Turn } from './turn.ts';
 
 export interface TurnDependencies {
   catalogue: Catalogue;
   providers: ProviderRegistry;
-  meter: Meter;
+  recorder: RunRecorder;
   pricing: Pricing;
   telemetry: RunTelemetry;
   agents: AgentClient;
-  quotas: Quotas;
+  limiter: Limiter;
   log: Logger;
 }
 
@@ -39,20 +40,21 @@ export interface TurnRequest {
   /** By the monotonic clock. */
   arrivedAt: number;
   /** What it holds of the tenant's limits since it arrived. The turn releases it once it completes. */
-  admission: RequestAdmission;
+  admission: Admission;
 }
 
 /**
- * Resolves the target of a request and checks every limit that its body decides. Throws the refusals of `Quotas.admit`,
- * and 404 `model_not_found`. What it returns keeps neither the parsed request nor its text for longer than a provider
+ * Resolves the target of a request and checks every limit that its body decides. Throws 404 `model_not_found`, and as
+ * `Limiter.admit` does. What it returns keeps neither the parsed request nor its text for longer than a provider
  * call may need them.
  */
 export async function beginTurn(dependencies: TurnDependencies, asked: TurnRequest): Promise<Turn> {
   const { caller, settings, request, source, admission } = asked;
   const { tenantId, keyId: apiKeyId } = caller.principal;
   const target = await findTarget(dependencies, asked);
-  await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
-  const { providers, log } = dependencies;
+  const { providers, log, limiter, pricing } = dependencies;
+  const amounts = new RequestAmounts(request, target, pricing);
+  await limiter.admit(admission, { tenantId, apiKeyId, settings }, amounts);
   const { operation, model, stream, wantsUsage, choices } = request;
   return new Turn({
     request: { operation, model, stream, wantsUsage, choices },
@@ -81,7 +83,7 @@ async function findTarget(
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest, target: Target): ActiveRun {
   const { request, caller, admission, arrivedAt, channel, sessionId } = asked;
-  const { meter, pricing, telemetry } = dependencies;
+  const { recorder, pricing, telemetry } = dependencies;
   const { principal, requestId } = caller;
   const { previewChars } = asked.settings;
   const trace = telemetry.within(caller.trace);
@@ -103,7 +105,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest, target: T
       inputPreview: previewChars === 0 ? null : inputPreview(request, previewChars),
       charges: admission.charges,
     },
-    meter,
+    recorder,
     pricing,
     telemetry,
     trace,

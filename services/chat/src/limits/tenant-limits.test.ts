@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Admission } from './admission.ts';
-import { TenantQuota } from './tenant-quota.ts';
+import { Admission } from './admission.ts';
+import type { Need } from './leased-limit.ts';
+import { TenantLimits } from './tenant-limits.ts';
 
 /** One limit, as the tenant service keeps it. */
-class Limit {
+class KeptLimit {
   readonly asks: Ask[][] = [];
   left: bigint;
   fails = false;
@@ -49,19 +50,25 @@ class Limit {
   };
 }
 
-const quotas: TenantQuota[] = [];
+const all: TenantLimits[] = [];
 // Its timers would keep the test process alive.
 afterEach(async () => {
-  await Promise.all(quotas.splice(0).map((quota) => quota.stop()));
+  await Promise.all(all.splice(0).map((limits) => limits.stop()));
 });
 
-function setUp(resource: Resource, limit: bigint) {
-  const source = new Limit(resource, limit);
-  const quota = new TenantQuota(source.lease);
-  quotas.push(quota);
-  const pool = quota.pool('tenant', resource);
-  const admit = (amount = 1n): Promise<Admission> => quota.admit([{ pool, amount }]);
-  return { source, quota, pool, admit };
+async function admitted(limits: TenantLimits, needs: Need[]): Promise<Admission> {
+  const admission = new Admission();
+  await limits.admit(admission, needs);
+  return admission;
+}
+
+function setUp(resource: Resource, max: bigint) {
+  const source = new KeptLimit(resource, max);
+  const limits = new TenantLimits(source.lease);
+  all.push(limits);
+  const limit = limits.limit('tenant', resource);
+  const admit = (amount = 1n): Promise<Admission> => admitted(limits, [{ limit, amount }]);
+  return { source, limits, limit, admit };
 }
 
 const nothing = { tokens: 0, costPico: 0n };
@@ -82,9 +89,9 @@ describe('a replica’s leases of a tenant’s limits', () => {
   });
 
   it('tells nobody to come again before the window is over, however long the answer took', async () => {
-    const { source, pool, admit } = setUp(Resource.REQUESTS, 3n);
+    const { source, limit, admit } = setUp(Resource.REQUESTS, 3n);
     await admit();
-    expect(pool.resetsAt).toBeGreaterThanOrEqual(source.answeredAt + 9_000);
+    expect(limit.resetsAt).toBeGreaterThanOrEqual(source.answeredAt + 9_000);
   });
 
   it('serves who comes while it asks from what that brings, and asks again for the others only', async () => {
@@ -109,23 +116,23 @@ describe('a replica’s leases of a tenant’s limits', () => {
   });
 
   it('gives back what was reserved and not spent, once', async () => {
-    const { source, quota, admit } = setUp(Resource.BUDGET, 1_000n);
+    const { source, limits, admit } = setUp(Resource.BUDGET, 1_000n);
     const admission = await admit(1_000n);
     expect(admission.charges).toEqual([{ subjectId: 'tenant', windowStart: 0 }]);
     admission.release({ tokens: 0, costPico: 300n });
     admission.release({ tokens: 0, costPico: 1_000n });
-    await quota.stop();
+    await limits.stop();
     expect(source.left).toBe(700n);
     // Until the tenant service has charged it.
-    quota.settled('tenant', 300n, 0n);
-    await quota.stop();
+    limits.settled('tenant', 300n, 0n);
+    await limits.stop();
     expect(source.asks.at(-1)).toMatchObject([{ holding: 0n }]);
   });
 
   it('tells what was spent beyond the lease', async () => {
-    const { source, quota, admit } = setUp(Resource.TOKENS, 1_000n);
+    const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
     (await admit(100n)).release({ tokens: 400, costPico: 0n });
-    await quota.stop();
+    await limits.stop();
     expect(source.left).toBe(600n);
   });
 
@@ -152,7 +159,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
   });
 
   it('gives back later what it could not give back at once', async () => {
-    const { source, quota, admit } = setUp(Resource.CONCURRENCY, 1n);
+    const { source, limits, admit } = setUp(Resource.CONCURRENCY, 1n);
     const admission = await admit();
     source.fails = true;
     admission.release(nothing);
@@ -161,68 +168,82 @@ describe('a replica’s leases of a tenant’s limits', () => {
     source.fails = false;
     await sleep(1_500);
     expect(source.left).toBe(1n);
-    await quota.stop();
+    await limits.stop();
   });
 
   it('tells again what was overspent when that could not be told', async () => {
-    const { source, quota, admit } = setUp(Resource.TOKENS, 1_000n);
+    const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
     const admission = await admit(100n);
     source.fails = true;
     admission.release({ tokens: 400, costPico: 0n });
     await sleep(200);
     source.fails = false;
-    await quota.stop();
+    await limits.stop();
     expect(source.left).toBe(600n);
   });
 
   it('keeps the slots of its requests when it was taken for dead, and none of its money', async () => {
     const slots = setUp(Resource.CONCURRENCY, 10n);
     const first = await slots.admit();
-    slots.quota.renew();
+    slots.limits.renew();
     await sleep(100);
     expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]);
     first.release(nothing);
-    await slots.quota.stop();
+    await slots.limits.stop();
     expect(slots.source.left).toBe(10n);
 
     const money = setUp(Resource.BUDGET, 1_000n);
     const paid = await money.admit(400n);
-    money.quota.renew();
+    money.limits.renew();
     const next = await money.admit(100n);
     paid.release({ tokens: 0, costPico: 400n });
     next.release({ tokens: 0, costPico: 50n });
-    await money.quota.stop();
+    await money.limits.stop();
     expect(money.source.asks.at(-1)).toMatchObject([{ holding: 50n }]);
   });
 
   it('passes on why nothing could be leased, and goes on when it can', async () => {
-    const { source, quota, admit } = setUp(Resource.REQUESTS, 3n);
+    const { source, limits, admit } = setUp(Resource.REQUESTS, 3n);
     source.fails = true;
     await expect(admit()).rejects.toThrow('away');
     source.fails = false;
     await admit();
-    await quota.stop();
+    await limits.stop();
   });
 
   it('lets everything in when the limit was lifted', async () => {
-    const quota = new TenantQuota((asks) =>
+    const limits = new TenantLimits((asks) =>
       Promise.resolve(
         asks.map(() => ({ windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n })),
       ),
     );
-    const pool = quota.pool('tenant', Resource.REQUESTS);
-    const admission = await quota.admit([{ pool, amount: 5n }]);
-    expect(admission.charges).toEqual([]);
+    const limit = limits.limit('tenant', Resource.REQUESTS);
+    const admission = await admitted(limits, [{ limit, amount: 5n }]);
+    expect(admission.charges).toBeNull();
     admission.release(nothing);
-    expect(quota.idleSince).toBeLessThan(Infinity);
+    await forgotten(limits);
   });
 
-  it('is not forgotten while a request is under way', async () => {
-    const { quota, admit } = setUp(Resource.CONCURRENCY, 700n);
-    const admission = await admit();
-    expect(quota.idleSince).toBe(Infinity);
-    admission.release(nothing);
-    await quota.stop();
-    expect(quota.idleSince).toBeLessThan(Infinity);
+  it.each([
+    ['slots', Resource.CONCURRENCY],
+    ['tokens', Resource.TOKENS],
+    ['money', Resource.BUDGET],
+  ])('is not forgotten while a request holds %s', async (_name, resource) => {
+    const { source, limits, admit } = setUp(resource, 700n);
+    source.validForMs = 30n;
+    const admission = await admit(100n);
+    await sleep(60);
+    expect(limits.forgetIdle()).toBe(false);
+    admission.release({ tokens: 40, costPico: 0n });
+    await forgotten(limits);
+    expect(source.left).toBe(resource === Resource.TOKENS ? 660n : 700n);
   });
 });
+
+async function forgotten(limits: TenantLimits): Promise<void> {
+  const until = monotonicMs() + 5_000;
+  while (!limits.forgetIdle()) {
+    expect(monotonicMs()).toBeLessThan(until);
+    await sleep(10);
+  }
+}

@@ -18,14 +18,14 @@ import type { Instance } from './instance.ts';
 /** How long a client's last byte waits for its run's end to be committed. */
 const longestHoldMs = 10_000;
 const tickMs = 500;
-/** Runs that take longer are told of before they end. */
-const tellOpenMs = 500;
+/** A start event is published for runs that take longer; the end of all others says it all. */
+const publishStartMs = 500;
 /** How long stopping waits for ends. */
 const longestStopMs = 5_000;
 /** Ends kept for later while the database is away: about 2 kB each. */
 const maxDelayedEnds = 20_000;
 const maxGroup = 256;
-/** A start whose fate is unknown may be written by a server that hung, after its end found nothing to end. */
+/** How long an end is tried again that found nothing to end, since its start may yet be written. */
 const lateStartMs = 60_000;
 const lateEveryMs = 5_000;
 
@@ -34,17 +34,19 @@ interface PendingStart {
   refused: boolean;
 }
 
-interface LateEnd {
-  row: EndRow;
-  until: number;
-  nextAt: number;
+/** A start of which it is unknown whether it was written, or will be by a server that hung. */
+interface DoubtfulStart {
+  /** The end of its run, which found nothing to end so far. */
+  end: EndRow | null;
+  retryAt: number;
+  giveUpAt: number;
 }
 
 /**
- * Writes down every run before its provider is called and when it ends, so that neither a crash nor a cut stream loses
+ * Commits every run before its provider is called and when it ends, so that neither a crash nor a cut stream loses
  * usage. Many requests share one commit.
  */
-export class Meter {
+export class RunRecorder {
   readonly #instance: Instance;
   readonly #pool: Pool;
   readonly #log: Logger;
@@ -52,11 +54,9 @@ export class Meter {
   readonly #ends: GroupCommit<EndRow>;
   /** Runs of this process that have no committed end yet, and when they began. */
   readonly #open = new Map<string, number>();
-  /** Those of them that were told of as under way. */
-  readonly #told = new Set<string>();
-  /** Runs whose start is perhaps written, or will be. */
-  readonly #doubtful = new Set<string>();
-  readonly #late = new Map<string, LateEnd>();
+  /** For those of them that began until then, a start event was published. */
+  #publishedUntil = -Infinity;
+  readonly #doubtful = new Map<string, DoubtfulStart>();
   #committedEnds = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -96,9 +96,9 @@ export class Meter {
     if (left.length > 0) this.#log.error({ runs: left }, 'stopped with runs that have no end');
   }
 
-  /** Runs that this process still has in its hands. */
+  /** Runs that this process will still end. */
   get openRuns(): readonly string[] {
-    return [...this.#open.keys(), ...this.#late.keys()];
+    return [...new Set([...this.#open.keys(), ...this.#doubtful.keys()])];
   }
 
   /** How many ends this process has committed. */
@@ -116,7 +116,7 @@ export class Meter {
     } catch (error) {
       if (attempt.number > 1) throw error;
       if (error instanceof NothingWrittenError) this.#open.delete(run.run_id);
-      else this.#doubtful.add(run.run_id);
+      else this.#doubtful.set(run.run_id, { end: null, retryAt: Infinity, giveUpAt: Infinity });
       throw error;
     }
     // Another instance took this one for dead and has ended the run: no call could be added to it.
@@ -136,12 +136,11 @@ export class Meter {
       const heldLongEnough = setTimeout(resolve, longestHoldMs);
       const settle = (): void => {
         this.#open.delete(id);
-        this.#told.delete(id);
         clearTimeout(heldLongEnough);
         resolve();
       };
       this.#ends.submit(row).then(settle, (error: unknown) => {
-        this.#log.error({ err: error, ...fieldsOf(row) }, lostEnd);
+        this.#lost(row, error);
         settle();
       });
     });
@@ -164,51 +163,51 @@ export class Meter {
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
     this.#committedEnds += rows.length;
-    for (const row of rows) {
-      const { run_id: id } = row.run;
-      if (!this.#doubtful.delete(id) || ended.has(id)) continue;
-      const now = monotonicMs();
-      this.#late.set(id, { row, until: now + lateStartMs, nextAt: now + lateEveryMs });
-    }
+    for (const row of rows) this.#resolveDoubt(row, ended.has(row.run.run_id));
+  }
+
+  #resolveDoubt(end: EndRow, hasEnded: boolean): void {
+    const { run_id: id } = end.run;
+    const doubt = this.#doubtful.get(id);
+    if (doubt === undefined) return;
+    const now = monotonicMs();
+    const giveUpAt = Math.min(doubt.giveUpAt, now + lateStartMs);
+    if (hasEnded || now >= giveUpAt) this.#doubtful.delete(id);
+    else this.#doubtful.set(id, { end, retryAt: now + lateEveryMs, giveUpAt });
   }
 
   #tick(): void {
     const now = monotonicMs();
-    void this.#tellOpen(now);
-    for (const [id, late] of this.#late) {
-      if (now < late.nextAt) continue;
-      late.nextAt = now + lateEveryMs;
-      void this.#endLate(id, late);
+    void this.#publishStarts(now - publishStartMs);
+    for (const doubt of this.#doubtful.values()) {
+      const { end } = doubt;
+      if (end === null || now < doubt.retryAt) continue;
+      // Until this one is decided, through an outage if need be.
+      doubt.retryAt = Infinity;
+      this.#ends.submit(end).catch((error: unknown) => this.#lost(end, error));
     }
   }
 
-  /** Most runs are over by then, and their end says it all. */
-  async #tellOpen(now: number): Promise<void> {
+  /** Publishes start events for runs that began until then. */
+  async #publishStarts(until: number): Promise<void> {
     const due: string[] = [];
     for (const [id, since] of this.#open) {
       // In the order in which they began.
-      if (now - since < tellOpenMs) break;
-      if (!this.#told.has(id)) due.push(id);
+      if (since > until) break;
+      if (since > this.#publishedUntil) due.push(id);
     }
+    this.#publishedUntil = until;
     if (due.length === 0) return;
-    for (const id of due) this.#told.add(id);
     await insertOpen(this.#pool, due).catch((error: unknown) => {
-      // They are told of when they end; the next that are due are tried as well.
-      this.#log.warn({ err: error }, 'runs under way could not be told of');
+      // Their end events follow in any case.
+      this.#log.warn({ err: error }, 'failed to publish start events');
     });
   }
 
-  /** Tries the end again of a run whose start may have been written meanwhile. */
-  async #endLate(id: string, late: LateEnd): Promise<void> {
-    try {
-      const [ended] = await insertEnds(this.#pool, [late.row]);
-      if (ended === undefined && monotonicMs() < late.until) return;
-    } catch (error) {
-      // Without the database nothing can have been decided.
-      if (isDatabaseOutage(error)) return;
-      this.#log.error({ err: error, ...fieldsOf(late.row) }, lostEnd);
-    }
-    this.#late.delete(id);
+  #lost({ run }: EndRow, error: unknown): void {
+    this.#doubtful.delete(run.run_id);
+    const fields = { err: error, run_id: run.run_id, tenant_id: run.tenant_id };
+    this.#log.error(fields, 'the end of a run was not recorded; it will be reaped as interrupted');
   }
 }
 
@@ -231,10 +230,4 @@ function observe(registry: Registry, counts: { open: () => number; waiting: () =
       this.set(counts.waiting());
     },
   });
-}
-
-const lostEnd = 'the end of a run was not recorded; it will be reaped as interrupted';
-
-function fieldsOf({ run }: EndRow): Record<string, string> {
-  return { run_id: run.run_id, tenant_id: run.tenant_id };
 }
