@@ -49,8 +49,8 @@ export async function createChatService(
       system: {
         role: 'chat_system',
         max: config.DATABASE_POOL,
-        // Metering looks up by primary key only. A plan that was made and cached while its tables were empty would scan
-        // them for ever. One plan fits all values; planning each time cost the database a sixth of a group.
+        // Runs are looked up by primary key only. A plan that was cached while the tables were empty would always scan
+        // them. One plan fits all values; planning each time cost the database a sixth of a group.
         settings: { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' },
       },
     },

@@ -56,7 +56,7 @@ export class ChatHarness {
   /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
   takesEvents = false;
   readonly events: string[] = [];
-  /** What the tenant service was told that runs came to. */
+  /** The costs of runs that the tenant service received. */
   readonly settlements: Settlement[] = [];
   /** Their settlements can't be charged. */
   readonly stuckTenants = new Set<string>();
@@ -156,7 +156,7 @@ export class ChatHarness {
     return (await this.#admin.query<Record<string, unknown>>(sql, values)).rows;
   }
 
-  /** What is told of the run with this id once it has ended, but for its times. */
+  /** The end event of the run with this id, without its times. */
   async endedRun(id: string | null): Promise<EndedRun> {
     return eventually(async () => {
       const [run] = await this.endedRuns('run_id = $1', [id]);
@@ -232,7 +232,7 @@ export class ChatHarness {
           return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
         },
       },
-      // As much as is asked for, of limits that nobody reaches.
+      // Grants all that is asked for.
       lease: {
         callers: ['chat'],
         handle: ({ asks }) =>

@@ -97,7 +97,7 @@ function failed(run: StartedRun): EndRow {
   };
 }
 
-/** What is told of its end, which is told once; null when there is nothing. */
+/** The end event of a run, of which there is one; null without one. */
 async function endOf(run: StartedRun): Promise<EndedRun | null> {
   const ends = await endsOf(pool, run);
   expect(ends.length).toBeLessThan(2);
@@ -258,7 +258,7 @@ describe('an orphan', () => {
 });
 
 describe('an end', () => {
-  it('is told once, whoever says it again, and charged once', async () => {
+  it('has one event and one charge, however often it is repeated', async () => {
     const id = await makeInstance();
     const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
     const row = { ...start(), charges };
@@ -329,9 +329,9 @@ describe('what is kept of a run under way', () => {
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
-    const told = await endOf({ ...someRun(), run_id: runId });
-    expect(told).toMatchObject({ ...run, input_tokens: 8, cost_pico: '16000000' });
-    expect(told?.spans).toMatchObject([
+    const event = await endOf({ ...someRun(), run_id: runId });
+    expect(event).toMatchObject({ ...run, input_tokens: 8, cost_pico: '16000000' });
+    expect(event?.spans).toMatchObject([
       { kind: 'embedding', number: 1, http_status: 500, error_code: 'provider_error', cost_pico: '6000000' },
       { kind: 'embedding', number: 2, status: 'interrupted', input_tokens: 5, cost_pico: '10000000' },
     ]);

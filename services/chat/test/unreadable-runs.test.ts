@@ -50,9 +50,9 @@ describe("a run under way whose row can't be read", () => {
     await reaper.sweep();
     for (const run of [callless, sound]) {
       if (run === undefined) throw new Error('there are four runs');
-      const [told] = await endsOf(pool, run);
-      expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
-      expect(told?.spans).toMatchObject([
+      const [event] = await endsOf(pool, run);
+      expect(event).toMatchObject({ status: 'interrupted', usage_estimated: true });
+      expect(event?.spans).toMatchObject([
         { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },
       ]);
     }

@@ -8,7 +8,7 @@ const waitMs = z.int().min(1).max(3_600_000);
 
 const provider = z.strictObject({
   name,
-  /** Which adapter speaks to it. `openai` is every server with OpenAI's wire format. */
+  /** The adapter that calls it. `openai` is every server with OpenAI's wire format. */
   kind: z.enum(['openai']),
   base_url: z
     .url({ protocol: /^https?$/ })
@@ -46,7 +46,7 @@ const document = z.strictObject({
   models: z.array(model).min(1).max(10_000),
 });
 
-/** A catalogue model with its provider filled in. */
+/** A model of the catalogue, with its provider. */
 export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model'> {
   provider: Provider;
   upstreamModel: string;

@@ -105,7 +105,7 @@ describe('the price of a call', () => {
 
   it.each([
     ['of a server of your own', 'private', 'local', 'gpt-4o'],
-    ['of a model that nobody knows', 'new', 'openai', 'no-such-model'],
+    ['of an unknown model', 'new', 'openai', 'no-such-model'],
     ['of a model that left the catalogue', 'gone', 'openai', 'gpt-4o'],
     ['of a model that means another one here', 'own', 'openai', 'gpt-4o-mini'],
   ])('%s is unknown', async (_name, model, provider, upstream) => {

@@ -23,7 +23,7 @@ interface Prices {
   lists: ReadonlyMap<string | null, PriceList>;
 }
 
-/** Public prices change by the day, and a few by the time of day, which is told to the minute. */
+/** Public prices change by the day, and a few by the time of day, to the minute. */
 const validMs = 60_000;
 
 /** Prices provider calls as they end: by the catalogue's price, else by the provider's public one. */

@@ -14,10 +14,10 @@ export interface ResolvedAgent {
   created: number;
 }
 
-/** What lists show of an agent. */
+/** An agent in a list. */
 export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
 
-/** What a request goes to: models in the order they are tried, and what an agent adds. */
+/** The models for a request in the order they are tried, and what an agent adds. */
 export interface Target {
   chain: readonly [Model, ...Model[]];
   agentId: string | null;

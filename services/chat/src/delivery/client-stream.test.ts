@@ -98,7 +98,7 @@ describe('the client’s end of a stream', () => {
     expect(seen.text).toBe('data: 1\n\n');
   });
 
-  it('tells an error as an event, without [DONE], and closes in order', async () => {
+  it('reports an error as an event, without [DONE], and closes in order', async () => {
     const seen = await seenBy((response) => {
       const client = new ClientStream(response, {}, 10_000);
       client.write([frame('1')]);

@@ -1,19 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 
-/** A provider's silence after its headers is bridged with a comment, so that no proxy on the way gives up. */
+/** After so much silence of a provider, the client gets a comment, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;
 
 const comment = Buffer.from(': keep-alive\n\n');
 const done = Buffer.from('data: [DONE]\n\n');
 
-/** The client's end of a stream. */
+/** Writes a stream to a client. */
 export class ClientStream {
   readonly #response: ServerResponse;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
 
-  /** Begins counting silence at once; the response itself begins with the first byte for the client. */
+  /** Silence counts from now on; the response begins with the first byte for the client. */
   constructor(response: ServerResponse, headers: Record<string, string>, silenceMs: number) {
     this.#response = response;
     this.#headers = headers;
@@ -23,17 +23,17 @@ export class ClientStream {
     }, silenceMs);
   }
 
-  /** Whether the client has got a byte, after which no other provider call can take this one's place. */
+  /** Whether a byte was sent to the client, after which no other provider call can take this one's place. */
   get begun(): boolean {
     return this.#response.headersSent;
   }
 
-  /** Names the provider that answers; without effect once the response has begun. */
+  /** Sets the headers of the provider that answers. No effect once the response has begun. */
   setHeaders(headers: Record<string, string>): void {
     this.#headers = headers;
   }
 
-  /** Sends frames as they are. False means that the client reads slower than we write. */
+  /** Sends frames as they are. Returns false if the client reads more slowly than they come. */
   write(frames: readonly Buffer[]): boolean {
     const [only] = frames;
     if (only === undefined || this.#response.destroyed) return true;
@@ -42,7 +42,7 @@ export class ClientStream {
     return this.#response.write(frames.length === 1 ? only : Buffer.concat(frames));
   }
 
-  /** The orderly end of a complete stream. */
+  /** Ends a complete stream. */
   finish(lastFrames: readonly Buffer[]): void {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
@@ -50,7 +50,7 @@ export class ClientStream {
     this.#response.end(Buffer.concat([...lastFrames, done]));
   }
 
-  /** The end of a cut stream: the error as an event and a normal close. A reset would lose the message. */
+  /** Ends a cut stream with the error as an event and a normal close. A reset would lose the message. */
   fail(error: AppError, requestId: string): void {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;

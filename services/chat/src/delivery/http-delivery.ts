@@ -37,7 +37,7 @@ export class HttpDelivery implements Delivery, AnswerClient {
       this.#room?.close();
       if (!response.writableFinished) this.#gone.abort(new Error('the client left'));
     };
-    // Gone while its body was read or its agent looked up: the event was then and does not come again.
+    // A client that left while its body was read has had its event already.
     if (response.destroyed) leave();
     else response.on('close', leave);
   }
@@ -59,7 +59,7 @@ export class HttpDelivery implements Delivery, AnswerClient {
     return this.#room;
   }
 
-  /** From now on, silence of the provider is bridged. */
+  /** From now on, the client gets comments while the provider is silent. */
   streamAccepted(model: Model): void {
     this.openStream(model);
   }
@@ -102,10 +102,13 @@ export class HttpDelivery implements Delivery, AnswerClient {
     if (this.#options.response.closed) this.#room?.close();
   }
 
-  /** See {@link AnswerClient}: other answers wait for the memory that this one takes. */
+  /** See {@link AnswerClient}. */
   cut(): void {
     const { response, log, requestId } = this.#options;
-    log.warn({ request_id: requestId }, 'closed a slow connection: other large answers wait for its memory');
+    log.warn(
+      { request_id: requestId },
+      'closed the connection of a slow client: other large answers wait for memory',
+    );
     response.destroy();
   }
 

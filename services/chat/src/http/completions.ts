@@ -35,12 +35,12 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   };
 }
 
-/** How old settings may be when a request is accepted. */
+/** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
 type CompletionCall = RawCall & { read: (body: Buffer, parsed: unknown) => CompletionRequest };
 
-/** Limits that need no body come before it is read, and all others after it. */
+/** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(
   dependencies: CompletionDependencies,
   incoming: IncomingMessage,
@@ -80,7 +80,7 @@ interface Arrival {
   arrivedAt: number;
 }
 
-/** Reads and checks the body. Apart from `complete`, which would keep the parsed body as long as the run lasts. */
+/** Reads and checks the body. Not part of `complete`, which would keep the parsed body as long as the run lasts. */
 async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
   const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
   const principal = tenantOf(call);

@@ -18,7 +18,7 @@ export interface ModelDependencies {
 const listBytes = 1024 * 1024;
 
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may name as `model`. Concurrent requests of callers that
+ * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may use as `model`. Concurrent requests of callers that
  * see the same agents share one list.
  */
 export function modelHandlers(dependencies: ModelDependencies): Record<string, Handler> {
@@ -65,7 +65,7 @@ async function getModel({ catalogue, agents, settings }: ModelDependencies, call
   return { body: fromAgent(agent) };
 }
 
-/** The catalogue knows no dates; OpenAI's shape wants one. */
+/** OpenAI's shape requires a date, and the catalogue has none. */
 function fromModel(model: Model): WireModel {
   return { id: model.id, object: 'model', created: 0, owned_by: model.provider.name };
 }

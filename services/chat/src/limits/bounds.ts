@@ -4,9 +4,9 @@ import type { CostBounds } from '../catalogue/price.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { TokenClass } from '../openai/usage.ts';
 
-/** What a request can come to at most, which is what is reserved for it (ADR 13). */
+/** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
 
-/** Tokens that a picture, a sound or a file counts for: their bytes say nothing, and only the provider can tell. */
+/** Tokens that a picture, a sound or a file counts for. Only the provider can count them; their size is no measure. */
 const attachmentTokens = 4_096;
 
 /** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */

@@ -37,7 +37,7 @@ export class Limiter {
     this.#options = options;
     this.#refusals = new Counter({
       name: 'gatehouse_limit_refusals_total',
-      help: 'Requests that a limit or a budget did not let in, or that could not be checked, by the code of the error',
+      help: 'Requests rejected by a limit or a budget, or because it could not be checked, by the code of the error',
       labelNames: ['code'],
       registers: [options.registry],
     });

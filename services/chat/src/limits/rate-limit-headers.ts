@@ -1,7 +1,7 @@
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit } from './leased-limit.ts';
 
-/** Written out: names put together per request took longer than what they name. */
+/** Written out, since building the names for each request took longer than the values. */
 const names = [
   {
     resource: Resource.REQUESTS,

@@ -88,13 +88,13 @@ describe('a replica’s leases of a tenant’s limits', () => {
     expect(source.asks).toHaveLength(1);
   });
 
-  it('tells nobody to come again before the window is over, however long the answer took', async () => {
+  it('never has a Retry-After end before the window, however long the answer took', async () => {
     const { source, limit, admit } = setUp(Resource.REQUESTS, 3n);
     await admit();
     expect(limit.resetsAt).toBeGreaterThanOrEqual(source.answeredAt + 9_000);
   });
 
-  it('serves who comes while it asks from what that brings, and asks again for the others only', async () => {
+  it('serves requests that come during a call from its grant, and asks again for the others only', async () => {
     const { source, admit } = setUp(Resource.REQUESTS, 10n);
     source.slice = 2n;
     const first = admit();
@@ -129,7 +129,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     expect(source.asks.at(-1)).toMatchObject([{ holding: 0n }]);
   });
 
-  it('tells what was spent beyond the lease', async () => {
+  it('reports what was spent beyond the lease', async () => {
     const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
     (await admit(100n)).release({ tokens: 400, costPico: 0n });
     await limits.stop();
@@ -171,7 +171,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     await limits.stop();
   });
 
-  it('tells again what was overspent when that could not be told', async () => {
+  it('reports overspending again after a failed call', async () => {
     const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
     const admission = await admit(100n);
     source.fails = true;

@@ -185,7 +185,9 @@ export class TenantLimits {
       waiter.askAt = isFresh ? now + slotRetryMs : now;
       this.#waiting.push(waiter);
     } else if (first === undefined) {
-      waiter.reject(new AppError('service_unavailable', 'The limits could not be read in time. Try again.'));
+      waiter.reject(
+        new AppError('service_unavailable', 'The limits could not be checked in time. Try again.'),
+      );
     } else {
       const limits = needs.map(({ limit }) => limit);
       waiter.reject(refusal(first, limits, now));

@@ -15,7 +15,7 @@ const chat = (value: unknown): CompletionRequest => readChatRequest(Buffer.from(
 const embed = (value: unknown): CompletionRequest => readEmbeddingsRequest(Buffer.from(''), value);
 
 /** Code and field of the 400, or what was read. */
-function told(read: (value: unknown) => CompletionRequest, value: unknown): string {
+function outcomeOf(read: (value: unknown) => CompletionRequest, value: unknown): string {
   try {
     read(value);
     return 'accepted';
@@ -52,7 +52,7 @@ describe('a chat request', () => {
     [{ ...least, messages: [{ role: 'user', content: {} }] }, 'invalid_type messages[0].content'],
     [{ ...least, messages: [{ role: 'user', content: false }] }, 'invalid_type messages[0].content'],
   ])('%j is refused: %s', (value, expected) => {
-    expect(told(chat, value)).toBe(expected);
+    expect(outcomeOf(chat, value)).toBe(expected);
     if (expected !== 'accepted') expect(chatCompletionRequest.safeParse(value).success).toBe(false);
   });
 
@@ -82,11 +82,11 @@ describe('a chat request', () => {
     for (const field of fields.map(String)) {
       for (const [kind, sample] of Object.entries(samples)) {
         const expected = kinds.split(' ').includes(kind) ? 'accepted' : `invalid_type ${field}`;
-        expect(told(chat, { ...least, [field]: sample })).toBe(expected);
+        expect(outcomeOf(chat, { ...least, [field]: sample })).toBe(expected);
         if (expected !== 'accepted')
           expect(chatCompletionRequest.safeParse({ ...least, [field]: sample }).success).toBe(false);
       }
-      expect(told(chat, { ...least, [field]: null })).toBe('accepted');
+      expect(outcomeOf(chat, { ...least, [field]: null })).toBe('accepted');
     }
   });
 
@@ -96,7 +96,7 @@ describe('a chat request', () => {
     ['stream_options without a stream', { stream: false, stream_options: { include_usage: true } }],
     ['old functions', { functions: [{ name: 'f' }], function_call: 'auto' }],
     ['a lone developer message', { messages: [{ role: 'developer', content: 'be brief' }] }],
-    ['a role nobody knows yet', { messages: [{ role: 'critic', content: [] }] }],
+    ['an unknown role', { messages: [{ role: 'critic', content: [] }] }],
     ['a tool’s answer', { messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }] }],
     [
       'an assistant without content',
@@ -115,7 +115,7 @@ describe('a chat request', () => {
     ['a field called __proto__', JSON.parse('{"__proto__":{"model":7}}') as Record<string, unknown>],
     ['n of nought', { n: 0 }],
   ])('with %s is legal', (_name, fields) => {
-    expect(told(chat, { ...least, ...fields })).toBe('accepted');
+    expect(outcomeOf(chat, { ...least, ...fields })).toBe('accepted');
   });
 
   it('is read for what the gateway must know', () => {
@@ -133,7 +133,7 @@ describe('a chat request', () => {
     for (const n of [0, -1]) expect(chat({ ...least, n }).choices).toBe(1);
   });
 
-  it('of any JSON is read or refused with a 400, and then tells its texts', () => {
+  it('of any JSON is read or rejected with a 400, and if read gives its texts', () => {
     const odd = fc.record({ role: fc.jsonValue(), content: fc.jsonValue() }, { requiredKeys: [] });
     const requests = fc.record({
       model: fc.constant('m'),
@@ -141,7 +141,7 @@ describe('a chat request', () => {
     });
     fc.assert(
       fc.property(fc.oneof(requests, fc.jsonValue()), (value) => {
-        if (told(chat, value) !== 'accepted') return;
+        if (outcomeOf(chat, value) !== 'accepted') return;
         expect(promptSample(chat(value), '').chars).toBeGreaterThanOrEqual(0);
         expect(inputPreview(chat(value), 10).length).toBeLessThanOrEqual(10);
       }),
@@ -153,12 +153,12 @@ describe('a chat request', () => {
 it.each(['Model', 'MAX_TOKENS', 'N', 'meſſages', 'strEam', 'max_toKens'])(
   'a chat request with %s, which some servers take for another field, is refused',
   (name) => {
-    expect(told(chat, { ...least, [name]: 1 })).toMatch(/^unknown_parameter /);
+    expect(outcomeOf(chat, { ...least, [name]: 1 })).toMatch(/^unknown_parameter /);
   },
 );
 
 it('fields with capitals that resemble none of OpenAI’s pass', () => {
-  expect(told(chat, { ...least, enableThinking: true, X: 1 })).toBe('accepted');
+  expect(outcomeOf(chat, { ...least, enableThinking: true, X: 1 })).toBe('accepted');
 });
 
 it('a number of answers beyond what a number can be is a number', () => {
@@ -182,7 +182,7 @@ describe('an embeddings request', () => {
     [{ model: 'm', input: ['x', 'y'], dimensions: null, x: 1 }, 'accepted'],
     [{ model: 'm', input: [[1, 2], [3]] }, 'accepted'],
   ])('%j: %s', (value, expected) => {
-    expect(told(embed, value)).toBe(expected);
+    expect(outcomeOf(embed, value)).toBe(expected);
     if (expected !== 'accepted') expect(embeddingsRequest.safeParse(value).success).toBe(false);
   });
 

@@ -4,7 +4,7 @@ import { SampleBuilder, type TextSample } from './token-estimate.ts';
 
 export type Operation = 'chat' | 'embeddings';
 
-/** What the gateway needs to know of a client's request for as long as it is under way. */
+/** The fields of a client's request that the gateway needs while it is under way. */
 export interface RequestHead {
   operation: Operation;
   model: string;
@@ -26,8 +26,7 @@ export interface CompletionRequest extends RequestHead {
 type Kind = 'string' | 'number' | 'boolean' | 'array' | 'object';
 
 /**
- * Types of OpenAI's request fields. Only types are checked: whether a value makes sense is the provider's to say, and
- * fields that are not listed are none of our business.
+ * Types of OpenAI's request fields. Only types are checked; the provider checks values, and other fields pass through.
  */
 const chatFields: Record<string, readonly Kind[]> = {
   audio: ['object'],
@@ -182,7 +181,7 @@ export function inputPreview(request: CompletionRequest, maxChars: number): stri
   return cutText(textOf(source), maxChars);
 }
 
-/** What is needed of the prompt for estimating its tokens, so that the request itself need not be kept for that. */
+/** A sample of the prompt for estimating its tokens, so that the request itself need not be kept. */
 export function promptSample({ operation, fields }: CompletionRequest, systemPrompt: string): TextSample {
   const sample = new SampleBuilder();
   sample.add(systemPrompt);

@@ -2,10 +2,10 @@ import { AppError } from '@gatehouse/kit/errors';
 import { objectMembers, type Member } from './json-members.ts';
 import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
-/** OpenAI's API has about forty; each is looked at for every provider call. */
+/** OpenAI's API has about forty. Each provider call goes through all of them. */
 const maxMembers = 1_000;
 
-/** What the text takes of the memory for request bodies. */
+/** The share of the text in the memory for request bodies. */
 interface Share {
   release(): void;
 }
@@ -24,13 +24,13 @@ export class RequestSource {
     this.#share = share;
   }
 
-  /** What a provider gets. Throws once the text has been released. */
+  /** The body for a provider. Throws once the text has been released. */
   rewritten(rewrite: Rewrite): Buffer {
     if (this.#text === null) throw new Error('the request was released already');
     return rewriteRequest(this.#text.body, rewrite, this.#text.members);
   }
 
-  /** No further provider call follows: the client has got its first byte. */
+  /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void {
     this.#text = null;
     this.#share.release();

@@ -3,7 +3,7 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 /**
  * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
  * including its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters that arrive in two pieces
- * stay whole. A parser library would hand out text, and the client is owed the provider's own bytes.
+ * stay whole. A parser library would return text, and the client gets the provider's own bytes.
  */
 export class FrameSplitter {
   /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
@@ -73,7 +73,7 @@ export const maxFrameBytes = 16 * 1024 * 1024;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** One past the next blank line (`\n\n` or `\r\n\r\n`), or −1. Lone CRs as line ends are legal but nobody sends them. */
+/** One past the next blank line (`\n\n` or `\r\n\r\n`), or −1. Lone CRs as line ends are legal but not in use. */
 function frameEnd(bytes: Buffer, from: number): number {
   let at = bytes.indexOf(lineFeed, from);
   while (at >= 0) {

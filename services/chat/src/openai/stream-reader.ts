@@ -16,13 +16,13 @@ export type FrameKind =
   /** A comment or an empty frame. */
   | 'other';
 
-/** Reads along a stream of OpenAI chunks: usage, text, finish. */
+/** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
 export class StreamReader {
   usage: Usage | null = null;
   /** The tier that serves the call, where the provider names it. */
   serviceTier: string | null = null;
   responseModel: string | null = null;
-  /** The beginning of the provider's own words when it reported an error. */
+  /** The beginning of the message when the provider reported an error. */
   errorMessage: string | undefined;
   readonly #choices: number;
   readonly #finished = new Set<number>();
@@ -34,7 +34,7 @@ export class StreamReader {
     this.#choices = choices;
   }
 
-  /** Takes in the data of one frame. Throws when it is not the JSON of a chunk. */
+  /** Reads the data of one frame. Throws if it is not the JSON of a chunk. */
   read(data: string | null): FrameKind {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
@@ -61,12 +61,12 @@ export class StreamReader {
     return choices.length === 0 && typeof usage === 'object' && usage !== null ? 'usage' : 'chunk';
   }
 
-  /** Whether anything of an answer has come. */
+  /** Whether a chunk of the answer arrived. */
   get begun(): boolean {
     return this.#head !== null;
   }
 
-  /** Whether every answer that was asked for came to its end, so that a clean close is no cut. */
+  /** Whether every requested choice has its finish reason, so that a clean close is no cut. */
   get complete(): boolean {
     return this.#finished.size >= this.#choices;
   }
@@ -102,7 +102,7 @@ export class StreamReader {
       this.#text.add(messageText(delta as Record<string, unknown>));
   }
 
-  /** An answer that was not asked for completes nothing. */
+  /** A choice that was not requested completes nothing. */
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
   }

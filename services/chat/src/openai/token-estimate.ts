@@ -10,7 +10,7 @@ export interface TextSample {
 /** The rest is counted by the ratio of this beginning, which takes 5 ms of English and 125 ms of random CJK. */
 const sampleChars = 50_000;
 
-/** What is needed of a text for estimating its tokens and for a preview. */
+/** A sample for an estimate of tokens and for a preview. */
 export function sampleOf(text: string): TextSample {
   return { beginning: cutText(text, sampleChars), chars: text.length };
 }
@@ -31,7 +31,7 @@ export class SampleBuilder {
   }
 }
 
-/** Counted in one go; then others get their turn. Takes 30 ms at worst. */
+/** Characters counted without a break for other requests; 30 ms at worst. */
 const turnChars = 10_000;
 
 /**
@@ -52,7 +52,7 @@ let tokenizer: Promise<(text: string, options: typeof asText) => number> | undef
  */
 export async function estimateTokens(sample: TextSample): Promise<number> {
   if (sample.beginning === '') return 0;
-  // One at a time: several would each take their turn before another request gets one.
+  // One at a time: several would each block other requests for a turn.
   const counted = counting.then(() => countSample(sample));
   counting = counted.catch(() => undefined);
   return counted;
@@ -69,7 +69,7 @@ async function countSample({ beginning, chars }: TextSample): Promise<number> {
   return Math.ceil((tokens * chars) / beginning.length);
 }
 
-/** A guess that needs no text: about four bytes make a token. */
+/** A guess from the size alone: about four bytes make a token. */
 export function guessTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }

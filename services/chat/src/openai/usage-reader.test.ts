@@ -298,8 +298,8 @@ describe('usage in classes, none of which contains another', () => {
         ...{ inputImage: 540, inputVideo: 100, output: 10, reasoning: 20, outputImage: 1_290 },
       },
     ],
-  ])('of %s', (_name, told, parts) => {
-    expect(classesOf(told)).toEqual(parts);
+  ])('of %s', (_name, reported, parts) => {
+    expect(classesOf(reported)).toEqual(parts);
   });
 });
 

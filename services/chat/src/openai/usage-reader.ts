@@ -62,9 +62,14 @@ function excludesCached(fields: Fields): boolean {
  */
 function readInclusive(
   fields: Fields,
-  told: { input: number | null; output: number; inputDetails: Fields | null; outputDetails: Fields | null },
+  reported: {
+    input: number | null;
+    output: number;
+    inputDetails: Fields | null;
+    outputDetails: Fields | null;
+  },
 ): Usage | null {
-  const { input, output, inputDetails, outputDetails } = told;
+  const { input, output, inputDetails, outputDetails } = reported;
   if (input === null) return null;
   const reasoning = detail(outputDetails, 'reasoning_tokens');
   const onTop = Math.max(0, (count(fields['total_tokens']) ?? 0) - input - output);

@@ -7,7 +7,7 @@ export interface Usage {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
-  /** Counted by us because the provider did not say. */
+  /** Counted by the gateway, since the provider reported no usage. */
   estimated: boolean;
   /** The same tokens by class; present only where the provider reported a class that the totals do not show. */
   parts?: UsageParts;

@@ -4,12 +4,12 @@ import type { StreamReader } from '../openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** Objects and arrays of one frame: more would take long to parse, in which no other request is served. */
+/** Objects and arrays in one frame. Parsing more would block other requests for long. */
 const maxContainers = 200_000;
 
-/** Takes the frames of an answer on to its client. */
+/** Passes the frames of an answer to its client. */
 export interface FrameSink {
-  /** Returns false when the client reads more slowly than frames come; the drain listener is called once it caught up. */
+  /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
   write(frames: readonly Buffer[]): boolean;
   onDrain(listener: () => void): void;
 }
@@ -22,7 +22,7 @@ export class AnswerStream implements FrameConsumer {
   readonly reader: StreamReader;
   readonly #provider: string;
   readonly #source: ProviderStream;
-  /** Frames that came before there was a sink. */
+  /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
   #usageFrame: Buffer | null = null;
@@ -52,7 +52,7 @@ export class AnswerStream implements FrameConsumer {
     });
   }
 
-  /** Passes all chunks to `sink`, each as it comes. Resolves when the stream is complete. */
+  /** Passes all chunks to `sink` as they arrive. Resolves when the stream is complete. */
   passTo(sink: FrameSink): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -106,7 +106,7 @@ export class AnswerStream implements FrameConsumer {
 
   fail(failure: ProviderFailure): void {
     if (this.#complete || this.#failure !== null) return;
-    // A stream that broke off was cut, whatever the socket reports.
+    // A connection that breaks after the first frame cuts the stream.
     const cut = failure.kind === 'connection';
     this.#failure = cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure;
     this.#reject(this.#failure);

@@ -50,7 +50,7 @@ describe('failures that a request can cause', () => {
     expect(breaker.isOpenFor('a')).toBe(true);
   });
 
-  it('open it for everybody when three tenants see them within half a minute', () => {
+  it('open it for all tenants when three tenants see them within half a minute', () => {
     fail('a', 10);
     now += 10_000;
     fail('b', 10);
@@ -80,14 +80,14 @@ describe('failures that a request can cause', () => {
 });
 
 describe('failures that no request can cause', () => {
-  it('open the circuit for everybody', () => {
-    fail('a', 10, 'everybody');
+  it('open the circuit for all tenants', () => {
+    fail('a', 10, 'all');
     expect([breaker.isOpen, breaker.isOpenFor('b')]).toEqual([true, true]);
   });
 
   it('open nothing while most calls end well', () => {
     for (let call = 0; call < 20; call += 1) {
-      breaker.failed('a', 'everybody');
+      breaker.failed('a', 'all');
       breaker.succeeded('b');
       breaker.succeeded('c');
     }
@@ -97,12 +97,12 @@ describe('failures that no request can cause', () => {
 
 describe('an open circuit', () => {
   it('admits one call in twenty as a probe, however long the others take', () => {
-    fail('a', 10, 'everybody');
+    fail('a', 10, 'all');
     expect(admitted('b', 200)).toBe(10);
   });
 
   it('admits one call every five seconds where there are few', () => {
-    fail('a', 10, 'everybody');
+    fail('a', 10, 'all');
     now += 4_999;
     expect(breaker.admits('b')).toBe(false);
     now += 1;
@@ -111,11 +111,11 @@ describe('an open circuit', () => {
     expect(breaker.admits('c')).toBe(true);
   });
 
-  it('closes for everybody at the first good byte of any call', () => {
-    fail('a', 10, 'everybody');
+  it('closes for all tenants at the first good byte of any call', () => {
+    fail('a', 10, 'all');
     breaker.answered('b');
     expect([breaker.isOpen, breaker.isOpenFor('a')]).toEqual([false, false]);
-    fail('a', 9, 'everybody');
+    fail('a', 9, 'all');
     expect(breaker.isOpen).toBe(false);
   });
 

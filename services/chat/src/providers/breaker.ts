@@ -1,16 +1,16 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Circuit, windowMs } from './circuit.ts';
 
-/** Which circuit a failure counts for: `everybody` if no request can cause it, else `tenant`. */
-export type Blame = 'everybody' | 'tenant';
+/** Whose circuit a failure counts for: that of all tenants if no request can cause it, else that of its own tenant. */
+export type Blame = 'all' | 'tenant';
 
 /** The breaker opens for all tenants when this many have an open circuit within one window. */
 const tenantsToOpen = 3;
 const maxTenants = 1_000;
 
 /**
- * The circuit breaker of one deployment, which is a provider and its model. It says which calls are better made to the
- * next model of the chain; it never refuses a request. Each replica has its own: no answer depends on it.
+ * The circuit breaker of one deployment (a provider and its model). While it is open, calls go to the next model of the
+ * chain; it never rejects a request. Each replica has its own, since no answer depends on it.
  *
  * A tenant's requests can make a provider answer 500, time out or break off, so those failures count for that tenant
  * alone, until three tenants in one window see them. Refused connections, DNS and TLS errors count for all.
@@ -38,18 +38,18 @@ export class Breaker {
     return this.isOpen ? 0 : [...this.#tenants.values()].filter((circuit) => circuit.isOpen).length;
   }
 
-  /** Whether it is open for this tenant; asking changes nothing. */
+  /** Whether it is open for this tenant. Changes no state. */
   isOpenFor(tenantId: string): boolean {
     return this.#shared.isOpen || this.#tenants.get(tenantId)?.isOpen === true;
   }
 
-  /** Whether a call for this tenant should be made here rather than to the next model; while open, true is a probe. */
+  /** Whether a call for this tenant goes here rather than to the next model. While open, true makes it a probe. */
   admits(tenantId: string): boolean {
     const circuit = this.#shared.isOpen ? this.#shared : this.#tenants.get(tenantId);
     return circuit?.admits(this.#now()) ?? true;
   }
 
-  /** The first good byte of an answer has come. */
+  /** The first good byte of an answer arrived. */
   answered(tenantId: string): void {
     this.#shared.close();
     this.#tenants.get(tenantId)?.close();
@@ -63,10 +63,10 @@ export class Breaker {
     this.#tenants.get(tenantId)?.count(false, now);
   }
 
-  /** A call has failed. What says nothing of the deployment's health (refused requests, clients that left) isn't counted. */
+  /** A call has failed. Not called for failures that the deployment's health did not cause, such as a 400. */
   failed(tenantId: string, blame: Blame): void {
     const now = this.#now();
-    if (blame === 'everybody') {
+    if (blame === 'all') {
       this.#shared.count(true, now);
       return;
     }

@@ -1,8 +1,8 @@
-/** Half a minute: how long a call counts. */
+/** How long a call counts. */
 export const windowMs = 30_000;
 const slots = 6;
 const slotMs = windowMs / slots;
-/** Fewer calls than this say nothing about a rate. */
+/** With fewer calls there is no failure rate. */
 const leastCalls = 10;
 const failureRate = 0.5;
 /** While open, 1 call in 20 is a probe, and at least one every 5 s. */
@@ -18,7 +18,7 @@ interface Slot {
 
 /**
  * A failure rate over the last half minute. Opens at half of at least ten calls, and closes when a call gets its first
- * good byte. A probe that never ends holds up nothing: the next probes do not wait for it.
+ * good byte. Probes do not wait for one another, so a probe that hangs delays nothing.
  */
 export class Circuit {
   readonly #slots: Slot[] = [];
@@ -47,7 +47,7 @@ export class Circuit {
     this.#skipped = 0;
   }
 
-  /** A call got its first good byte. What was counted before is over. */
+  /** A call got its first good byte. Earlier counts are dropped. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

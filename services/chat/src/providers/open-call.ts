@@ -10,7 +10,7 @@ export type AttemptRecord = Pick<
   'startAttempt' | 'noteAccepted' | 'noteFirstToken' | 'endAttempt' | 'failAttempt'
 >;
 
-/** A provider call under way. What becomes of it counts for the breaker of its deployment, and is recorded. */
+/** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
 export class OpenCall {
   readonly #tenantId: string;
   readonly #breaker: Breaker;
@@ -22,7 +22,7 @@ export class OpenCall {
     this.#record = record;
   }
 
-  /** The first good byte has come. */
+  /** The first good byte arrived. */
   answered(): void {
     this.#breaker.answered(this.#tenantId);
     this.#record.noteFirstToken();
@@ -40,7 +40,7 @@ export class OpenCall {
     });
   }
 
-  /** Returns the failure; throws what is none. `reader`: of a streamed answer that broke off. */
+  /** Returns the failure; rethrows any other error. `reader`: of a streamed answer, which may have begun. */
   async failed(error: unknown, reader: StreamReader | null): Promise<ProviderFailure> {
     if (!(error instanceof ProviderFailure)) throw error;
     if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);

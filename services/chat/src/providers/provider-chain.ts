@@ -17,9 +17,9 @@ import { readUnaryAnswer } from './unary-answer.ts';
 
 /** What waits for the answer of a chain. */
 export interface AnswerReceiver {
-  /** Aborted when the answer is not wanted any more: the call under way ends, and no other is made. */
+  /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
   readonly signal: AbortSignal;
-  /** Whether something was sent on, after which no other provider call can take the place of a failed one. */
+  /** Whether the receiver has passed on a byte, after which no other provider call can replace a failed one. */
   readonly begun: boolean;
   /** The memory for the answer to the next call. Releases what the call before it held. */
   openRoom(): AnswerRoom;
@@ -49,8 +49,8 @@ export interface ObjectAnswer {
 }
 
 /**
- * The provider calls of one request: tries the models of its target in order, repeats calls that may succeed when made
- * again, and answers with an object or a stream.
+ * The provider calls of one request: tries the models of its target in order, retries calls that may succeed, and answers
+ * with an object or a stream.
  */
 export class ProviderChain {
   readonly #options: ProviderChainOptions;
@@ -89,7 +89,7 @@ export class ProviderChain {
 
   async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure> {
     const { request, source, target, record, receiver } = this.#options;
-    // Not wanted already: no call, and so no run.
+    // Without a call there is no run.
     if (this.#isAborted()) return new ProviderFailure('aborted', model.provider.name);
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = source.rewritten({
@@ -116,7 +116,7 @@ export class ProviderChain {
       : this.#attemptObject(model, adapter, call);
   }
 
-  /** A method, because its result changes while we wait. */
+  /** A method, since its result changes between two awaits. */
   #isAborted(): boolean {
     return this.#options.receiver.signal.aborted;
   }
@@ -169,7 +169,7 @@ export class ProviderChain {
     return new OpenCall(tenantId, providers.get(model).breaker, record);
   }
 
-  /** False when the answer is not wanted any more. */
+  /** Returns false if the answer is no longer wanted. */
   async #pause(ms: number): Promise<boolean> {
     return sleep(ms, this.#options.receiver.signal).then(
       () => true,

@@ -7,7 +7,7 @@ const words = { message: 'their words', code: 'their_code', param: 'messages' };
 interface Row {
   status: number;
   /** Status and code for the client. */
-  told: string;
+  answer: string;
   /** Their message, code and param go through. */
   passes?: boolean;
   retryable?: boolean;
@@ -16,31 +16,31 @@ interface Row {
 }
 
 const rows: Row[] = [
-  { status: 400, told: '400 their_code', passes: true, fallback: false },
-  { status: 404, told: '404 their_code', passes: true, fallback: false },
-  { status: 413, told: '413 their_code', passes: true, fallback: false },
-  { status: 422, told: '422 their_code', passes: true, fallback: false },
-  { status: 401, told: '502 provider_authentication' },
-  { status: 403, told: '502 provider_authentication' },
-  { status: 402, told: '502 provider_error' },
-  { status: 408, told: '502 provider_error', retryable: true },
-  { status: 409, told: '502 provider_error', retryable: true },
-  { status: 418, told: '502 provider_error' },
-  { status: 429, told: '429 their_code', passes: true, retryable: true },
-  { status: 500, told: '502 provider_error', retryable: true, blame: 'tenant' },
-  { status: 503, told: '502 provider_error', retryable: true, blame: 'tenant' },
-  { status: 529, told: '502 provider_error', retryable: true, blame: 'tenant' },
-  { status: 301, told: '502 provider_error' },
-  { status: 204, told: '502 provider_error' },
+  { status: 400, answer: '400 their_code', passes: true, fallback: false },
+  { status: 404, answer: '404 their_code', passes: true, fallback: false },
+  { status: 413, answer: '413 their_code', passes: true, fallback: false },
+  { status: 422, answer: '422 their_code', passes: true, fallback: false },
+  { status: 401, answer: '502 provider_authentication' },
+  { status: 403, answer: '502 provider_authentication' },
+  { status: 402, answer: '502 provider_error' },
+  { status: 408, answer: '502 provider_error', retryable: true },
+  { status: 409, answer: '502 provider_error', retryable: true },
+  { status: 418, answer: '502 provider_error' },
+  { status: 429, answer: '429 their_code', passes: true, retryable: true },
+  { status: 500, answer: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 503, answer: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 529, answer: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 301, answer: '502 provider_error' },
+  { status: 204, answer: '502 provider_error' },
 ];
 
 describe('a provider’s refusal', () => {
   it.each(rows)(
-    'with $status is $told',
-    ({ status, told, passes = false, retryable = false, fallback = true, blame = null }) => {
+    'with $status is answered with $answer',
+    ({ status, answer, passes = false, retryable = false, fallback = true, blame = null }) => {
       const failure = new ProviderFailure('status', 'acme', { status, ...words });
       const error = failure.toAppError();
-      expect(`${error.status} ${error.publicCode}`).toBe(told);
+      expect(`${error.status} ${error.publicCode}`).toBe(answer);
       expect([error.message === words.message, error.param === words.param]).toEqual([passes, passes]);
       expect(failure).toMatchObject({ retryable, fallbackHelps: fallback, blame });
       expect(error.cause).toBe(failure);
@@ -61,7 +61,7 @@ describe('a provider’s refusal', () => {
     expect(limited()).toEqual({});
   });
 
-  it('of our credentials is told without their words, which may hold the key', () => {
+  it('of our credentials is reported without the provider’s message, which may hold the key', () => {
     const error = new ProviderFailure('status', 'acme', {
       status: 401,
       message: 'Incorrect API key provided: sk-12',
@@ -73,61 +73,61 @@ describe('a provider’s refusal', () => {
 describe('a provider’s failure', () => {
   it.each<{
     kind: FailureKind;
-    told: string;
+    answer: string;
     retryable: boolean;
     fallbackHelps: boolean;
     blame: Blame | null;
   }>([
     {
       kind: 'unreachable',
-      told: '502 provider_unreachable',
+      answer: '502 provider_unreachable',
       retryable: true,
       fallbackHelps: true,
-      blame: 'everybody',
+      blame: 'all',
     },
     {
       kind: 'connection',
-      told: '502 provider_unreachable',
+      answer: '502 provider_unreachable',
       retryable: true,
       fallbackHelps: true,
       blame: 'tenant',
     },
     {
       kind: 'timeout',
-      told: '504 provider_timeout',
+      answer: '504 provider_timeout',
       retryable: true,
       fallbackHelps: true,
       blame: 'tenant',
     },
     {
       kind: 'invalid',
-      told: '502 provider_invalid_response',
+      answer: '502 provider_invalid_response',
       retryable: false,
       fallbackHelps: true,
       blame: 'tenant',
     },
     {
       kind: 'cut',
-      told: '502 provider_error',
+      answer: '502 provider_error',
       retryable: false,
       fallbackHelps: true,
       blame: 'tenant',
     },
     {
       kind: 'aborted',
-      told: '499 client_closed_request',
+      answer: '499 client_closed_request',
       retryable: false,
       fallbackHelps: false,
       blame: null,
     },
-  ])('of kind $kind is $told', ({ kind, told, ...expected }) => {
+  ])('of kind $kind is answered with $answer', ({ kind, answer, ...expected }) => {
     const failure = new ProviderFailure(kind, 'acme', { code: 'ECONNREFUSED' });
     const error = failure.toAppError();
-    expect(`${error.status} ${error.publicCode}`).toBe(told);
+    expect(`${error.status} ${error.publicCode}`).toBe(answer);
     expect(failure).toMatchObject(expected);
   });
 
-  it('by an error inside a stream is told in the provider’s words', () => {
+  it('by an error inside a stream is reported with the provider’s message', () => {
     expect(new ProviderFailure('cut', 'acme', { message: 'overloaded' }).toAppError().message).toBe(
       'overloaded',
     );

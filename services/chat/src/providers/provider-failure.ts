@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Blame } from './breaker.ts';
 
-/** Why a provider call brought no answer. */
+/** Why a provider call returned no answer. */
 export type FailureKind =
   /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
   | 'unreachable'
@@ -9,18 +9,18 @@ export type FailureKind =
   | 'connection'
   /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
   | 'timeout'
-  /** An HTTP status that is no success. */
+  /** An HTTP status other than 200. */
   | 'status'
-  /** A success that is no answer: broken JSON, wrong content type. */
+  /** Status 200, and a body that is no answer: broken JSON, wrong content type. */
   | 'invalid'
-  /** The stream ended before it was complete, or reported an error itself. */
+  /** The stream ended before it was complete, or contained an error. */
   | 'cut'
-  /** We hung up because the client did. */
+  /** The gateway closed the connection because the client had left. */
   | 'aborted';
 
 export interface FailureDetails {
   status?: number;
-  /** The provider's own words, for the statuses that are passed on. */
+  /** The provider's message, for the statuses that are passed on. */
   message?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
@@ -43,23 +43,23 @@ export class ProviderFailure extends Error {
     this.details = details;
   }
 
-  /** Whether the same call may succeed when made again (contract §3, provider trouble). */
+  /** Whether the same call may succeed if it is repeated. */
   get retryable(): boolean {
     if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
     return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
   }
 
-  /** Whether another model may do better: all but the client's own mistakes. */
+  /** Whether another model may answer. Not after an error that the client's request caused. */
   get fallbackHelps(): boolean {
     if (this.kind === 'aborted') return false;
     return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
   }
 
-  /** Whose circuit it counts for; null when it says nothing about the deployment's health (refusals, clients that left). */
+  /** Whose circuit it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     switch (this.kind) {
       case 'unreachable':
-        return 'everybody';
+        return 'all';
       case 'connection':
       case 'timeout':
       case 'invalid':
@@ -72,7 +72,7 @@ export class ProviderFailure extends Error {
     }
   }
 
-  /** What the client is told. */
+  /** The error that the client gets. */
   toAppError(): AppError {
     const { provider, details, kind } = this;
     const fields = { cause: this, param: details.param, publicCode: details.code };
@@ -89,7 +89,7 @@ export class ProviderFailure extends Error {
       case 'invalid':
         return new AppError(
           'provider_invalid_response',
-          `The provider ${provider} sent an answer that can not be read.`,
+          `The provider ${provider} returned an answer that cannot be parsed.`,
           { cause: this },
         );
       case 'cut':
@@ -146,12 +146,12 @@ function retryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** Statuses that tell the client about its own request and go through to it. */
+/** Statuses that concern the client's request, and are passed on to the client. */
 function passedOn(status: number): boolean {
   return status === 400 || status === 404 || status === 413 || status === 422;
 }
 
-/** Whole seconds for everyone, and milliseconds as OpenAI's SDKs read them first. */
+/** In whole seconds, and in milliseconds, which OpenAI's SDKs read first. */
 function retryAfterHeaders(ms: number): Record<string, string> {
   return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
 }

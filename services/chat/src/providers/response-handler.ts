@@ -38,7 +38,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** The provider accepted. Throws a failure when the headers show that the body is no answer. */
+  /** The provider returned 200. Throws a failure if the headers show that the body is no answer. */
   protected abstract accept(headers: ResponseHeaders): void;
   protected abstract data(chunk: Buffer): void;
   protected abstract end(): void;
@@ -48,7 +48,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (!this.#signal.aborted) return;
-    // Aborted while it waited for its connection: reported then, unless it was so from the beginning.
+    // An abort while the request waited for its connection was reported then.
     if (this.#over) controller.abort(new Error('aborted'));
     else this.#abort();
   }
@@ -104,18 +104,18 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     return true;
   }
 
-  /** Says how many bytes of the answer are in memory. */
+  /** Sets how many bytes of the answer are in memory. */
   protected hold(bytes: number): void {
     this.#hasRoom = this.#room.hold(bytes);
     this.#flow();
   }
 
-  /** Says whether the client has to read before it can take more. */
+  /** Sets whether the client must read before it can take more. */
   protected waitForClient(waits: boolean): void {
     this.#room.waitForClient(waits);
   }
 
-  /** Reads on, or lets the provider wait. */
+  /** Resumes or pauses the response. */
   #flow(): void {
     const flows = this.#hasRoom && this.wanted;
     if (flows === this.#flows) return;
@@ -214,7 +214,7 @@ function errorWords(text: string): {
       param: typeof param === 'string' ? cutText(param, 200) : undefined,
     };
   } catch {
-    // A proxy's HTML page, say: nothing that would help the client.
+    // For example the HTML page of a proxy, which is of no use to the client.
     return {};
   }
 }

@@ -3,8 +3,8 @@ const maxMs = 4_000;
 const longestRetryAfterMs = 5_000;
 
 /**
- * How long to wait before retry number `retry` (0 is the first), or null to go straight on to the next model because
- * the provider asks for more patience than we have. Exponential with full jitter.
+ * How long to wait before retry number `retry` (0 is the first), or null to go on to the next model because the provider
+ * asks for a longer wait than the gateway accepts. Exponential with full jitter.
  */
 export function retryDelay(
   retry: number,

@@ -3,7 +3,7 @@ import type { Usage } from '../openai/usage.ts';
 import type { AnswerStream, FrameSink } from './answer-stream.ts';
 import type { OpenCall } from './open-call.ts';
 
-/** A streamed answer whose first chunk has come. */
+/** A streamed answer whose first chunk arrived. */
 export class StreamAnswer {
   readonly kind = 'stream';
   readonly model: Model;

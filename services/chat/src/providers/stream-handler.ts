@@ -4,8 +4,8 @@ import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
 import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
 
 /**
- * Splits a streamed answer into frames and hands them on; waits with `opened` until the first one with data. Comments
- * before it are dropped: they say that the provider works on it, and until then another call can take its place.
+ * Splits a streamed answer into frames. `opened` resolves at the first frame with data, until which another call can take
+ * this one's place. Comments before it are dropped.
  */
 export class StreamHandler extends ResponseHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
@@ -75,7 +75,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
 
   protected override end(): void {
     const { rest } = this.#splitter;
-    // A last frame without its blank line: the end of the body ends it.
+    // The end of the body also ends a last frame without a blank line.
     if (rest.length > 0) this.#take([Buffer.concat([rest, Buffer.from('\n\n')])]);
     this.#ended = true;
     if (this.#consumer !== null) this.#consumer.end();

@@ -7,7 +7,7 @@ import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
 import { readServiceTier, readUsage } from '../openai/usage-reader.ts';
 import type { Usage } from '../openai/usage.ts';
 
-/** A million objects and arrays take 100 MiB and 300 ms to parse, in which no other request is served. */
+/** Parsing a million objects and arrays takes 100 MiB and blocks other requests for 300 ms. */
 const maxContainers = 1_000_000;
 
 /** What the gateway reads from a whole answer; the client gets the bytes themselves. */
@@ -20,7 +20,7 @@ export interface UnaryAnswer {
   answer: TextSample;
 }
 
-/** Throws an `invalid` failure when the bytes are no answer, so that a broken provider never looks like success. */
+/** Throws an `invalid` failure if the bytes are no answer, so that a broken provider does not count as a success. */
 export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
   if (hasMoreContainers(bytes, maxContainers)) throw new ProviderFailure('invalid', provider);
   let parsed: unknown;

@@ -21,7 +21,7 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override accept(): void {
-    // Whether the body is an answer shows when it is parsed.
+    // The body is checked once it is parsed.
   }
 
   protected override data(chunk: Buffer): void {

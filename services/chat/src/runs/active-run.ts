@@ -34,10 +34,10 @@ interface OpenAttempt {
   start: AttemptStart;
   trace: TraceContext;
   baseUrl: string;
-  /** Whose price counts. */
+  /** The price at this time counts. */
   calledAt: Date;
   startedAt: number;
-  /** Whether the provider sent success headers, and so did work that it will bill. */
+  /** Whether the provider sent success headers, and will bill the call. */
   accepted: boolean;
   firstTokenAt: number | null;
 }
@@ -57,7 +57,7 @@ export class ActiveRun {
   readonly #attempts: Attempt[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
-  /** The newest answer, if only its beginning came. */
+  /** The newest answer, or its beginning. */
   #answer: TextSample | undefined;
   #finished = false;
 
@@ -93,7 +93,7 @@ export class ActiveRun {
     return sent + (this.#open === null ? 0 : 1);
   }
 
-  /** Commits a provider call; only then may it be made, with the span that is resolved with. */
+  /** Commits a provider call, which may only be made afterwards, within the returned span. */
   async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
     const attempt: AttemptStart = {
       id: newId(),
@@ -123,7 +123,7 @@ export class ActiveRun {
       });
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
-      // Whether the start was written is unknown, so an end follows it. The client need not wait for that.
+      // The start may have been written, so an end follows it. The client does not wait for that.
       void this.finish('error', toAppError(error));
       throw error;
     }
@@ -131,12 +131,12 @@ export class ActiveRun {
     return trace;
   }
 
-  /** The provider's success headers are here. */
+  /** The provider's success headers arrived. */
   noteAccepted(): void {
     if (this.#open !== null) this.#open.accepted = true;
   }
 
-  /** The first piece of the answer is here. */
+  /** The first piece of the answer arrived. */
   noteFirstToken(): void {
     const now = monotonicMs();
     this.#firstTokenAt ??= now;
@@ -171,7 +171,7 @@ export class ActiveRun {
     this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt });
   }
 
-  /** Ends the call under way with a failure. Refusals and unanswered calls cost nothing; cut and abandoned ones do. */
+  /** Ends the call under way with a failure. Errors and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
     answer: Pick<StreamReader, 'usage' | 'serviceTier' | 'answer'> | null,
@@ -189,8 +189,8 @@ export class ActiveRun {
   }
 
   /**
-   * Commits the run's end; the client's last byte waits for it. Resolves with null if there is no run to end: no call was
-   * ever begun, or it has ended already.
+   * Commits the run's end, for which the client's last byte waits. Resolves with null if there is no run to end: no call
+   * was begun, or the run has ended already.
    */
   async finish(status: RunStatus, error?: AppError): Promise<RunEnd | null> {
     if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
@@ -236,7 +236,7 @@ export class ActiveRun {
     if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
   }
 
-  /** Usage of the answer so far by our own count, marked as such. */
+  /** The usage so far, counted by the gateway and marked as estimated. */
   async #estimate(answer: TextSample | undefined): Promise<Usage> {
     return {
       ...noUsage,

@@ -7,7 +7,7 @@ const tokenCounts = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
  * Metrics of provider calls as https://github.com/open-telemetry/semantic-conventions-genai has them
- * (gen_ai.client.*), for those who gather them by OTLP.
+ * (gen_ai.client.*), for export by OTLP.
  */
 export class GenAiMetrics {
   readonly #duration: RecordValue;
@@ -30,7 +30,7 @@ export class GenAiMetrics {
 
   callEnded(seconds: number, usage: AttemptEnd['usage'], attributes: MeasureAttributes): void {
     this.#duration(seconds, attributes);
-    // The convention wants no metric of tokens that nobody has reported.
+    // By the convention, tokens that the provider did not report have no metric.
     if (usage.estimated) return;
     const { 'error.type': _error, ...of } = attributes;
     if (usage.inputTokens > 0) this.#tokens(usage.inputTokens, { ...of, 'gen_ai.token.type': 'input' });

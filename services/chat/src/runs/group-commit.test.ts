@@ -62,7 +62,7 @@ describe('GroupCommit', () => {
     ]);
   });
 
-  it('makes nobody wait for a second time-out in an outage', async () => {
+  it('lets no item wait for a second timeout in an outage', async () => {
     const { numbers, commits } = make();
     numbers.away = true;
     numbers.pauseMs = 50;

@@ -5,15 +5,15 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { insertInstance, signOff, touchInstance } from '../store/instance-system-store.ts';
 
 export const heartbeatMs = 5_000;
-/** After a heartbeat that failed, the next one comes sooner: silence is what we are judged by. */
+/** The next heartbeat comes sooner after a failed one, since silence counts as death. */
 const retryMs = 1_000;
 
-/** An instance that has not been heard of for this long is dead. */
+/** An instance without a heartbeat for this long is dead. */
 export const deadAfterMs = 15_000;
 
 /**
- * The longest time between two heartbeats that is no gap. Shorter than two periods, so that whoever judges has missed
- * none; then nobody else can have missed so many that they seem dead.
+ * The longest time between two heartbeats that is no gap. Shorter than two periods: an instance that declares others dead
+ * has missed no heartbeat itself, so that no outage of the database makes others look dead.
  */
 export const gapMs = 7_500;
 
@@ -24,7 +24,7 @@ export class Instance {
   /** One at a time: a heartbeat that hangs must not take more than one connection of the pool. */
   readonly #loop = new BackgroundLoop(async () => ((await this.#beat()) ? heartbeatMs : retryMs));
   #id = newId();
-  /** Times of the database: of the last heartbeat, and of the first one after the last gap. */
+  /** By the database clock: the last heartbeat, and the first one after the last gap. */
   #lastBeat = -Infinity;
   #steadySince = Infinity;
   #renewing: Promise<void> | null = null;
@@ -39,9 +39,9 @@ export class Instance {
   }
 
   /**
-   * The database's time of the last heartbeat, in milliseconds since the epoch; null until heartbeats have gone
-   * through for a full dead period without a gap. Only then may this process judge others: after an outage of the
-   * database, or a pause of our own, everybody's heartbeat looks old.
+   * The time of the last heartbeat by the database clock, in milliseconds since the epoch; null until heartbeats have gone
+   * through for a full dead period without a gap. Only then may this process declare others dead: after an outage of the
+   * database, or a pause of this process, all heartbeats look old.
    */
   get steadyBeat(): number | null {
     return this.#lastBeat - this.#steadySince >= deadAfterMs ? this.#lastBeat : null;
@@ -55,7 +55,7 @@ export class Instance {
   async stop(): Promise<void> {
     await this.#loop.stop();
     await signOff(this.#pool, this.#id).catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'could not sign off; the instance will be declared dead');
+      this.#log.warn({ err: error }, 'failed to remove the instance; it will be declared dead');
     });
   }
 
@@ -73,7 +73,7 @@ export class Instance {
     this.#note(await insertInstance(this.#pool, id));
     this.#log.warn(
       { dead_instance: this.#id, instance: id },
-      'declared dead by another instance; registered anew',
+      'declared dead by another instance; registered under a new id',
     );
     this.#id = id;
   }
@@ -92,7 +92,7 @@ export class Instance {
   }
 
   #note(at: number): void {
-    // The database's clock may also have been set back.
+    // The clock of the database may have been set back.
     if (Math.abs(at - this.#lastBeat) > gapMs) this.#steadySince = at;
     this.#lastBeat = at;
   }

@@ -5,7 +5,7 @@ import { noUsage, sumUsage } from '../openai/usage.ts';
 import type { Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-system-store.ts';
 
-/** The end of a run that nobody works on any more. */
+/** The end of a run whose process died. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
   const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
   return {
@@ -27,7 +27,7 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
   };
 }
 
-/** How much was answered before the process died is unknown; the prompt at least was read. */
+/** Only the prompt is counted: how much was answered before the process died is unknown. */
 function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pricing): Attempt {
   const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
   return {

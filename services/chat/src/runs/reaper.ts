@@ -15,8 +15,8 @@ const sweepMs = 2_500;
 const batch = 200;
 
 /**
- * Ends the runs of instances that died, as `interrupted` with estimated usage. Every replica runs one; the first end
- * of a run wins, so they need not agree on who does it.
+ * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
+ * wins, so replicas need no coordination.
  */
 export class Reaper {
   readonly #pool: Pool;
@@ -61,7 +61,7 @@ export class Reaper {
     await this.#loop.stop();
   }
 
-  /** One round; does nothing until our own heartbeats have been steady for a full dead period. */
+  /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
   async sweep(): Promise<void> {
     const judgeBeat = this.#instance.steadyBeat;
     if (judgeBeat === null) return;
@@ -77,14 +77,16 @@ export class Reaper {
       const moved = await this.#deadLetter(unreadable);
       const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
       this.#interrupted.inc(ended);
-      if (ended > 0) this.#log.warn({ runs: ended }, 'interrupted runs ended');
-      // None ended of a full batch: others were faster, or these can't be; the next round looks again.
+      if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
+      // Of a full batch none was ended: other replicas were faster, or these fail. The next round tries again.
       if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
     }
   }
 
   async #round(): Promise<number> {
-    await this.sweep().catch((error: unknown) => this.#log.warn({ err: error }, 'reaping failed'));
+    await this.sweep().catch((error: unknown) =>
+      this.#log.warn({ err: error }, 'failed to end interrupted runs'),
+    );
     return sweepMs;
   }
 
@@ -92,11 +94,11 @@ export class Reaper {
     if (ids.length === 0) return 0;
     const moved = await deadLetterUnreadable(this.#pool, ids);
     this.#unreadable.inc(moved);
-    this.#log.error({ runs: ids }, "interrupted runs can't be read and were moved to the dead letters");
+    this.#log.error({ runs: ids }, "moved interrupted runs that can't be read to the dead letters");
     return moved;
   }
 
-  /** How many of them this call has ended. One that the database refuses keeps none of the others. */
+  /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
   async #end(rows: readonly EndRow[]): Promise<number> {
     if (rows.length === 0) return 0;
     try {
@@ -105,7 +107,7 @@ export class Reaper {
       if (isDatabaseOutage(error)) throw error;
       const [only] = rows.length === 1 ? rows : [];
       if (only !== undefined) {
-        this.#log.error({ err: error, run_id: only.run.run_id }, 'an interrupted run could not be ended');
+        this.#log.error({ err: error, run_id: only.run.run_id }, 'failed to end an interrupted run');
         return 0;
       }
       let ended = 0;

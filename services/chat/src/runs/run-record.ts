@@ -15,16 +15,16 @@ import type { Cost } from '../catalogue/price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
 
 /*
- * Runs as they are written down: the data of the events about them, but for the times, which are the database's. What
- * is kept of a run under way is read by replicas of the release before and after this one (the reaper's), like a table:
- * a member may be added if its absence means something, and is never renamed.
+ * The stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous
+ * and of the next release read the stored form of a run under way, as they read a table: a member may be added if its
+ * absence means something, and is never renamed.
  *
- * Every text and number is cut here to what an event may hold: no answer of a provider and no request of a client makes
- * an event that can't be published or read.
+ * Every text and number is cut here to what an event may hold, so that no request and no answer makes an event that can't
+ * be published or read.
  */
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
-/** What its end adds to that. */
+/** What the end of a run adds. */
 export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
 export type EndedRun = StartedRun & RunEnding;
 
@@ -58,7 +58,7 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     error_type: cutOrNull(end.errorType, textLimits.error_code),
     error_message: cutOrNull(end.errorMessage, textLimits.error_message),
     output_preview: cutOrNull(end.outputPreview, textLimits.preview),
-    // Calls of tools by the gateway itself, which calls none yet; what a model asks the client to call is none.
+    // Calls that the gateway makes itself, not those that a model asks the client to make.
     tool_calls: 0,
     priced: end.cost.priced,
     ...figures(end, maxRunTokens),
@@ -97,7 +97,7 @@ type Figures = Pick<
   | 'price_source'
 >;
 
-/** Amounts as text: they may be more than JSON's numbers hold exactly. */
+/** Amounts are text, since they may exceed what JSON's numbers hold exactly. */
 function figures(
   { usage, cost }: Pick<AttemptEnd, 'usage'> & Pick<AttemptEnd | RunEnd, 'cost'>,
   maxTokens: number,
@@ -125,7 +125,7 @@ function atMost(value: number | null, max: number): number | null {
 /** JSON has no bigints. */
 type KeptEnd = Omit<Attempt, 'cost'> & { cost: { costPico: string; source: Cost['source'] } | null };
 
-/** The calls of a run under way, as they are kept. */
+/** The stored calls of a run under way. */
 export interface KeptAttempts {
   ended: KeptEnd[];
   open: AttemptStart;
@@ -142,13 +142,13 @@ export function keptAttempt(attempt: Attempt): KeptEnd {
 
 const startedRunShape = runStartedData.omit({ started_at: true });
 
-/** A run under way as it was kept; null for what is none. */
+/** Reads a stored run under way; null if the text is none. */
 export function readStartedRun(text: string): StartedRun | null {
   return startedRunShape.safeParse(parseJson(text)).data ?? null;
 }
 
 const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
-/** What must be there to end a run. */
+/** The members that ending a run needs. */
 const keptAttemptsShape = z.object({
   open: z.object({ ...attemptStart, number: z.int().min(1), inputTokensGuess: z.int().min(0) }),
   ended: z.array(
@@ -162,7 +162,7 @@ const keptAttemptsShape = z.object({
   ),
 });
 
-/** The calls of a run under way as they were kept; null for what is none. */
+/** Reads the stored calls of a run under way; null if the text is none. */
 export function readKeptAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
   const value = parseJson(text);
   if (!keptAttemptsShape.safeParse(value).success) return null;
@@ -178,7 +178,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What `keptAttempt` made of an attempt. */
+/** The inverse of `keptAttempt`. */
 function readKeptEnd(kept: KeptEnd): Attempt {
   const { cost } = kept;
   return { ...kept, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };

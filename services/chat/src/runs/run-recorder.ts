@@ -15,17 +15,17 @@ import {
 import { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instance.ts';
 
-/** How long a client's last byte waits for its run's end to be committed. */
+/** How long a client's last byte waits for the commit of its run's end. */
 const longestHoldMs = 10_000;
 const tickMs = 500;
-/** A start event is published for runs that take longer; the end of all others says it all. */
+/** A start event is published for runs that take longer. Shorter runs have an end event only. */
 const publishStartMs = 500;
 /** How long stopping waits for ends. */
 const longestStopMs = 5_000;
 /** Ends kept for later while the database is away: about 2 kB each. */
 const maxDelayedEnds = 20_000;
 const maxGroup = 256;
-/** How long an end is tried again that found nothing to end, since its start may yet be written. */
+/** How long an end is retried that found no run, since the start may yet be written. */
 const lateStartMs = 60_000;
 const lateEveryMs = 5_000;
 
@@ -34,9 +34,9 @@ interface PendingStart {
   refused: boolean;
 }
 
-/** A start of which it is unknown whether it was written, or will be by a server that hung. */
+/** A start that may have been written, or that a hung database server may yet write. */
 interface DoubtfulStart {
-  /** The end of its run, which found nothing to end so far. */
+  /** The end of its run, which has found no run so far. */
   end: EndRow | null;
   retryAt: number;
   giveUpAt: number;
@@ -54,7 +54,7 @@ export class RunRecorder {
   readonly #ends: GroupCommit<EndRow>;
   /** Runs of this process that have no committed end yet, and when they began. */
   readonly #open = new Map<string, number>();
-  /** For those of them that began until then, a start event was published. */
+  /** Runs that began until then have a start event. */
   #publishedUntil = -Infinity;
   readonly #doubtful = new Map<string, DoubtfulStart>();
   #committedEnds = 0;
@@ -86,14 +86,18 @@ export class RunRecorder {
     this.#timer = setInterval(() => this.#tick(), tickMs);
   }
 
-  /** Waits for ends that are still being counted or committed; what remains is found and reaped later. */
+  /** Waits for ends that are still being counted or committed. The rest is reaped later. */
   async stop(): Promise<void> {
     const giveUpAt = monotonicMs() + longestStopMs;
     while (this.#open.size > 0 && monotonicMs() < giveUpAt) await sleep(20);
     clearInterval(this.#timer);
     const left = this.openRuns;
     await Promise.all([this.#starts.stop(), this.#ends.stop()]);
-    if (left.length > 0) this.#log.error({ runs: left }, 'stopped with runs that have no end');
+    if (left.length > 0)
+      this.#log.error(
+        { runs: left },
+        'stopped while runs have no committed end; they will be reaped as interrupted',
+      );
   }
 
   /** Runs that this process will still end. */
@@ -106,7 +110,7 @@ export class RunRecorder {
     return this.#committedEnds;
   }
 
-  /** Commits a provider call before it is made. Throws `database_unavailable`: what can't be billed isn't called. */
+  /** Commits a provider call before it is made. Throws `database_unavailable`, since an unrecorded call can't be billed. */
   async startAttempt(row: StartRow): Promise<void> {
     const { run, attempt } = row;
     if (!this.#open.has(run.run_id)) this.#open.set(run.run_id, monotonicMs());
@@ -119,9 +123,12 @@ export class RunRecorder {
       else this.#doubtful.set(run.run_id, { end: null, retryAt: Infinity, giveUpAt: Infinity });
       throw error;
     }
-    // Another instance took this one for dead and has ended the run: no call could be added to it.
+    // Another instance declared this one dead and has ended the run.
     if (pending.refused)
-      throw new AppError('service_unavailable', 'The gateway lost track of the request. Try again shortly.');
+      throw new AppError(
+        'service_unavailable',
+        'The gateway could not continue the request. Try again shortly.',
+      );
   }
 
   /**
@@ -130,7 +137,7 @@ export class RunRecorder {
    */
   async endRun(row: EndRow): Promise<void> {
     const { run_id: id } = row.run;
-    // Nothing of it was ever written.
+    // No start was written.
     if (!this.#open.has(id)) return;
     await new Promise<void>((resolve) => {
       const heldLongEnough = setTimeout(resolve, longestHoldMs);
@@ -182,7 +189,7 @@ export class RunRecorder {
     for (const doubt of this.#doubtful.values()) {
       const { end } = doubt;
       if (end === null || now < doubt.retryAt) continue;
-      // Until this one is decided, through an outage if need be.
+      // This one stays queued through an outage.
       doubt.retryAt = Infinity;
       this.#ends.submit(end).catch((error: unknown) => this.#lost(end, error));
     }
@@ -192,7 +199,7 @@ export class RunRecorder {
   async #publishStarts(until: number): Promise<void> {
     const due: string[] = [];
     for (const [id, since] of this.#open) {
-      // In the order in which they began.
+      // The map is in the order in which runs began.
       if (since > until) break;
       if (since > this.#publishedUntil) due.push(id);
     }
@@ -207,16 +214,16 @@ export class RunRecorder {
   #lost({ run }: EndRow, error: unknown): void {
     this.#doubtful.delete(run.run_id);
     const fields = { err: error, run_id: run.run_id, tenant_id: run.tenant_id };
-    this.#log.error(fields, 'the end of a run was not recorded; it will be reaped as interrupted');
+    this.#log.error(fields, 'failed to record the end of a run; it will be reaped as interrupted');
   }
 }
 
-/** What is in the hands of this process, counted when it is asked for. */
+/** Gauges, collected when metrics are read. */
 function observe(registry: Registry, counts: { open: () => number; waiting: () => number }): void {
   const registers = [registry];
   new Gauge({
     name: 'gatehouse_runs_open',
-    help: 'Runs under way here, and those whose end is not committed yet',
+    help: 'Runs under way in this process, and runs whose end is not committed yet',
     registers,
     collect() {
       this.set(counts.open());

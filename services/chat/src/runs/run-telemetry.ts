@@ -6,7 +6,7 @@ import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
 import { partsOf, type Usage } from '../openai/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
-/** Where something that is over stands in its trace; times are by `monotonicMs`. */
+/** The place of an ended operation in its trace. Times are by `monotonicMs`. */
 interface Timing {
   trace: TraceContext;
   startedAt: number;
@@ -65,13 +65,13 @@ export class RunTelemetry {
     });
     this.#requests = new Counter({
       name: 'gatehouse_provider_requests_total',
-      help: 'Provider calls by what became of them: ok or the code of the error',
+      help: 'Provider calls by outcome: ok or the code of the error',
       labelNames: ['provider', 'outcome'],
       registers,
     });
   }
 
-  /** A span of its own within the parent, or the parent itself where nothing is traced. */
+  /** A new span within the parent, or the parent itself without a tracer. */
   within(parent: TraceContext): TraceContext {
     return this.#tracer === undefined ? parent : childSpan(parent);
   }
@@ -103,7 +103,7 @@ export class RunTelemetry {
       kind: 'internal',
       startedAt,
       endedAt,
-      // Tokens are told by the calls alone: who adds up the spans of a trace must not count them twice.
+      // Only the spans of calls have tokens, so that the sum over a trace does not count them twice.
       attributes: {
         'gen_ai.operation.name': run.operation,
         'gen_ai.request.model': run.requestModel,
@@ -138,7 +138,7 @@ function kindsOf(usage: Usage): [kind: string, count: number][] {
   ];
 }
 
-/** What both the span and the metrics of a call tell of it. */
+/** Attributes of both the span and the metrics of a call. */
 function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttributes {
   const url = new URL(baseUrl);
   return {

@@ -2,7 +2,7 @@ import type { Operation } from '../openai/completion-request.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
 import type { Usage } from '../openai/usage.ts';
 
-/** A run is one accepted client request; an attempt is one provider call for it (architecture decision 4). */
+/** A run is one accepted request; an attempt is one provider call for it. */
 
 export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted';
 
@@ -50,7 +50,7 @@ export type AttemptStatus = 'ok' | 'error' | 'cancelled' | 'not_sent' | 'interru
 export interface AttemptEnd {
   id: string;
   status: AttemptStatus;
-  /** From the start of the run, in milliseconds; null where nobody was there to measure. */
+  /** From the start of the run, in milliseconds; null if it was not measured. */
   offsetMs: number | null;
   durationMs: number | null;
   timeToFirstTokenMs: number | null;

@@ -16,14 +16,14 @@ import {
 import type { Instance } from './instance.ts';
 
 const everyMs = 1_000;
-/** In rounds: the tenant service takes silence of 20 s for death. */
+/** In rounds. The tenant service declares a holder dead after 20 s of silence. */
 const signEveryRounds = 5;
 /** Below all ids. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Sends to the tenant service what runs came to, so that it is charged to their budgets whatever became of the replica
- * that worked on them; keeps what this replica holds alive; frees what dead ones held.
+ * Sends the costs of runs to the tenant service, which charges their budgets, also for runs of dead replicas. Keeps alive
+ * what this replica holds of limits, and releases what dead replicas held.
  */
 export class Settler {
   readonly #pool: Pool;
@@ -64,7 +64,7 @@ export class Settler {
     this.#loop.start(everyMs);
   }
 
-  /** Settles what there is and gives back what is leased. What can't be sent now, another replica will send. */
+  /** Settles costs and returns leases. Another replica sends what can't be sent now. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await this.#limiter.stop();
@@ -76,7 +76,7 @@ export class Settler {
     this.#limiter.renew();
     this.#limiter.forgetIdle();
     if (this.#round % signEveryRounds === 0) {
-      // First of all, and whatever else fails: while our own database is away, streams go on and need their slots.
+      // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
       if (this.#limiter.inUse) await this.#try(() => this.#send([], []));
       await this.#try(() => this.#releaseDead());
     }
@@ -84,8 +84,8 @@ export class Settler {
   }
 
   /**
-   * New settlements have a call of their own, and the others take turns: settlements that can't be charged must not keep
-   * those of other tenants waiting.
+   * New settlements have a call of their own, and older ones take turns, so that settlements that can't be charged do not
+   * delay those of other tenants.
    */
   async #settle(): Promise<void> {
     const { id } = this.#instance;
@@ -128,6 +128,6 @@ export class Settler {
   }
 
   async #try(work: () => Promise<unknown>): Promise<void> {
-    await work().catch((error: unknown) => this.#log.warn({ err: error }, 'budgets could not be settled'));
+    await work().catch((error: unknown) => this.#log.warn({ err: error }, 'failed to settle budgets'));
   }
 }

@@ -4,14 +4,14 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { mayVacuum, vacuumQueues } from '../store/vacuum-system-store.ts';
 
-/** About 16 MB of rows that are gone. */
+/** About 16 MB of deleted rows. */
 const worthwhileEnds = 4_000;
 /**
- * A vacuum takes a twentieth of the time at most: while a backup or somebody's long transaction still sees all that is
- * gone, it reads everything and frees nothing.
+ * A vacuum takes a twentieth of the time at most: while a backup or a long transaction still sees the deleted rows, it
+ * reads everything and frees nothing.
  */
 const restFactor = 20;
-/** After a failure, which a vacuum that takes too long ends in: autovacuum, which has the time, comes in between. */
+/** After a failure, such as a timeout. Autovacuum, which has no timeout, runs in between. */
 const afterFailureMs = 120_000;
 
 export interface VacuumOptions {
@@ -23,8 +23,8 @@ export interface VacuumOptions {
 }
 
 /**
- * Keeps the tables of what is under way and what is not told yet as small as what is in them. Without it a busy minute,
- * which is how often autovacuum looks, leaves hundreds of megabytes, and each request pays for growing them.
+ * Keeps the tables of runs under way and of unpublished events small. Autovacuum checks once a minute, in which a busy
+ * service deletes hundreds of megabytes of rows, and growing the tables slows down each request.
  */
 export class Vacuum {
   readonly #options: VacuumOptions;
@@ -55,7 +55,7 @@ export class Vacuum {
     try {
       if (await mayVacuum(pool)) await vacuumQueues(pool);
     } catch (error) {
-      log.warn({ err: error }, 'the space of ended runs was not taken back; autovacuum will');
+      log.warn({ err: error }, 'failed to vacuum the tables of runs; autovacuum will');
       return afterFailureMs;
     }
     return Math.max(this.#everyMs, restFactor * (monotonicMs() - startedAt));
