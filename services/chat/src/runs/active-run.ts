@@ -46,7 +46,7 @@ interface OpenAttempt {
 export class ActiveRun {
   readonly identity: RunIdentity;
   readonly #record: StartedRun;
-  readonly #recorder: RunRecorder;
+  readonly #recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
@@ -63,7 +63,7 @@ export class ActiveRun {
 
   constructor(options: {
     identity: RunIdentity;
-    recorder: RunRecorder;
+    recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
     pricing: Pricing;
     telemetry: RunTelemetry;
     /** The run's span. */
