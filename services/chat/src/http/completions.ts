@@ -64,8 +64,15 @@ async function complete(
   const { requestId } = call;
   await turn.complete(
     new HttpDelivery({
-      ...{ response, requestId, tenantId, runId, traceId, limitHeaders },
-      ...{ answers, log, silenceMs },
+      response,
+      requestId,
+      tenantId,
+      runId,
+      traceId,
+      limitHeaders,
+      answers,
+      log,
+      silenceMs,
     }),
   );
 }

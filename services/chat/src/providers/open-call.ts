@@ -28,9 +28,9 @@ export class OpenCall {
     this.#record.noteFirstToken();
   }
 
-  async succeeded({ responseModel, usage, serviceTier, answer }: UnaryAnswer): Promise<void> {
+  succeeded({ responseModel, usage, serviceTier, answer }: UnaryAnswer): Promise<void> {
     this.#breaker.succeeded(this.#tenantId);
-    await this.#record.endAttempt({
+    return this.#record.endAttempt({
       status: 'ok',
       httpStatus: 200,
       responseModel,

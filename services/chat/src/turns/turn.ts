@@ -1,4 +1,4 @@
-import { toAppError, type AppError } from '@gatehouse/kit/errors';
+import { toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead } from '../openai/completion-request.ts';
@@ -7,7 +7,7 @@ import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
-import type { RunEnd, RunStatus } from '../runs/run.ts';
+import type { RunEnd } from '../runs/run.ts';
 import type { Delivery } from './delivery.ts';
 
 export interface TurnOptions {
@@ -43,29 +43,34 @@ export class Turn {
 
   /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `Delivery.fail` throws. */
   async complete(delivery: Delivery): Promise<void> {
+    const { request, source, target, run, providers } = this.#options;
+    const { tenantId } = run.identity;
+    const chain = new ProviderChain({
+      request,
+      source,
+      target,
+      tenantId,
+      providers,
+      record: run,
+      receiver: delivery,
+    });
     try {
-      await this.#answer(delivery);
+      const answer = await chain.answer();
+      // The end of the run is committed before the last byte of its answer is sent.
+      if (answer.kind === 'object') {
+        this.#logEnd(await run.finish('ok'));
+        delivery.sendObject(answer);
+      } else {
+        await answer.passTo(delivery.openStream(answer.model));
+        const end = await run.finish('ok');
+        this.#logEnd(end);
+        delivery.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
+      }
     } catch (error) {
       await this.#giveUp(delivery, error);
     } finally {
       delivery.close();
-      this.#options.run.release();
-    }
-  }
-
-  async #answer(delivery: Delivery): Promise<void> {
-    const { run, request } = this.#options;
-    const { tenantId } = run.identity;
-    const chain = new ProviderChain({ ...this.#options, tenantId, record: run, receiver: delivery });
-    const answer = await chain.answer();
-    // The end of the run is committed before the last byte of its answer is sent.
-    if (answer.kind === 'object') {
-      await this.#end('ok');
-      delivery.sendObject(answer);
-    } else {
-      await answer.passTo(delivery.openStream(answer.model));
-      const end = await this.#end('ok');
-      delivery.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
+      run.release();
     }
   }
 
@@ -73,15 +78,14 @@ export class Turn {
     const { run } = this.#options;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
     const error = failure?.toAppError() ?? toAppError(thrown);
-    if (failure?.kind === 'aborted') await this.#end('cancelled');
-    else await this.#end('error', error);
+    const isCancelled = failure?.kind === 'aborted';
+    this.#logEnd(await (isCancelled ? run.finish('cancelled') : run.finish('error', error)));
     delivery.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
   }
 
-  async #end(status: RunStatus, error?: AppError): Promise<RunEnd | null> {
+  #logEnd(end: RunEnd | null): void {
+    if (end === null) return;
     const { run, log } = this.#options;
-    const end = await run.finish(status, error);
-    if (end === null) return null;
     const { identity } = run;
     log.info(
       {
@@ -100,6 +104,5 @@ export class Turn {
       },
       'run ended',
     );
-    return end;
   }
 }
