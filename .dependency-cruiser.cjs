@@ -44,7 +44,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '/src/(domain|agents|keys|tenants|limits|traces|usage)/',
-        pathNot: `^services/chat/src/limits/|${tests}`,
+        pathNot: tests,
       },
       to: {
         path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)',
@@ -66,7 +66,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^services/chat/src/(catalogue|openai|providers|turns|limits)/', pathNot: tests },
       to: {
-        path: '(node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc|delivery)/|^(node:)?https?$)',
+        path: '(node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http|service|changes)/|/src/(store|http|rpc|delivery)/|^(node:)?https?$)',
       },
     },
     {
@@ -81,7 +81,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^services/chat/src/runs/', pathNot: tests },
       to: {
-        path: '(node_modules/(@grpc|kafkajs|express|undici)/|^packages/(grpc|http)/|/src/(http|rpc|delivery|turns)/|^(node:)?https?$)',
+        path: '(node_modules/(@grpc|kafkajs|express|undici)/|^packages/(grpc|http|service|changes)/|/src/(http|rpc|delivery|turns)/|^(node:)?https?$)',
       },
     },
     {
