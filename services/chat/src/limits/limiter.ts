@@ -1,3 +1,4 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
@@ -7,6 +8,9 @@ import type { KeySettings } from '../peers/tenant-settings.ts';
 import { Admission } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import { TenantLimits } from './tenant-limits.ts';
+
+/** How long after its last lease this replica still counts as a holder of leases. */
+const inUseMs = 60_000;
 
 export interface LimiterOptions {
   leases: Pick<LeaseClient, 'lease'>;
@@ -32,6 +36,7 @@ export class Limiter {
   readonly #refusals: Counter<'code'>;
   #holderId = '';
   #sequence = 0n;
+  #leasedAt = -Infinity;
 
   constructor(options: LimiterOptions) {
     this.#options = options;
@@ -70,9 +75,9 @@ export class Limiter {
       tenant?.settled(subjectId, costPico, BigInt(windowStart));
   }
 
-  /** Whether anything is leased. */
+  /** Whether anything is leased, or was a short time ago. */
   get inUse(): boolean {
-    return this.#tenants.size > 0;
+    return this.#tenants.size > 0 || monotonicMs() - this.#leasedAt < inUseMs;
   }
 
   /** Forgets what is not in use. */
@@ -122,6 +127,7 @@ export class Limiter {
 
   async #lease(tenantId: string, asks: Ask[]): Promise<Grant[]> {
     this.#sequence += 1n;
+    this.#leasedAt = monotonicMs();
     return this.#options.leases.lease({
       holderId: this.#holderId,
       sequence: this.#sequence,
