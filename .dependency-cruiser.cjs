@@ -44,7 +44,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '/src/(domain|agents|keys|tenants|limits|traces|usage)/',
-        pathNot: `^services/chat/src/limits/|${tests}`,
+        pathNot: tests,
       },
       to: {
         path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)',
@@ -57,6 +57,31 @@ module.exports = {
       from: { path: '^services/edge/src/(auth|cors|relay|replicas|routing)/', pathNot: tests },
       to: {
         path: '(node_modules/(express|http-proxy-middleware|undici)/|^services/edge/src/(http|proxy)/)',
+      },
+    },
+    {
+      name: 'chat-rules-are-pure',
+      comment:
+        "chat's folders of rules know neither database nor wire; providers/ calls providers with undici",
+      severity: 'error',
+      from: { path: '^services/chat/src/(catalogue|openai|providers|turns|limits)/', pathNot: tests },
+      to: {
+        path: '(node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http|service|changes)/|/src/(store|http|rpc|delivery)/|^(node:)?https?$)',
+      },
+    },
+    {
+      name: 'chat-only-providers-call-out',
+      severity: 'error',
+      from: { path: '^services/chat/src/', pathNot: `^services/chat/src/providers/|${tests}` },
+      to: { path: 'node_modules/undici/' },
+    },
+    {
+      name: 'chat-runs-know-no-wire',
+      comment: 'the record of a run is stored, and is neither sent to a client nor to a provider',
+      severity: 'error',
+      from: { path: '^services/chat/src/runs/', pathNot: tests },
+      to: {
+        path: '(node_modules/(@grpc|kafkajs|express|undici)/|^packages/(grpc|http|service|changes)/|/src/(http|rpc|delivery|turns)/|^(node:)?https?$)',
       },
     },
     {

@@ -39,10 +39,10 @@ export async function createAnalyticsService(
     url,
     migrations,
     pools: {
+      system: { role: 'analytics_system', max },
       app: { role: 'analytics_app', max: half },
       // Summaries may take seconds: other reads don't wait for them.
       summaries: { role: 'analytics_app', max: half },
-      system: { role: 'analytics_system', max },
     },
   });
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);

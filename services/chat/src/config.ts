@@ -4,8 +4,8 @@ import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
-import { loadCatalogue } from './catalogue-file.ts';
-import type { Catalogue } from './domain/catalogue.ts';
+import { loadCatalogue } from './catalogue/catalogue-file.ts';
+import type { Catalogue } from './catalogue/catalogue.ts';
 
 const settings = z.object({
   ...serviceSettings,

@@ -9,17 +9,18 @@ import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type ChatConfig } from './config.ts';
-import { Pricing } from './domain/pricing.ts';
-import { RunTelemetry } from './exchange/run-telemetry.ts';
+import { Pricing } from './catalogue/pricing.ts';
+import { RunTelemetry } from './runs/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
-import { Quotas } from './limits/quotas.ts';
-import { Instance } from './metering/instance.ts';
-import { Meter } from './metering/meter.ts';
-import { Reaper } from './metering/reaper.ts';
-import { Settler } from './metering/settler.ts';
-import { Vacuum } from './metering/vacuum.ts';
+import { Limiter } from './limits/limiter.ts';
+import { Instance } from './runs/instance.ts';
+import { Reaper } from './runs/reaper.ts';
+import { RunRecorder } from './runs/run-recorder.ts';
+import { Settler } from './runs/settler.ts';
+import { Vacuum } from './runs/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
+import { LeaseClient } from './peers/leases.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderRegistry } from './providers/registry.ts';
@@ -48,8 +49,8 @@ export async function createChatService(
       system: {
         role: 'chat_system',
         max: config.DATABASE_POOL,
-        // Metering looks up by primary key only. A plan that was made and cached while its tables were empty would scan
-        // them for ever. One plan fits all values; planning each time cost the database a sixth of a group.
+        // Runs are looked up by primary key only. A plan that was cached while the tables were empty would always scan
+        // them. One plan fits all values; planning each time cost the database a sixth of a group.
         settings: { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' },
       },
     },
@@ -69,12 +70,13 @@ export async function createChatService(
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
   const instance = new Instance(pool, log);
-  const meter = new Meter({ pool, instance, log, registry });
+  const recorder = new RunRecorder({ pool, instance, log, registry });
   const pricing = await Pricing.create(catalogue);
-  const reaper = new Reaper({ pool, instance, meter, pricing, log, registry });
-  const vacuum = new Vacuum({ pool, countEnds: () => meter.committedEnds, log });
-  const quotas = new Quotas({ peer: tenant, pricing, holderId: () => instance.id, registry });
-  const settler = new Settler({ pool, peer: tenant, instance, quotas, log, registry });
+  const reaper = new Reaper({ pool, instance, recorder, pricing, log, registry });
+  const vacuum = new Vacuum({ pool, countEnds: () => recorder.committedEnds, log });
+  const leases = new LeaseClient(tenant);
+  const limiter = new Limiter({ leases, holderId: () => instance.id, registry });
+  const settler = new Settler({ pool, leases, instance, limiter, log, registry });
   const settings = new TenantSettingsClient(tenant);
   const agents = new AgentClient(agent);
   const providers = new ProviderRegistry(catalogue, config.providerKeys, registry);
@@ -85,18 +87,18 @@ export async function createChatService(
         catalogue,
         providers,
         answers: answerBudget(registry),
-        meter,
+        recorder,
         pricing,
         telemetry: new RunTelemetry(registry, tracer, otelMeter),
         agents,
         settings,
-        quotas,
+        limiter,
         bodyBudget,
         log,
         ...(silenceMs === undefined ? {} : { silenceMs }),
       }),
     }),
     rpcs: [rpcService(ChatServiceService, { checkModels: checkModels(catalogue, settings) })],
-    parts: [{ stop: () => providers.close() }, instance, settler, meter, reaper, vacuum],
+    parts: [{ stop: () => providers.close() }, instance, settler, recorder, reaper, vacuum],
   });
 }

@@ -19,8 +19,8 @@ import { peerServer } from '@gatehouse/test/peer-server';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Catalogue } from '../src/domain/catalogue.ts';
-import type { EndedRun } from '../src/domain/run-record.ts';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
 
@@ -51,7 +51,7 @@ export class ChatHarness {
   /** Whether there is an analytics service; what it was sent is in `events`, each as JSON. */
   takesEvents = false;
   readonly events: string[] = [];
-  /** What the tenant service was told that runs came to. */
+  /** The costs of runs that the tenant service received. */
   readonly settlements: Settlement[] = [];
   /** Their settlements can't be charged. */
   readonly stuckTenants = new Set<string>();
@@ -152,7 +152,7 @@ export class ChatHarness {
     return this.#ground.rows(sql, values);
   }
 
-  /** What is told of the run with this id once it has ended, but for its times. */
+  /** The end event of the run with this id, without its times. */
   async endedRun(id: string | null): Promise<EndedRun> {
     return eventually(async () => {
       const [run] = await this.endedRuns('run_id = $1', [id]);
@@ -222,7 +222,7 @@ export class ChatHarness {
           return Promise.resolve({ ...settings, limitedKeys: [...settings.limitedKeys, ...own] });
         },
       },
-      // As much as is asked for, of limits that nobody reaches.
+      // Grants all that is asked for.
       lease: {
         callers: ['chat'],
         handle: ({ asks }) =>

@@ -16,7 +16,7 @@ describe('events about runs', () => {
   const parsed = (type: string) =>
     harness.events.map((text) => readEvent(text)).filter((event) => event.type === type);
 
-  it('wait in the outbox while nobody takes them, one for each short run', async () => {
+  it('wait in the outbox until they are published, one for each short run', async () => {
     const body = { model: 'small', messages: [{ role: 'user', content: 'Hello' }] };
     const ids: unknown[] = [];
     for (let index = 0; index < 3; index += 1)
@@ -27,7 +27,7 @@ describe('events about runs', () => {
       expect(await harness.rows('select id from chat.outbox')).toEqual([]);
     });
     const ends = parsed(runEnded).map((event) => runEndedData.parse(event.data));
-    // None lasted for half a second, after which runs are told of as under way.
+    // None took half a second, after which a start event is published.
     expect(parsed(runStarted)).toEqual([]);
     expect(ends.map((end) => end.run_id).sort()).toEqual(ids);
     expect(ends[0]).toMatchObject({ status: 'ok', operation: 'chat', request_model: 'small' });
@@ -57,7 +57,7 @@ describe('events about runs', () => {
     });
   });
 
-  it('tell which calls have tokens and no price, also where another model answered', async () => {
+  it('show which calls have tokens and no price, also where another model answered', async () => {
     harness.takesEvents = true;
     const body = {
       model: 'quick-with-priced-fallback',

@@ -4,15 +4,15 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { Catalogue } from '../src/domain/catalogue.ts';
-import { sumCosts } from '../src/domain/price.ts';
-import { Pricing } from '../src/domain/pricing.ts';
-import { startedRun, type EndedRun, type StartedRun } from '../src/domain/run-record.ts';
-import type { Attempt, AttemptStart } from '../src/domain/run.ts';
-import { noUsage } from '../src/domain/usage.ts';
-import { Instance } from '../src/metering/instance.ts';
-import { interruptedEnd } from '../src/metering/interrupted.ts';
-import { Meter } from '../src/metering/meter.ts';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { sumCosts } from '../src/catalogue/price.ts';
+import { Pricing } from '../src/catalogue/pricing.ts';
+import { startedRun, type EndedRun, type StartedRun } from '../src/runs/run-record.ts';
+import type { Attempt, AttemptStart } from '../src/runs/run.ts';
+import { noUsage } from '../src/openai/usage.ts';
+import { Instance } from '../src/runs/instance.ts';
+import { interruptedEnd } from '../src/runs/interrupted.ts';
+import { RunRecorder } from '../src/runs/run-recorder.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
@@ -97,7 +97,7 @@ function failed(run: StartedRun): EndRow {
   };
 }
 
-/** What is told of its end, which is told once; null when there is nothing. */
+/** The end event of a run, of which there is one; null without one. */
 async function endOf(run: StartedRun): Promise<EndedRun | null> {
   const ends = await endsOf(pool, run);
   expect(ends.length).toBeLessThan(2);
@@ -261,7 +261,7 @@ describe('an orphan', () => {
 });
 
 describe('an end', () => {
-  it('is told once, whoever says it again, and charged once', async () => {
+  it('has one event and one charge, however often it is repeated', async () => {
     const id = await makeInstance();
     const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
     const row = { ...start(), charges };
@@ -332,9 +332,9 @@ describe('what is kept of a run under way', () => {
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
-    const told = await endOf({ ...someRun(), run_id: runId });
-    expect(told).toMatchObject({ ...run, input_tokens: 8, cost_pico: '16000000' });
-    expect(told?.spans).toMatchObject([
+    const event = await endOf({ ...someRun(), run_id: runId });
+    expect(event).toMatchObject({ ...run, input_tokens: 8, cost_pico: '16000000' });
+    expect(event?.spans).toMatchObject([
       { kind: 'embedding', number: 1, http_status: 500, error_code: 'provider_error', cost_pico: '6000000' },
       { kind: 'embedding', number: 2, status: 'interrupted', input_tokens: 5, cost_pico: '10000000' },
     ]);
@@ -344,9 +344,9 @@ describe('what is kept of a run under way', () => {
 describe('a start that the database writes after the client was refused', () => {
   it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
     const instance = new Instance(pool, log);
-    const meter = new Meter({ pool, instance, log, registry: createRegistry('test') });
+    const recorder = new RunRecorder({ pool, instance, log, registry: createRegistry('test') });
     await instance.start();
-    meter.start();
+    recorder.start();
     const row = start();
     try {
       await withTransaction(pool, async (client) => {
@@ -354,15 +354,15 @@ describe('a start that the database writes after the client was refused', () => 
         await client.query('select id from chat.instances where id = $1 for update', [instance.id]);
         // A statement, because a transaction may not idle for longer than a second.
         const held = client.query('select pg_sleep(4)');
-        await expect(meter.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
-        await meter.endRun(failed(row.run));
+        await expect(recorder.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
+        await recorder.endRun(failed(row.run));
         expect(await endOf(row.run)).toBeNull();
         await held;
       });
       await eventually(async () => expect(await endOf(row.run)).toMatchObject({ status: 'error' }), 15_000);
-      expect(meter.openRuns).toEqual([]);
+      expect(recorder.openRuns).toEqual([]);
     } finally {
-      await meter.stop();
+      await recorder.stop();
       await instance.stop();
     }
   });

@@ -1,6 +1,6 @@
 import { maxSpans } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
-import type { Attempt, RunEnd, RunIdentity } from '../src/domain/run.ts';
+import type { Attempt, RunEnd, RunIdentity } from '../src/runs/run.ts';
 
 const usage = {
   inputTokens: Number.MAX_SAFE_INTEGER,

@@ -32,7 +32,7 @@ it.each([
   await schema.client.query(undo, values);
 });
 
-it('they go when all has been told', async () => {
+it('they are dropped once all events are published', async () => {
   await schema.apply(contraction);
   const { rows } = await schema.client.query(
     `select to_regclass('chat.runs') as runs, to_regclass('chat.open_runs')::text as open`,

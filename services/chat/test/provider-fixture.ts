@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import type { FrameConsumer, ProviderCall, ProviderStream } from '../src/providers/adapter.ts';
-import { Catalogue } from '../src/domain/catalogue.ts';
-import { ProviderFailure } from '../src/domain/provider-failure.ts';
-import { frameData } from '../src/domain/sse-frames.ts';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { ProviderFailure } from '../src/providers/provider-failure.ts';
+import { frameData } from '../src/openai/sse-frames.ts';
 import { AnswerBudget } from '../src/providers/answer-budget.ts';
 import { OpenAiAdapter } from '../src/providers/openai-adapter.ts';
 

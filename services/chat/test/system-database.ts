@@ -1,7 +1,7 @@
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase } from '@gatehouse/test/database';
-import type { EndedRun, StartedRun } from '../src/domain/run-record.ts';
+import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 
 const log = createLogger('chat', 'silent');
 

@@ -67,7 +67,7 @@ describe('an agent', () => {
   });
 });
 
-it('an agent is looked up for the user who asks, whatever is in the names of user and agent', async () => {
+it('an agent is looked up for the acting user, whatever is in the names of user and agent', async () => {
   harness.agents.set('secret', makeAgent({ key: 'secret', systemPrompt: 'Private.' }));
   const gate = Promise.withResolvers<undefined>();
   harness.agentsAnswer = gate.promise;

@@ -3,10 +3,10 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { Catalogue } from '../src/domain/catalogue.ts';
-import { Pricing } from '../src/domain/pricing.ts';
-import { startedRun, type StartedRun } from '../src/domain/run-record.ts';
-import { Reaper } from '../src/metering/reaper.ts';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { Pricing } from '../src/catalogue/pricing.ts';
+import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
+import { Reaper } from '../src/runs/reaper.ts';
 import { insertInstance } from '../src/store/instance-system-store.ts';
 import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
 import { largestRun } from './largest-run.ts';
@@ -45,14 +45,14 @@ describe("a run under way whose row can't be read", () => {
     await spoil(shapeless, 'run', '{"run_id":7}');
     const registry = createRegistry('chat-test');
     const instance = { id: newId(), steadyBeat: Date.now() };
-    const reaper = new Reaper({ pool, instance, meter: { openRuns: [] }, pricing, log, registry });
+    const reaper = new Reaper({ pool, instance, recorder: { openRuns: [] }, pricing, log, registry });
     await pool.query('update chat.instances set dead_at = now() where id = $1', [id]);
     await reaper.sweep();
     for (const run of [callless, sound]) {
       if (run === undefined) throw new Error('there are four runs');
-      const [told] = await endsOf(pool, run);
-      expect(told).toMatchObject({ status: 'interrupted', usage_estimated: true });
-      expect(told?.spans).toMatchObject([
+      const [event] = await endsOf(pool, run);
+      expect(event).toMatchObject({ status: 'interrupted', usage_estimated: true });
+      expect(event?.spans).toMatchObject([
         { status: 'interrupted', provider: run === sound ? 'openai' : 'unknown' },
       ]);
     }

@@ -4,7 +4,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { Vacuum } from '../src/metering/vacuum.ts';
+import { Vacuum } from '../src/runs/vacuum.ts';
 import { mayVacuum } from '../src/store/vacuum-system-store.ts';
 
 const log = createLogger('chat', 'silent');

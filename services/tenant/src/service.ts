@@ -42,8 +42,8 @@ export async function createTenantService(
     url,
     migrations,
     pools: {
-      app: { role: 'tenant_app', max: half },
       system: { role: 'tenant_system', max },
+      app: { role: 'tenant_app', max: half },
       // Completions wait for settings and leases, and keys are checked by `system`: none of them waits for a slow list.
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },

@@ -1,47 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { textLimits } from '@gatehouse/events/run-event';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseJson, readBody } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
-import type { Logger } from '@gatehouse/kit/log';
-import type { Catalogue } from '../domain/catalogue.ts';
+import { HttpDelivery } from '../delivery/http-delivery.ts';
+import type { Admission } from '../limits/admission.ts';
 import {
-  inputPreview,
-  promptSample,
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
-} from '../domain/completion-request.ts';
-import type { Pricing } from '../domain/pricing.ts';
-import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../domain/target.ts';
-import { ActiveRun } from '../exchange/active-run.ts';
-import { Exchange } from '../exchange/exchange.ts';
-import { RequestSource } from '../exchange/request-source.ts';
-import type { RunTelemetry } from '../exchange/run-telemetry.ts';
-import type { Quotas } from '../limits/quotas.ts';
-import type { RequestAdmission } from '../limits/request-admission.ts';
-import type { Meter } from '../metering/meter.ts';
-import type { AgentClient } from '../peers/agents.ts';
-import type { KeySettings, TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
+} from '../openai/completion-request.ts';
+import { RequestSource } from '../openai/request-source.ts';
+import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';
-import type { ProviderRegistry } from '../providers/registry.ts';
+import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
+import type { Turn } from '../turns/turn.ts';
 
-export interface CompletionDependencies {
-  catalogue: Catalogue;
-  providers: ProviderRegistry;
-  answers: AnswerBudget;
-  meter: Meter;
-  pricing: Pricing;
-  telemetry: RunTelemetry;
-  agents: AgentClient;
+export interface CompletionDependencies extends TurnDependencies {
   settings: TenantSettingsClient;
-  quotas: Quotas;
+  answers: AnswerBudget;
   bodyBudget: BodyBudget;
-  log: Logger;
   silenceMs?: number;
 }
 
@@ -55,12 +35,12 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   };
 }
 
-/** How old settings may be when a request is accepted. */
+/** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
 type CompletionCall = RawCall & { read: (body: Buffer, parsed: unknown) => CompletionRequest };
 
-/** Limits that need no body come before it is read, and all others after it. */
+/** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(
   dependencies: CompletionDependencies,
   incoming: IncomingMessage,
@@ -73,108 +53,62 @@ async function complete(
   const sessionId = sessionOf(incoming);
   checkBodyHeaders(incoming, call.route.bodyLimit);
   const settings = await dependencies.settings.getForKey(principal, call);
-  const admission = await dependencies.quotas.arrive({ tenantId, apiKeyId, settings });
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
   const arrival = { incoming, response, call, admission, settings, sessionId, arrivedAt };
-  const exchange = await accept(dependencies, arrival).catch((error: unknown) => {
+  const turn = await accept(dependencies, arrival).catch((error: unknown) => {
     admission.release({ tokens: 0, costPico: 0n });
     throw error;
   });
-  await exchange.execute();
+  const { runId, traceId, limitHeaders } = turn;
+  const { answers, log, silenceMs } = dependencies;
+  const { requestId } = call;
+  await turn.complete(
+    new HttpDelivery({
+      response,
+      requestId,
+      tenantId,
+      runId,
+      traceId,
+      limitHeaders,
+      answers,
+      log,
+      silenceMs,
+    }),
+  );
 }
 
 interface Arrival {
   incoming: IncomingMessage;
   response: ServerResponse;
   call: CompletionCall;
-  admission: RequestAdmission;
+  admission: Admission;
   settings: KeySettings;
   sessionId: string | null;
   arrivedAt: number;
 }
 
-/** Reads and checks the body. Apart from `complete`, which would keep the parsed body as long as the run lasts. */
-async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Exchange> {
-  const { incoming, response, call, admission, arrivedAt } = arrival;
+/** Reads and checks the body. Not part of `complete`, which would keep the parsed body as long as the run lasts. */
+async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
+  const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
   const principal = tenantOf(call);
-  const { tenantId, keyId: apiKeyId } = principal;
-  const share = openShare(dependencies.bodyBudget, tenantId, incoming, response);
+  const share = openShare(dependencies.bodyBudget, principal.tenantId, incoming, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const request = call.read(body, parseJson(body));
   const source = new RequestSource(body, share);
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const target = await findTarget(dependencies, call, request, settings);
-  await dependencies.quotas.admit(admission, { tenantId, apiKeyId, settings }, { request, target });
-  return createExchange(dependencies, { ...arrival, settings, request, source, target });
-}
-
-/** A request that has passed every check and limit. */
-interface Accepted extends Arrival {
-  request: CompletionRequest;
-  source: RequestSource;
-  target: Target;
-}
-
-function createExchange(dependencies: CompletionDependencies, accepted: Accepted): Exchange {
-  const { response, call, request, source, target, settings, admission, sessionId, arrivedAt } = accepted;
-  const principal = tenantOf(call);
-  const { requestId } = call;
-  const { previewChars } = settings;
-  const trace = dependencies.telemetry.within(call.trace);
-  const identity = {
-    id: newId(),
-    tenantId: principal.tenantId,
-    operation: request.operation,
+  const { requestId, trace, assertion } = call;
+  return beginTurn(dependencies, {
+    request,
+    source,
+    caller: { requestId, trace, assertion, principal },
+    settings,
     channel: 'api',
-    requestId,
-    traceId: trace.traceId,
-    spanId: trace.spanId,
-    apiKeyId: principal.keyId,
-    userId: principal.actingUser,
     sessionId,
-    agentId: target.agentId,
-    requestModel: request.model,
-    streamed: request.stream,
-    inputPreview: previewChars === 0 ? null : inputPreview(request, previewChars),
-    charges: admission.charges,
-  };
-  const { meter, pricing, telemetry } = dependencies;
-  const run = new ActiveRun({
-    identity,
-    meter,
-    pricing,
-    telemetry,
-    trace,
-    prompt: promptSample(request, target.systemPrompt ?? ''),
-    previewChars,
     arrivedAt,
     admission,
   });
-  const { headers } = admission;
-  const { operation, model, stream, wantsUsage, choices } = request;
-  const head = { operation, model, stream, wantsUsage, choices };
-  return new Exchange({
-    ...dependencies,
-    ...{ request: head, source, target, run, response, requestId, trace, headers },
-  });
-}
-
-/** The models behind the request's `model`: a catalogue entry's, or an agent's. */
-async function findTarget(
-  dependencies: CompletionDependencies,
-  call: RawCall,
-  request: CompletionRequest,
-  settings: TenantSettings,
-): Promise<Target> {
-  const { catalogue, agents } = dependencies;
-  const ref = agentRef(request.model);
-  if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels);
-  if (request.operation !== 'chat' || request.model.length > textLimits.request_model)
-    throw modelNotFound(request.model);
-  const agent = await agents.resolve({ ...call, principal: tenantOf(call) }, ref);
-  if (agent === null) throw modelNotFound(request.model);
-  return agentTarget(catalogue, agent, settings.allowedModels);
 }
 
 /** The optional `X-Session-Id`, which groups runs into a conversation. */

@@ -3,8 +3,8 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import type { Catalogue, Model } from '../domain/catalogue.ts';
-import { agentRef, modelNotFound, type AgentName } from '../domain/target.ts';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { agentRef, modelNotFound, type AgentName } from '../catalogue/target.ts';
 import { visibilityKey, type AgentCaller, type AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
@@ -18,7 +18,7 @@ export interface ModelDependencies {
 const listBytes = 1024 * 1024;
 
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may name as `model`. Concurrent requests of callers that
+ * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may use as `model`. Concurrent requests of callers that
  * see the same agents share one list.
  */
 export function modelHandlers(dependencies: ModelDependencies): Record<string, Handler> {
@@ -65,7 +65,7 @@ async function getModel({ catalogue, agents, settings }: ModelDependencies, call
   return { body: fromAgent(agent) };
 }
 
-/** The catalogue knows no dates; OpenAI's shape wants one. */
+/** OpenAI's shape requires a date, and the catalogue has none. */
 function fromModel(model: Model): WireModel {
   return { id: model.id, object: 'model', created: 0, owned_by: model.provider.name };
 }

@@ -1,48 +1,39 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
-import type { BudgetCharge } from '../domain/run.ts';
-import type { Pool, Term } from './pool.ts';
+import type { BudgetCharge } from '../runs/run.ts';
+import type { Taken } from './leased-limit.ts';
+import { limitHeaders } from './rate-limit-headers.ts';
 
-/** What a request may need of one limit. */
-export interface Need {
-  pool: Pool;
-  amount: bigint;
-}
-
-/** What a request came to. */
+/** What a request used. */
 export interface Spent {
   tokens: number;
   costPico: bigint;
 }
 
-interface Taken extends Need {
-  term: Term;
-}
-
-/** What was taken of several limits at once, until the request that it was taken for is over. */
+/**
+ * What one request holds of its tenant's limits until it is over: slots from its arrival on, and what its body decides
+ * once that has been read.
+ */
 export class Admission {
-  readonly #taken: readonly Taken[];
-  readonly #onRelease: () => void;
+  readonly #taken: Taken[] = [];
   #over = false;
 
-  /** Takes what is needed, which fits. */
-  constructor(needs: readonly Need[], onRelease: () => void) {
-    this.#taken = needs.flatMap((need) =>
-      need.pool.limit === null ? [] : [{ ...need, term: need.pool.term }],
-    );
-    this.#onRelease = onRelease;
-    for (const { pool, amount } of needs) pool.take(amount);
+  add(taken: Taken): void {
+    this.#taken.push(taken);
   }
 
-  /** Of the limits that it was taken of. */
-  get pools(): readonly Pool[] {
-    return this.#taken.map(({ pool }) => pool);
+  /** The `x-ratelimit-*` headers of its answer. */
+  get headers(): Record<string, string> {
+    const limits = this.#taken.map(({ limit }) => limit);
+    return limitHeaders(limits, monotonicMs());
   }
 
-  /** The budgets among them. */
-  get charges(): readonly BudgetCharge[] {
-    const budgets = this.#taken.filter(({ pool }) => pool.resource === Resource.BUDGET);
-    return budgets.map(({ pool, term: { windowStart } }) => ({
-      subjectId: pool.subjectId,
+  /** The budgets that its run is charged to; null when there are none. */
+  get charges(): readonly BudgetCharge[] | null {
+    const budgets = this.#taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
+    if (budgets.length === 0) return null;
+    return budgets.map(({ limit, windowStart }) => ({
+      subjectId: limit.subjectId,
       windowStart: Number(windowStart),
     }));
   }
@@ -51,8 +42,7 @@ export class Admission {
   release(spent: Spent): void {
     if (this.#over) return;
     this.#over = true;
-    for (const { pool, amount, term } of this.#taken) pool.spend(amount, spentOf(pool.resource, spent), term);
-    this.#onRelease();
+    for (const taken of this.#taken) taken.limit.spend(taken, spentOf(taken.limit.resource, spent));
   }
 }
 
@@ -65,7 +55,7 @@ function spentOf(resource: Resource, spent: Spent): bigint {
     case Resource.CONCURRENCY:
       return 0n;
     default:
-      // A request counts when it is let in, whatever becomes of it.
+      // A request counts once it is admitted, whatever its outcome.
       return 1n;
   }
 }

@@ -1,7 +1,7 @@
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Pool } from './pool.ts';
+import type { LeasedLimit } from './leased-limit.ts';
 
-/** Written out: names put together per request took longer than what they name. */
+/** Written out, since building the names for each request took longer than the values. */
 const names = [
   {
     resource: Resource.REQUESTS,
@@ -18,23 +18,23 @@ const names = [
 ];
 
 /** OpenAI's `x-ratelimit-*` headers, of the limit that is reached first where key and tenant have one. */
-export function limitHeaders(pools: readonly Pool[], now: number): Record<string, string> {
+export function limitHeaders(limits: readonly LeasedLimit[], now: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const { resource, limit, remaining, reset } of names) {
-    const pool = tightest(pools, resource);
-    if (pool === null) continue;
-    headers[limit] = String(pool.limit);
-    headers[remaining] = String(pool.remaining);
-    headers[reset] = `${(Math.max(0, pool.resetsAt - now) / 1_000).toFixed(3)}s`;
+    const leased = tightest(limits, resource);
+    if (leased === null) continue;
+    headers[limit] = String(leased.max);
+    headers[remaining] = String(leased.remaining);
+    headers[reset] = `${(Math.max(0, leased.resetsAt - now) / 1_000).toFixed(3)}s`;
   }
   return headers;
 }
 
-function tightest(pools: readonly Pool[], resource: Resource): Pool | null {
-  let least: Pool | null = null;
-  for (const pool of pools) {
-    if (pool.resource !== resource || pool.limit === null) continue;
-    if (least === null || pool.remaining < least.remaining) least = pool;
+function tightest(limits: readonly LeasedLimit[], resource: Resource): LeasedLimit | null {
+  let least: LeasedLimit | null = null;
+  for (const limit of limits) {
+    if (limit.resource !== resource || limit.max === null) continue;
+    if (least === null || limit.remaining < least.remaining) least = limit;
   }
   return least;
 }

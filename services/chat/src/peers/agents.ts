@@ -6,7 +6,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import type { AgentName, ResolvedAgent } from '../domain/target.ts';
+import type { AgentName, ResolvedAgent } from '../catalogue/target.ts';
 
 export interface AgentCaller extends RequestContext {
   principal: TenantPrincipal;
@@ -24,9 +24,8 @@ const maxRefLength = 64;
 const deadlineMs = 2_000;
 
 /**
- * Agents as the caller may see them. Each request asks, so that a change holds from the next request on; concurrent
- * requests for one agent share the question, and while the agent service is away the last answer is good for five
- * minutes.
+ * Agents that a caller may see. Each request asks the agent service, so that a change applies from the next request on.
+ * Concurrent requests for one agent share a call, and during an outage the last answer is valid for five minutes.
  */
 export class AgentClient {
   readonly #peer: Peer<AgentServiceClient>;

@@ -9,19 +9,19 @@ import type {
   TenantServiceClient,
 } from '@gatehouse/proto/tenant/v1/tenant';
 
-/** What chat needs to know of a tenant. */
+/** The settings of a tenant that chat uses. */
 export interface TenantSettings {
   /** Null when the tenant may use the whole catalogue. */
   allowedModels: ReadonlySet<string> | null;
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
-  /** What of the tenant is limited. */
+  /** The limited resources of the tenant. */
   limited: readonly Resource[];
 }
 
 /** The same for a request with one of the tenant's keys. */
 export interface KeySettings extends TenantSettings {
-  /** What of the key is limited. */
+  /** The limited resources of the key. */
   keyLimited: readonly Resource[];
 }
 
@@ -35,11 +35,11 @@ interface Known {
 type Caller = Pick<CallContext, 'requestId' | 'trace'>;
 
 const deadlineMs = 2_000;
-/** How long settings and limits of keys are good while the tenant service is away. */
+/** How long settings and limits of keys are valid during an outage of the tenant service. */
 const outageMs = 5 * 60_000;
 
 /**
- * Settings of tenants: a second old at most, and good for five minutes while the tenant service is away. Each method
+ * Settings of tenants: a second old at most, or five minutes during an outage of the tenant service. Each method
  * throws 403 `tenant_suspended` for a tenant that is not active, even if the edge's cache has it as active.
  */
 export class TenantSettingsClient {
@@ -70,7 +70,7 @@ export class TenantSettingsClient {
     return { ...settings, keyLimited };
   }
 
-  /** As they are now, for requests where a second matters more than a call. */
+  /** The current settings, for requests in which their age matters more than a call. */
   async getNow(tenantId: string, caller: Caller = {}): Promise<TenantSettings> {
     return activeSettings(await this.#tenants.getNow(tenantId, () => this.#loadTenant(tenantId, caller)));
   }

@@ -1,42 +1,44 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation } from '../domain/completion-request.ts';
-import type { ProviderFailure } from '../domain/provider-failure.ts';
+import type { Operation } from '../openai/completion-request.ts';
+import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from './answer-budget.ts';
 
 /** One call of a provider, in OpenAI's wire format. */
 export interface ProviderCall {
   operation: Operation;
-  /** The request as the provider gets it. The adapter takes it and leaves null, so that it is freed once sent. */
+  /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
   body: Buffer | null;
   trace: TraceContext;
   /** Aborted when the client leaves: the connection to the provider is closed at once. */
   signal: AbortSignal;
   /** Called when the provider's success headers arrive. */
   onHeaders: () => void;
-  /** What the answer may take in memory. The caller closes it once the answer is delivered, or has failed. */
+  /** The memory for the answer. The caller closes it once the answer is delivered or has failed. */
   room: AnswerRoom;
 }
 
 /** Takes the frames of a stream as they come. */
 export interface FrameConsumer {
-  /** Complete frames, in order. Returns false to be left alone until `resume`. */
+  /** Complete frames, in order. Returns false to get no more until `resume`. */
   frames(frames: readonly Buffer[]): boolean;
-  /** The provider ended its response in order; whether the stream was complete is the consumer's to know. */
+  /** The provider ended its response in order. The consumer checks whether the stream was complete. */
   end(): void;
   fail(failure: ProviderFailure): void;
 }
 
-/** A stream whose first frame has come. */
+/** A stream whose first frame arrived. */
 export interface ProviderStream {
   /** Hands over all frames so far at once, and then each as it comes. */
   consume(consumer: FrameConsumer): void;
+  /** Pauses the stream until `resume`: of the frames that the consumer took, `undelivered` bytes wait for its client. */
+  pause(undelivered: number): void;
   resume(): void;
-  /** Closes the connection to the provider, which would go on answering nobody. */
+  /** Closes the connection to the provider, which would otherwise go on answering. */
   cancel(): void;
 }
 
 /**
- * Speaks to one provider. What it gives out is OpenAI's format, whatever the provider's own is. Every rejection is a
+ * Calls one provider. It returns OpenAI's format, whatever the provider's own is. Every rejection is a
  * `ProviderFailure`.
  */
 export interface ProviderAdapter {

@@ -1,8 +1,8 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 
-/** Answers up to this size are not counted: most are, and what they take is little. */
+/** Answers up to this size are not counted. Most answers are smaller and take little memory. */
 const exemptBytes = 64 * 1024;
-/** While other answers wait, a client may take this long to make room by reading its own. */
+/** How long a client may take to read its answer while other answers wait for memory. */
 const clientPatienceMs = 10_000;
 const checkEveryMs = 1_000;
 
@@ -11,7 +11,7 @@ export interface AnswerBudgetOptions {
   perTenant: number;
   /** Bytes of large answers that all tenants together may have in memory at a time. */
   perProcess: number;
-  /** Of time, in milliseconds; a test's own, or the monotonic clock. */
+  /** The time in milliseconds; the monotonic clock by default. */
   now?: () => number;
 }
 
@@ -21,18 +21,18 @@ interface TenantRooms {
 }
 
 /**
- * Limits the memory that large answers take together. Past a limit, answers are read no further until others are
- * delivered; the one that began first is always read on. A client that reads too slowly while others wait is cut, so
- * that none of them waits for long. One answer has a bound of its own, so the memory is at most the limit and one answer.
+ * Limits the memory that large answers take together. Past a limit, answers are not read on until others are delivered,
+ * except for the one that began first. A client that reads too slowly while others wait is disconnected. One answer has
+ * a bound of its own, so the memory is at most the limit and one answer.
  */
 export class AnswerBudget {
   readonly #options: AnswerBudgetOptions;
-  /** Rooms that hold something, the one that began first in front; and the same for each tenant. */
+  /** Rooms that hold bytes, in the order in which they began; the same for each tenant. */
   readonly #rooms = new Set<AnswerRoom>();
   readonly #tenants = new Map<string, TenantRooms>();
   readonly #waiting = new Set<AnswerRoom>();
   #bytes = 0;
-  /** Of them, no tenant's beyond its own limit: what it holds above that takes nothing from others. */
+  /** Without the bytes of a tenant beyond its own limit, which take nothing from others. */
   #counted = 0;
   #watches = false;
 
@@ -58,7 +58,7 @@ export class AnswerBudget {
     return (this.#options.now ?? monotonicMs)();
   }
 
-  /** Called by rooms: `room` holds so many bytes more or fewer. Returns whether its answer may be read on. */
+  /** Called by rooms when the bytes that `room` holds change. Returns whether its answer may be read on. */
   changed(room: AnswerRoom, difference: number): boolean {
     const tenant = this.#tenants.get(room.tenantId) ?? { bytes: 0, rooms: new Set() };
     this.#tenants.set(room.tenantId, tenant);
@@ -85,7 +85,7 @@ export class AnswerBudget {
     return admitted;
   }
 
-  /** Cuts clients that have not taken what waits for them for ten seconds, as long as answers wait for room. */
+  /** Disconnects clients that have not read for ten seconds, as long as answers wait for memory. */
   cutSlowClients(): void {
     const now = this.now();
     for (const room of this.#rooms) {
@@ -107,14 +107,14 @@ export class AnswerBudget {
       const tenant = this.#tenants.get(room.tenantId);
       if (tenant === undefined || !this.#admits(room, tenant)) continue;
       this.#waiting.delete(room);
-      // Not at once: undici cannot resume one response while it parses another.
+      // In a microtask: undici cannot resume one response while it parses another.
       queueMicrotask(() => {
         if (!this.#waiting.has(room)) room.reader?.onRoom();
       });
     }
   }
 
-  /** Looks once a second, as long as answers wait, for the clients that keep them waiting. */
+  /** Checks for slow clients once a second, as long as answers wait. */
   #watch(): void {
     if (this.#watches) return;
     this.#watches = true;
@@ -132,19 +132,19 @@ export interface AnswerReader {
   onRoom(): void;
 }
 
-/** Who an answer is for. */
+/** The client that an answer is for. */
 export interface AnswerClient {
   /** Closes the connection: the client reads too slowly for the memory that its answer takes. */
   cut(): void;
 }
 
-/** What one answer holds in memory. */
+/** The memory that one answer takes. */
 export class AnswerRoom {
   readonly tenantId: string;
   readonly #budget: AnswerBudget;
   reader: AnswerReader | null = null;
   client: AnswerClient | null = null;
-  /** Since when what is held waits for the client to read; null while it does not. */
+  /** Since when the held bytes wait for the client to read; null while they do not. */
   clientSince: number | null = null;
   #held = 0;
   #closed = false;
@@ -169,7 +169,7 @@ export class AnswerRoom {
     return this.#budget.changed(this, difference);
   }
 
-  /** Says whether what is held waits for the client to read it. */
+  /** Sets whether the held bytes wait for the client to read. */
   waitForClient(waits: boolean): void {
     this.clientSince = waits ? (this.clientSince ?? this.#budget.now()) : null;
   }
@@ -178,7 +178,7 @@ export class AnswerRoom {
   close(): void {
     this.hold(0);
     this.#closed = true;
-    // What is in a set may outlive its removal (ADR 21), and these have the answer.
+    // A room may outlive its removal from a set (ADR 21), and these hold the answer.
     this.reader = null;
     this.client = null;
   }

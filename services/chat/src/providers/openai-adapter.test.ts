@@ -69,7 +69,7 @@ describe('a provider’s whole answer', () => {
     ]);
   });
 
-  it('that is cut, or never comes, is told as that', async () => {
+  it('that is cut, or never comes, is a failure of that kind', async () => {
     const adapter = fixture.adapter();
     for (const cut of ['before_headers', 'after_headers', 'before_done'] as const) {
       expect(await failureOf(adapter.complete(unaryCall({ cut })))).toMatchObject({
@@ -199,7 +199,7 @@ describe('a stream', () => {
     }
   });
 
-  it('waits for a consumer that is slower, and goes on when told', async () => {
+  it('waits for a slower consumer until it resumes', async () => {
     const stream = await fixture.adapter().stream(streamCall({ chunks: 20, chunk_delay_ms: 5 }));
     let taken = 0;
     let ready = false;

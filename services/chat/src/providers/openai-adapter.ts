@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { Pool, type Dispatcher } from 'undici';
-import type { Provider } from '../domain/catalogue.ts';
-import type { Operation } from '../domain/completion-request.ts';
+import type { Provider } from '../catalogue/catalogue.ts';
+import type { Operation } from '../openai/completion-request.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
@@ -11,7 +11,7 @@ const paths: Record<Operation, string> = { chat: '/chat/completions', embeddings
 
 const connectTimeoutMs = 10_000;
 
-/** Smaller bodies may be kept; they cost less than an iterable. */
+/** Smaller bodies may stay in memory; that costs less than an iterable. */
 const largeBytes = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
@@ -19,7 +19,7 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes);
 }
 
-/** Passes requests through to a server that speaks OpenAI's wire format; its answers stay byte for byte. */
+/** Passes requests to a server with OpenAI's wire format, whose answers stay byte for byte. */
 export class OpenAiAdapter implements ProviderAdapter {
   readonly #provider: Provider;
   readonly #pool: Pool;
@@ -36,7 +36,7 @@ export class OpenAiAdapter implements ProviderAdapter {
       headersTimeout: provider.timeout_ms,
       bodyTimeout: provider.idle_timeout_ms,
       connect: { timeout: Math.min(connectTimeoutMs, provider.timeout_ms) },
-      // Shorter than servers keep idle connections, so that we seldom write into one that is closing.
+      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
       keepAliveTimeout: 4_000,
     });
   }
@@ -68,7 +68,7 @@ export class OpenAiAdapter implements ProviderAdapter {
     call.body = null;
     const isLarge = bytes.length > largeBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);
-    // undici keeps a buffer until the response is over, and of what it reads from an iterable nothing once it is sent.
+    // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
     const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
     this.#pool.dispatch(

@@ -1,11 +1,11 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Catalogue, Model, Provider } from '../domain/catalogue.ts';
-import { Breaker } from '../domain/breaker.ts';
+import type { Catalogue, Model, Provider } from '../catalogue/catalogue.ts';
+import { Breaker } from './breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { OpenAiAdapter } from './openai-adapter.ts';
 
-/** A provider's model as requests reach it. */
+/** A model at its provider. */
 export interface Deployment {
   adapter: ProviderAdapter;
   breaker: Breaker;
@@ -33,7 +33,7 @@ export class ProviderRegistry {
     observe(metrics, this.#deployments);
   }
 
-  /** `model`: of the catalogue that this was made with. */
+  /** `model` must be of the registry's catalogue. */
   get(model: Model): Deployment {
     const deployment = this.#deployments.get(model);
     if (deployment === undefined) throw new Error(`no deployment for model ${model.id}`);

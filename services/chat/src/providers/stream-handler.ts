@@ -1,14 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { ProviderFailure } from '../domain/provider-failure.ts';
-import { FrameSplitter, frameData } from '../domain/sse-frames.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { FrameSplitter, frameData } from '../openai/sse-frames.ts';
 import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
-import { ExchangeHandler } from './exchange-handler.ts';
+import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
 
 /**
- * Splits a streamed answer into frames and hands them on; waits with `opened` until the first one with data. Comments
- * before it are dropped: they say that the provider works on it, and until then another call can take its place.
+ * Splits a streamed answer into frames. `opened` resolves at the first frame with data, until which another call can take
+ * this one's place. Comments before it are dropped.
  */
-export class StreamHandler extends ExchangeHandler implements ProviderStream {
+export class StreamHandler extends ResponseHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
   readonly #splitter = new FrameSplitter();
   #early: Buffer[] = [];
@@ -40,6 +39,13 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
     else if (this.#ended) consumer.end();
   }
 
+  pause(undelivered: number): void {
+    this.#delivers = false;
+    this.#undelivered = undelivered;
+    this.waitForClient(true);
+    this.hold(this.#splitter.size + undelivered);
+  }
+
   resume(): void {
     this.#delivers = true;
     this.#undelivered = 0;
@@ -51,7 +57,7 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
     this.stop(new ProviderFailure('aborted', this.provider));
   }
 
-  protected override accept(headers: IncomingHttpHeaders): void {
+  protected override accept(headers: ResponseHeaders): void {
     const type = headers['content-type'];
     if (typeof type !== 'string' || !type.toLowerCase().startsWith('text/event-stream')) {
       throw new ProviderFailure('invalid', this.provider);
@@ -69,7 +75,7 @@ export class StreamHandler extends ExchangeHandler implements ProviderStream {
 
   protected override end(): void {
     const { rest } = this.#splitter;
-    // A last frame without its blank line: the end of the body ends it.
+    // The end of the body also ends a last frame without a blank line.
     if (rest.length > 0) this.#take([Buffer.concat([rest, Buffer.from('\n\n')])]);
     this.#ended = true;
     if (this.#consumer !== null) this.#consumer.end();

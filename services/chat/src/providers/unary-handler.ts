@@ -1,12 +1,12 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { ProviderFailure } from '../domain/provider-failure.ts';
+import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
-import { ExchangeHandler } from './exchange-handler.ts';
+import { ResponseHandler } from './response-handler.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** Collects a whole answer. */
-export class UnaryHandler extends ExchangeHandler {
+export class UnaryHandler extends ResponseHandler {
   readonly answer: Promise<Buffer>;
   readonly #chunks = new ChunkList();
   #resolve!: (answer: Buffer) => void;
@@ -21,7 +21,7 @@ export class UnaryHandler extends ExchangeHandler {
   }
 
   protected override accept(): void {
-    // Whether the body is an answer shows when it is parsed.
+    // The body is checked once it is parsed.
   }
 
   protected override data(chunk: Buffer): void {

@@ -2,7 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import type { CheckModelsRequest, CheckModelsResponse } from '@gatehouse/proto/chat/v1/chat';
-import type { Catalogue } from '../domain/catalogue.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
 /** `CheckModels`: which of the models the principal's tenant can't use. */

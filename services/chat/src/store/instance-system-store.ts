@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** A heartbeat that took longer says nothing about when it was; the next one is near. */
+/** The time of a slower heartbeat is uncertain, and the next one is near. */
 const patienceMs = 3_000;
 
 const beatAt = '(extract(epoch from heartbeat_at) * 1000)::float8 as beat_at';
@@ -14,7 +14,7 @@ export async function insertInstance(pool: Pool, id: string): Promise<number> {
   return result.rows[0]?.beat_at ?? 0;
 }
 
-/** Says that the instance lives and returns when; null when it has been declared dead and so may start nothing more. */
+/** Writes a heartbeat and returns its time; null if the instance was declared dead, after which it may start nothing. */
 export async function touchInstance(pool: Pool, id: string): Promise<number | null> {
   const query = {
     text: `update chat.instances set heartbeat_at = now() where id = $1 and dead_at is null returning ${beatAt}`,
@@ -27,8 +27,8 @@ export async function touchInstance(pool: Pool, id: string): Promise<number | nu
 
 /**
  * Declares every instance dead whose last heartbeat is older than `silentMs`, by the database clock. Does nothing later
- * than `validMs` after `judgeBeat`, the judge's own last heartbeat: a statement that was sent before the database hung
- * is carried out when it goes on, and everybody seems dead then.
+ * than `validMs` after `judgeBeat`, the caller's own last heartbeat: a database that hung executes the statement once it
+ * goes on, when all instances look dead.
  */
 export async function markSilentInstancesDead(
   pool: Pool,
@@ -44,7 +44,7 @@ export async function markSilentInstancesDead(
   return result.rows.map((row) => row.id);
 }
 
-/** Signs off an instance that stops in order, and forgets those that died a day ago and hold nothing any more. */
+/** Deletes an instance that stops in order, and those that died a day ago and hold nothing any more. */
 export async function signOff(pool: Pool, id: string): Promise<void> {
   await pool.query('update chat.instances set dead_at = now() where id = $1 and dead_at is null', [id]);
   await pool.query(

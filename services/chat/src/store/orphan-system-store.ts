@@ -1,16 +1,16 @@
 import { maxInteger } from '@gatehouse/events/run-event';
 import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
-import { readKeptAttempts, readStartedRun, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart } from '../domain/run.ts';
+import { readKeptAttempts, readStartedRun, type StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart } from '../runs/run.ts';
 
-/** A run that nobody works on any more. */
+/** A run under way whose process died or has lost it. */
 export interface Orphan {
   run: StartedRun;
   /** By the database clock, like its age. */
   startedAt: Date;
   ageMs: number;
-  /** What the calls that did end came to, in their order. */
+  /** The calls that have ended, in their order. */
   ended: Attempt[];
   /** The call without an end, the last one. */
   open: AttemptStart;
@@ -18,7 +18,7 @@ export interface Orphan {
 
 export interface FoundOrphans {
   orphans: Orphan[];
-  /** Ids of runs whose rows hold no run: no event can be written about them. */
+  /** Ids of runs whose rows can't be read, so that they have no event. */
   unreadable: string[];
 }
 
@@ -31,8 +31,8 @@ interface OrphanRow {
 }
 
 /**
- * Runs under way whose instance is dead or gone, or that `instanceId` itself lost track of: started over a minute ago
- * and not in `known`. A run may be older than an integer holds milliseconds, if no replica ran for weeks.
+ * Runs under way whose instance is dead or gone, or that `instanceId` itself has lost: started over a minute ago and not
+ * in `known`. The age is capped, since after weeks without a replica its milliseconds exceed an integer.
  */
 export async function findOrphans(
   pool: Pool,
@@ -59,7 +59,7 @@ export async function findOrphans(
   return found;
 }
 
-/** The texts are what `insertStarts` wrote. A run whose calls can't be read had one at least: it is recorded as such. */
+/** The texts are those of `insertStarts`. A run whose calls can't be read counts as one call. */
 function toOrphan(row: OrphanRow): Orphan | null {
   const run = readStartedRun(row.run);
   if (run === null) return null;
@@ -72,7 +72,7 @@ function toOrphan(row: OrphanRow): Orphan | null {
   return { run, startedAt: row.started_at, ageMs: row.age_ms, ended, open };
 }
 
-/** Moves runs under way whose rows hold no run to the dead letters. Returns how many this call has moved. */
+/** Moves runs whose rows can't be read to the dead letters. Returns how many this call has moved. */
 export async function deadLetterUnreadable(pool: Pool, ids: readonly string[]): Promise<number> {
   const source = {
     table: 'chat.open_runs',

@@ -4,15 +4,15 @@ import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
-import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../domain/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../domain/run.ts';
+import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../runs/run.ts';
 
 /*
- * Rows are named by `id = any(ids)`, also where a join would say which: plans are made while the tables are small and
- * then cached, and this makes them look the ids up, where they would hash the whole table along its key.
+ * Rows are selected by `id = any(ids)`, also where a join would do: plans are made while the tables are small and then
+ * cached. With the condition they look the ids up; without it they hash the whole table.
  */
 
-/** One provider call about to be made. The first one brings the run. */
+/** One provider call about to be made. The first one also starts the run. */
 export interface StartRow {
   run: StartedRun;
   /** Null when no budget is set. */
@@ -28,7 +28,7 @@ export interface EndRow {
   attempts: readonly Attempt[];
 }
 
-/** The run or the instance of a start was not there any more, or nothing could be sent: nothing was written. */
+/** Nothing was written: the run or the instance of a start is gone, or there was no connection. */
 export class NothingWrittenError extends AppError {
   constructor(cause?: unknown) {
     super('database_unavailable', 'The request could not be recorded. Try again shortly.', {
@@ -45,14 +45,13 @@ export interface WrittenStarts {
   refused: ReadonlySet<string>;
 }
 
-/** A start takes a millisecond; a client should not wait much longer to hear that there is no database. */
+/** A start takes a millisecond. Without a database, the client gets its error after this time. */
 const patienceMs = 3_000;
 
 /**
- * Commits the starts of many requests in one statement, which is one transaction. The lock on the instance's row keeps
- * it from being declared dead until this is committed, so that whoever reaps it finds everything.
- * Throws `NothingWrittenError` without a connection; after any other error the rows may be there, or may yet come:
- * a server that hung goes on with what it was sent.
+ * Commits the starts of many requests in one statement, which is one transaction. The lock on the instance's row prevents
+ * that it is declared dead before the commit, so that the reaper finds all its runs. Throws `NothingWrittenError` without
+ * a connection. After any other error the rows may exist, or be written later by a server that hung.
  */
 export async function insertStarts(
   pool: Pool,
@@ -100,7 +99,7 @@ function keptAttempts({ attempt, ended }: StartRow): string {
   return pgJson(kept);
 }
 
-/** Brings into the outbox that these runs are under way, those that are. What ends one meanwhile waits, to be told later. */
+/** Writes start events for those of the runs that are under way. The end of such a run waits, so that its event is later. */
 export async function insertOpen(pool: Pool, runIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'insert_open',
@@ -111,7 +110,7 @@ export async function insertOpen(pool: Pool, runIds: readonly string[]): Promise
   });
 }
 
-/** `pool.query` that tells a connection that was never had from a statement whose fate is unknown. */
+/** `pool.query` that throws `NothingWrittenError` without a connection; after other errors the outcome is unknown. */
 async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Promise<Row | undefined> {
   const client = await pool.connect().catch((error: unknown) => {
     throw isDatabaseOutage(error) ? new NothingWrittenError(error) : error;
@@ -129,15 +128,15 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
 }
 
 /**
- * Commits the ends of many runs in one statement. The first end of a run wins, since it takes the run away; returns the
- * ids that this call ended. In the same transaction each brings its event into the outbox, and their costs are noted
- * for the budgets that they were reserved in. Safe to repeat.
+ * Commits the ends of many runs in one statement. The first end of a run wins, since it deletes the run; returns the ids
+ * that this call ended. The same transaction writes their events to the outbox, and their costs for the budgets that they
+ * were reserved in. Safe to repeat.
  *
- * `ended_at` is the time once the transaction has its id: the relay's watermarks rest on no transaction writing one
- * from before.
+ * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
+ * earlier time.
  */
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
-  // One of each: joined with the run, a second one would be told as well.
+  // One of each: a second end of the same run would write a second event.
   const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
   const result = await pool.query<{ id: string }>({
     name: 'insert_ends',
@@ -168,7 +167,7 @@ export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<s
   return result.rows.map((row) => row.id);
 }
 
-/** JSON whose texts PostgreSQL could hold: whatever a prompt holds, who reads it need not think of it. */
+/** JSON that PostgreSQL can hold, whatever the texts of a prompt are. */
 function pgJson(value: unknown): string {
   const text = JSON.stringify(value);
   // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.

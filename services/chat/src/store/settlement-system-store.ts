@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { BudgetCharge } from '../domain/run.ts';
+import type { BudgetCharge } from '../runs/run.ts';
 
-/** What runs of one tenant and one instance came to, for the budgets that they were reserved in. */
+/** The cost of runs of one tenant and one instance, for the budgets that they were reserved in. */
 export interface Settlement {
   id: string;
   tenantId: string;
@@ -19,13 +19,13 @@ interface SettlementRow {
   cost_pico: string;
 }
 
-/** A commit's worth of runs each. */
+/** Rows summed in one call; each holds the runs of one commit. */
 const maxCosts = 5_000;
 
-/** In one call. */
+/** Settlements in one call. */
 export const maxUncharged = 1_000;
 
-/** Of `$1` itself, and of instances that are dead. */
+/** Matches rows of the instance `$1` and of dead instances. */
 const ofUsOrTheDead = `(s.holder_id = $1
   or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null))`;
 
@@ -71,12 +71,12 @@ function toSettlement(row: SettlementRow): Settlement {
   };
 }
 
-/** Forgets settlements that were charged. */
+/** Deletes settlements that were charged. */
 export async function deleteSettlements(pool: Pool, ids: readonly string[]): Promise<void> {
   await pool.query('delete from chat.settlements where id = any($1::uuid[])', [ids]);
 }
 
-/** Dead instances of whose runs none is under way or waits to be settled. */
+/** Dead instances without runs that are under way or wait to be settled. */
 export async function findReleasable(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select i.id from chat.instances i

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Whether this role has the right to, which PostgreSQL has known since version 17. Without it, each try is in its log. */
+/** Whether this role has the right to vacuum, which exists since PostgreSQL 17. Without it, PostgreSQL logs each try. */
 export async function mayVacuum(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ may: boolean }>(`
     select case when current_setting('server_version_num')::integer >= 170000
@@ -11,8 +11,8 @@ export async function mayVacuum(pool: Pool): Promise<boolean> {
 }
 
 /**
- * Makes the space of rows that are gone free for new ones. Waits for nobody: a table that is being vacuumed already is
- * passed over, and none is cut short, for which everybody else would have to wait.
+ * Frees the space of deleted rows. Takes no lock that others wait for: it skips tables that are being vacuumed, and does
+ * not truncate.
  */
 export async function vacuumQueues(pool: Pool): Promise<void> {
   await pool.query('vacuum (skip_locked, truncate false) chat.open_runs, chat.outbox');

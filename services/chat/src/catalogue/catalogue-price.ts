@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { completeRates, parseRate, priceList, type PriceList, type StatedRates } from './price.ts';
+import type { TokenClass } from '../openai/usage.ts';
+
+/** The price of a model in the operator's catalogue. */
+
+const decimal = z
+  .union([z.string().max(32), z.number()])
+  .transform(String)
+  // So that the price of one token is a whole number of pico-USD.
+  .refine(
+    (text) => /^\d{1,9}(\.\d{1,6})?$/.test(text),
+    'must be a decimal amount of USD with at most 6 decimals',
+  );
+
+/** USD per million tokens, but for `per_call_usd`. */
+const amounts = {
+  input_per_mtok: decimal,
+  cached_input_per_mtok: decimal.optional(),
+  cache_write_per_mtok: decimal.optional(),
+  cache_write_1h_per_mtok: decimal.optional(),
+  input_audio_per_mtok: decimal.optional(),
+  cached_input_audio_per_mtok: decimal.optional(),
+  input_image_per_mtok: decimal.optional(),
+  cached_input_image_per_mtok: decimal.optional(),
+  input_video_per_mtok: decimal.optional(),
+  cached_input_video_per_mtok: decimal.optional(),
+  output_per_mtok: decimal,
+  reasoning_per_mtok: decimal.optional(),
+  output_audio_per_mtok: decimal.optional(),
+  output_image_per_mtok: decimal.optional(),
+  output_video_per_mtok: decimal.optional(),
+  per_call_usd: decimal.optional(),
+};
+type Amounts = z.output<z.ZodObject<typeof amounts>>;
+
+const fieldOf: Record<TokenClass, Exclude<keyof typeof amounts, 'per_call_usd'>> = {
+  input: 'input_per_mtok',
+  cachedInput: 'cached_input_per_mtok',
+  cacheWrite: 'cache_write_per_mtok',
+  cacheWrite1h: 'cache_write_1h_per_mtok',
+  inputAudio: 'input_audio_per_mtok',
+  cachedInputAudio: 'cached_input_audio_per_mtok',
+  inputImage: 'input_image_per_mtok',
+  cachedInputImage: 'cached_input_image_per_mtok',
+  inputVideo: 'input_video_per_mtok',
+  cachedInputVideo: 'cached_input_video_per_mtok',
+  output: 'output_per_mtok',
+  reasoning: 'reasoning_per_mtok',
+  outputAudio: 'output_audio_per_mtok',
+  outputImage: 'output_image_per_mtok',
+  outputVideo: 'output_video_per_mtok',
+};
+
+const steps = z
+  .array(z.strictObject({ input_tokens: z.int().min(1).max(1e9), ...amounts }))
+  .max(8)
+  .refine(
+    (entries) => new Set(entries.map((entry) => entry.input_tokens)).size === entries.length,
+    'must not have two prices above the same input_tokens',
+  );
+
+const tierPrice = z.strictObject({
+  ...amounts,
+  /** Prices of the whole call where its input is larger. */
+  above: steps.optional(),
+});
+
+/** Names under which providers report that a call was served in the ordinary way. */
+const standardTiers: ReadonlySet<string> = new Set([
+  'auto',
+  'default',
+  'on_demand',
+  'standard',
+  'standard_only',
+]);
+
+/** One name for each tier, null for the standard one. */
+export function tierOf(name: string | null): string | null {
+  if (name === null || standardTiers.has(name)) return null;
+  // OpenAI takes both in requests and answers with the latter.
+  return name === 'fast' ? 'priority' : name;
+}
+
+const tierName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, 'must be lower-case letters, digits, _ and -')
+  .refine(
+    (name) => tierOf(name) === name,
+    'must be a tier that providers report apart from the standard one',
+  );
+
+export const modelPrice = tierPrice.extend({
+  /** By the name that the provider's answer has in `service_tier`. */
+  service_tiers: z
+    .record(tierName, tierPrice)
+    .refine((tiers) => Object.keys(tiers).length <= 8, 'must have at most 8 service tiers')
+    .optional(),
+});
+
+/** Prices that a list of the catalogue states for a call that reads so many tokens. */
+export function statedAt(price: z.output<typeof tierPrice>, inputTokens: number): StatedRates {
+  const reached = (price.above ?? []).filter((step) => inputTokens > step.input_tokens);
+  return statedRates(reached.sort((a, b) => a.input_tokens - b.input_tokens).at(-1) ?? price);
+}
+
+/** Input sizes past which a price of the list changes. */
+export function startsOf(price: z.output<typeof tierPrice>): number[] {
+  return (price.above ?? []).map((step) => step.input_tokens);
+}
+
+/** The list of one service tier, which inherits nothing from the standard one. */
+export function tierList(
+  price: z.output<typeof tierPrice>,
+  options: { freeCacheWrites?: boolean },
+): PriceList {
+  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), options));
+}
+
+function statedRates(price: Amounts): StatedRates {
+  const stated: StatedRates = {};
+  for (const [name, field] of Object.entries(fieldOf) as [TokenClass, (typeof fieldOf)[TokenClass]][]) {
+    const amount = price[field];
+    if (amount !== undefined) stated[name] = parseRate(amount);
+  }
+  // In USD for each call.
+  if (price.per_call_usd !== undefined) stated.call = parseRate(price.per_call_usd) * 1_000_000n;
+  return stated;
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { modelPrice } from './catalogue-price.ts';
+
+/** The operator's catalogue: which providers there are and which models tenants may name. */
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, _ and -');
+const waitMs = z.int().min(1).max(3_600_000);
+
+const provider = z.strictObject({
+  name,
+  /** The adapter that calls it. `openai` is every server with OpenAI's wire format. */
+  kind: z.enum(['openai']),
+  base_url: z
+    .url({ protocol: /^https?$/ })
+    .max(2_048)
+    .transform((url) => url.replace(/\/+$/, '')),
+  /** Name of the environment variable that holds the key; absent for servers that want none. */
+  api_key_env: z.string().min(1).max(256).optional(),
+  /** Until the provider's response headers. */
+  timeout_ms: waitMs.default(600_000),
+  /** Between two pieces of a response. */
+  idle_timeout_ms: waitMs.default(120_000),
+  max_retries: z.int().min(0).max(10).default(2),
+  /** Whether it understands `stream_options.include_usage`. */
+  stream_usage: z.boolean().default(true),
+});
+export type Provider = z.output<typeof provider>;
+
+const model = z.strictObject({
+  id: z
+    .string()
+    .min(1)
+    .max(256)
+    .refine((id) => !id.startsWith('agent:'), 'must not begin with "agent:", which names agents'),
+  provider: name,
+  /** The provider's own name of the model; the id unless given. */
+  upstream_model: z.string().min(1).max(256).optional(),
+  fallbacks: z.array(z.string().max(256)).max(10).default([]),
+  /** The most that the model answers with. */
+  max_output_tokens: z.int().min(1).max(1e9).optional(),
+  price: modelPrice.optional(),
+});
+
+const document = z.strictObject({
+  providers: z.array(provider).min(1).max(1_000),
+  models: z.array(model).min(1).max(10_000),
+});
+
+/** A model of the catalogue, with its provider. */
+export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model'> {
+  provider: Provider;
+  upstreamModel: string;
+}
+
+export class Catalogue {
+  readonly providers: readonly Provider[];
+  /** In the order of the file. */
+  readonly models: ReadonlyMap<string, Model>;
+
+  private constructor(providers: readonly Provider[], models: ReadonlyMap<string, Model>) {
+    this.providers = providers;
+    this.models = models;
+  }
+
+  /** Checks a parsed document and its references. Throws one error that lists every problem. */
+  static parse(value: unknown): Catalogue {
+    const parsed = document.safeParse(value);
+    if (!parsed.success) {
+      throw new CatalogueError(
+        parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+      );
+    }
+    const { providers, models } = parsed.data;
+    const problems = [
+      ...repeated(providers.map((entry) => entry.name)),
+      ...repeated(models.map((entry) => entry.id)),
+    ];
+    const byName = new Map(providers.map((entry) => [entry.name, entry]));
+    const ids = new Set(models.map((entry) => entry.id));
+    const resolved = new Map<string, Model>();
+    for (const { provider: providerName, upstream_model, ...rest } of models) {
+      const found = byName.get(providerName);
+      if (found === undefined) problems.push(`model ${rest.id}: there is no provider ${providerName}`);
+      else resolved.set(rest.id, { ...rest, provider: found, upstreamModel: upstream_model ?? rest.id });
+      for (const fallback of rest.fallbacks) {
+        if (!ids.has(fallback)) problems.push(`model ${rest.id}: there is no fallback model ${fallback}`);
+      }
+    }
+    if (problems.length > 0) throw new CatalogueError(problems);
+    return new Catalogue(providers, resolved);
+  }
+
+  /** The model with this id if the tenant may use it. `allowed` is null when it may use all. */
+  find(id: string, allowed: ReadonlySet<string> | null): Model | undefined {
+    return allowed === null || allowed.has(id) ? this.models.get(id) : undefined;
+  }
+}
+
+export class CatalogueError extends Error {
+  constructor(problems: readonly string[]) {
+    super(`The model catalogue is wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+function repeated(names: readonly string[]): string[] {
+  const twice = names.filter((entry, index) => names.indexOf(entry) !== index);
+  return [...new Set(twice)].map((entry) => `${entry} is there twice`);
+}
+
+/**
+ * Fills `${NAME}` and `${NAME:-default}` from the environment, so that one file serves several installations. Throws
+ * one error that names every variable that is unset and has no default.
+ */
+export function interpolate(text: string, environment: Record<string, string | undefined>): string {
+  const unset = new Set<string>();
+  const filled = text.replaceAll(
+    /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g,
+    (_whole, variable: string, fallback?: string) => {
+      const value = environment[variable] ?? '';
+      if (value !== '') return value;
+      if (fallback === undefined) unset.add(variable);
+      return fallback ?? '';
+    },
+  );
+  if (unset.size > 0)
+    throw new CatalogueError([...unset].map((variable) => `the environment variable ${variable} is not set`));
+  return filled;
+}

@@ -1,0 +1,167 @@
+import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } from '../openai/usage.ts';
+
+/** Money is integer pico-USD (10^-12 USD). */
+
+export type PriceSource = 'catalogue' | 'genai-prices';
+
+/** What a provider call costs; `source` is null where there were no tokens, which cost nothing at any price. */
+export interface Cost {
+  costPico: bigint;
+  source: PriceSource | null;
+}
+
+/** What a run costs. */
+export interface RunCost {
+  /** Of the calls whose price is known; null when there are none such, but unpriced ones. */
+  costPico: bigint | null;
+  /** Whether every call with tokens in it has a price. */
+  priced: boolean;
+  /** Of the last call that has one. */
+  source: PriceSource | null;
+}
+
+/** Prices in 10^-24 USD: per token, which is USD per million tokens with 18 decimals, and per call. */
+export type Rates = Record<TokenClass, bigint | undefined> & { call: bigint };
+
+/** The prices that a list states. */
+export type StatedRates = Partial<Rates>;
+
+/** Prices of one model, which may depend on how much a call reads. */
+export interface PriceList {
+  base: Rates;
+  /** Each is for the whole of a call that reads more than so many tokens; in ascending order. */
+  above: readonly { inputTokens: number; rates: Rates }[];
+}
+
+/** What a call may come to at most. */
+export interface CostBounds {
+  input: number;
+  output: number;
+  /** Classes that the request asks for, so that they must have a price. */
+  classes: readonly TokenClass[];
+}
+
+const rateDecimals = 18;
+const ratesPerPico = 10n ** 12n;
+
+/** PostgreSQL's bigint, at nine million dollars: a price that is a slip of the pen must not keep a run from ending. */
+const mostPico = 2n ** 63n - 1n;
+
+/**
+ * A decimal number as an integer of 10^-18. Digits beyond that are rounded half to even. Throws a `RangeError` when the
+ * text is no decimal number.
+ */
+export function parseRate(text: string): bigint {
+  const match = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/.exec(text);
+  if (match === null) throw new RangeError(`${text} is not a decimal number`);
+  const [, whole = '', fraction = '', exponent = '0'] = match;
+  const shift = rateDecimals - fraction.length + Number(exponent);
+  const digits = BigInt(whole + fraction);
+  return shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfEven(digits, 10n ** BigInt(-shift));
+}
+
+/**
+ * Adds the prices of classes that are billed as another class where a list has no price for them: tokens from the cache
+ * as the same tokens not cached, reasoning as output, images and video in the input as text. Cache writes, audio, and
+ * images in the output have no such parent and stay unpriced; `freeCacheWrites` is for a provider that has no fee for them.
+ */
+export function completeRates(stated: StatedRates, { freeCacheWrites = false } = {}): Rates {
+  const { input, output, inputAudio } = stated;
+  const cachedInput = stated.cachedInput ?? input;
+  return {
+    input,
+    cachedInput,
+    cacheWrite: stated.cacheWrite ?? (freeCacheWrites ? input : undefined),
+    cacheWrite1h: stated.cacheWrite1h,
+    inputAudio,
+    cachedInputAudio: stated.cachedInputAudio ?? inputAudio,
+    inputImage: stated.inputImage ?? input,
+    cachedInputImage: stated.cachedInputImage ?? stated.inputImage ?? cachedInput,
+    inputVideo: stated.inputVideo ?? input,
+    cachedInputVideo: stated.cachedInputVideo ?? stated.inputVideo ?? cachedInput,
+    output,
+    reasoning: stated.reasoning ?? output,
+    outputAudio: stated.outputAudio,
+    outputImage: stated.outputImage,
+    outputVideo: stated.outputVideo,
+    call: stated.call ?? 0n,
+  };
+}
+
+/** A list with a step at each start: `ratesAt` returns the prices of a call that reads so many tokens. */
+export function priceList(starts: Iterable<number>, ratesAt: (inputTokens: number) => Rates): PriceList {
+  const ascending = [...new Set(starts)].sort((a, b) => a - b);
+  return {
+    base: ratesAt(0),
+    above: ascending.map((inputTokens) => ({ inputTokens, rates: ratesAt(inputTokens + 1) })),
+  };
+}
+
+export function ratesFor(list: PriceList, inputTokens: number): Rates {
+  return list.above.findLast((step) => inputTokens > step.inputTokens)?.rates ?? list.base;
+}
+
+/** The cost of one call, rounded once, half to even. Null where a class with tokens in it has no price. */
+export function costAt(list: PriceList, usage: Usage): bigint | null {
+  const parts = partsOf(usage);
+  const rates = ratesFor(list, usage.inputTokens);
+  let sum = rates.call;
+  for (const name of [...inputClasses, ...outputClasses]) {
+    const tokens = parts[name];
+    if (tokens === 0) continue;
+    const rate = rates[name];
+    if (rate === undefined) return null;
+    sum += BigInt(tokens) * rate;
+  }
+  return capped(divideHalfEven(sum, ratesPerPico));
+}
+
+/**
+ * The most that a call can cost that reads and writes so many tokens at most: every one at the dearest price of its
+ * direction, in the dearest step that the call can reach. Null where a price that the request needs is not known.
+ */
+export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
+  const reachable = list.above.filter((step) => most.input > step.inputTokens);
+  return dearestOf([list.base, ...reachable.map(({ rates }) => rates)].map((rates) => mostAt(rates, most)));
+}
+
+function mostAt(rates: Rates, most: CostBounds): bigint | null {
+  if (most.classes.some((name) => rates[name] === undefined)) return null;
+  if (most.input > 0 && rates.input === undefined) return null;
+  if (most.output > 0 && rates.output === undefined) return null;
+  const input = BigInt(most.input) * dearest(inputClasses.map((name) => rates[name]));
+  const output = BigInt(most.output) * dearest(outputClasses.map((name) => rates[name]));
+  // Rounded up.
+  return capped((rates.call + input + output) / ratesPerPico + 1n);
+}
+
+/** The highest of some costs; null where one of them is not known. */
+export function dearestOf(costs: readonly (bigint | null)[]): bigint | null {
+  const known = costs.filter((cost) => cost !== null);
+  return known.length < costs.length ? null : dearest(known);
+}
+
+/** The cost of a run from its calls, in their order; null is a call without a price. */
+export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
+  const known = costs.filter((cost) => cost !== null);
+  const priced = known.length === costs.length;
+  const source = known.findLast((cost) => cost.source !== null)?.source ?? null;
+  const sum = known.reduce((total, cost) => total + cost.costPico, 0n);
+  return { costPico: priced || source !== null ? capped(sum) : null, priced, source };
+}
+
+/** Of what is known, at least 0. */
+function dearest(amounts: readonly (bigint | undefined)[]): bigint {
+  return amounts.reduce<bigint>((most, next) => (next !== undefined && next > most ? next : most), 0n);
+}
+
+/** Of what is not negative. */
+function divideHalfEven(value: bigint, by: bigint): bigint {
+  const quotient = value / by;
+  const twice = (value % by) * 2n;
+  return twice > by || (twice === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
+}
+
+function capped(pico: bigint): bigint {
+  return pico > mostPico ? mostPico : pico;
+}

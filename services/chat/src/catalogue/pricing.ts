@@ -1,0 +1,138 @@
+import type { Catalogue, Model } from './catalogue.ts';
+import { startsOf, statedAt, tierList, tierOf } from './catalogue-price.ts';
+import { loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
+import {
+  completeRates,
+  costAt,
+  dearestOf,
+  mostCostAt,
+  priceList,
+  type Cost,
+  type CostBounds,
+  type PriceList,
+  type PriceSource,
+  type StatedRates,
+} from './price.ts';
+import type { AttemptStart } from '../runs/run.ts';
+import type { TokenClass, Usage } from '../openai/usage.ts';
+
+/** The prices of one model. */
+interface Prices {
+  source: PriceSource;
+  /** By service tier; null is the standard one. */
+  lists: ReadonlyMap<string | null, PriceList>;
+}
+
+/** Public prices change by the day, and a few by the time of day, to the minute. */
+const validMs = 60_000;
+
+/** Prices provider calls as they end: by the catalogue's price, else by the provider's public one. */
+export class Pricing {
+  readonly #catalogue: Catalogue;
+  readonly #known: KnownPrices | null;
+  /** Of each model the prices looked up last. */
+  readonly #looked = new Map<string, { minute: number; prices: Prices | null }>();
+
+  constructor(catalogue: Catalogue, known: KnownPrices | null) {
+    this.#catalogue = catalogue;
+    this.#known = known;
+  }
+
+  /** Loads the public prices if the catalogue leaves a price open. */
+  static async create(catalogue: Catalogue): Promise<Pricing> {
+    const needed = [...catalogue.models.values()].some(
+      ({ price }) => price === undefined || openClasses(statedAt(price, 0)).length > 0,
+    );
+    return new Pricing(catalogue, needed ? await loadKnownPrices() : null);
+  }
+
+  /**
+   * The cost of a call that started at `at` and was served in `serviceTier`, null where the provider named none. Null
+   * when a class of its tokens has no price in that tier.
+   */
+  costOf(
+    attempt: Pick<AttemptStart, 'provider' | 'model' | 'upstreamModel'>,
+    usage: Usage,
+    { at, serviceTier }: { at: Date; serviceTier: string | null },
+  ): Cost | null {
+    if (usage.inputTokens + usage.outputTokens === 0) return { costPico: 0n, source: null };
+    const model = this.#catalogue.models.get(attempt.model);
+    // Another replica's catalogue may mean another model by this id.
+    if (model?.provider.name !== attempt.provider || model.upstreamModel !== attempt.upstreamModel)
+      return null;
+    const prices = this.#pricesOf(model, at);
+    const list = prices?.lists.get(tierOf(serviceTier));
+    const costPico = list === undefined ? null : costAt(list, usage);
+    return prices === null || costPico === null ? null : { costPico, source: prices.source };
+  }
+
+  /**
+   * The most that one call of `model` at `at` can cost, whichever tier it is served in after `serviceTier` was asked
+   * for; null when a price that it needs is not known.
+   */
+  mostCost(model: Model, most: CostBounds & { serviceTier: string | null }, at: Date): bigint | null {
+    const lists = this.#pricesOf(model, at)?.lists;
+    if (lists === undefined) return null;
+    const asked = tierOf(most.serviceTier);
+    const named = most.serviceTier !== null && most.serviceTier !== 'auto';
+    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
+    const tiers = named ? [null, asked] : [...lists.keys()];
+    return dearestOf(
+      tiers.map((tier) => {
+        const list = lists.get(tier);
+        return list === undefined ? null : mostCostAt(list, most);
+      }),
+    );
+  }
+
+  #pricesOf(model: Model, at: Date): Prices | null {
+    const minute = Math.floor(at.getTime() / validMs);
+    const last = this.#looked.get(model.id);
+    if (last?.minute === minute) return last.prices;
+    const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
+    const prices = pricesFrom(model, known);
+    this.#looked.set(model.id, { minute, prices });
+    return prices;
+  }
+}
+
+function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
+  if (price === undefined) {
+    if (known === null) return null;
+    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
+    return { source: 'genai-prices', lists: new Map([[null, list]]) };
+  }
+  const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
+    const stated = statedAt(price, inputTokens);
+    return completeRates(
+      { ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated },
+      known ?? {},
+    );
+  });
+  const tiers = Object.entries(price.service_tiers ?? {}).map(([name, tier]): [string, PriceList] => [
+    name,
+    tierList(tier, known ?? {}),
+  ]);
+  return { source: 'catalogue', lists: new Map<string | null, PriceList>([[null, standard], ...tiers]) };
+}
+
+/** Classes that are never billed as another one. */
+const separateClasses = [
+  'cacheWrite',
+  'cacheWrite1h',
+  'inputAudio',
+  'outputAudio',
+  'outputImage',
+  'outputVideo',
+] as const satisfies readonly TokenClass[];
+
+/** Classes whose price the catalogue leaves to the public list. */
+function openClasses(stated: StatedRates): TokenClass[] {
+  const open: TokenClass[] = separateClasses.filter((name) => stated[name] === undefined);
+  return open.includes('inputAudio') ? [...open, 'cachedInputAudio'] : open;
+}
+
+function openRates(stated: StatedRates, known: StatedRates): StatedRates {
+  const entries = openClasses(stated).map((name) => [name, known[name]] as const);
+  return Object.fromEntries(entries.filter(([, rate]) => rate !== undefined));
+}

@@ -1,0 +1,74 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Catalogue, Model } from './catalogue.ts';
+
+/** An agent as the agent service resolves it. */
+export interface ResolvedAgent {
+  id: string;
+  key: string;
+  model: string;
+  modelFallbacks: readonly string[];
+  systemPrompt: string;
+  parameters: Record<string, unknown>;
+  status: string;
+  /** Seconds since the epoch. */
+  created: number;
+}
+
+/** An agent in a list. */
+export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
+
+/** The models for a request in the order they are tried, and what an agent adds. */
+export interface Target {
+  chain: readonly [Model, ...Model[]];
+  agentId: string | null;
+  systemPrompt: string | null;
+  defaults: Record<string, unknown>;
+}
+
+/** The agent's id or key in a `model` of the form `agent:<ref>`, or null for a catalogue model. */
+export function agentRef(model: string): string | null {
+  return model.startsWith('agent:') ? model.slice('agent:'.length) : null;
+}
+
+export function modelNotFound(model: string): AppError {
+  return new AppError('model_not_found', `The model ${JSON.stringify(model.slice(0, 256))} does not exist.`, {
+    param: 'model',
+  });
+}
+
+/** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model that the tenant may not use. */
+export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlySet<string> | null): Target {
+  const model = catalogue.find(id, allowed);
+  if (model === undefined) throw modelNotFound(id);
+  const chain = chainOf(catalogue, model, model.fallbacks, allowed);
+  return { chain, agentId: null, systemPrompt: null, defaults: {} };
+}
+
+/** An agent's models and settings. Its own fallbacks replace those of its model. */
+export function agentTarget(
+  catalogue: Catalogue,
+  agent: ResolvedAgent,
+  allowed: ReadonlySet<string> | null,
+): Target {
+  if (agent.status !== 'active')
+    throw new AppError('agent_disabled', `The agent ${agent.key} is disabled.`, { param: 'model' });
+  const model = catalogue.find(agent.model, allowed);
+  if (model === undefined) throw modelNotFound(agent.model);
+  const fallbacks = agent.modelFallbacks.length > 0 ? agent.modelFallbacks : model.fallbacks;
+  return {
+    chain: chainOf(catalogue, model, fallbacks, allowed),
+    agentId: agent.id,
+    systemPrompt: agent.systemPrompt === '' ? null : agent.systemPrompt,
+    defaults: agent.parameters,
+  };
+}
+
+function chainOf(
+  catalogue: Catalogue,
+  first: Model,
+  fallbacks: readonly string[],
+  allowed: ReadonlySet<string> | null,
+): [Model, ...Model[]] {
+  const others = fallbacks.map((id) => catalogue.find(id, allowed)).filter((model) => model !== undefined);
+  return [first, ...others.filter((model, index) => model !== first && others.indexOf(model) === index)];
+}

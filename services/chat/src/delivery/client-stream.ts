@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http';
+import { errorBody, type AppError } from '@gatehouse/kit/errors';
+
+/** After so much silence of a provider, the client gets a comment, so that no proxy closes the connection. */
+export const keepAliveMs = 15_000;
+
+const comment = Buffer.from(': keep-alive\n\n');
+const done = Buffer.from('data: [DONE]\n\n');
+
+/** Writes a stream to a client. */
+export class ClientStream {
+  readonly #response: ServerResponse;
+  readonly #keepAlive: NodeJS.Timeout;
+  #headers: Record<string, string>;
+
+  /** Silence counts from now on; the response begins with the first byte for the client. */
+  constructor(response: ServerResponse, headers: Record<string, string>, silenceMs: number) {
+    this.#response = response;
+    this.#headers = headers;
+    this.#keepAlive = setTimeout(() => {
+      this.write([comment]);
+      this.#keepAlive.refresh();
+    }, silenceMs);
+  }
+
+  /** Whether a byte was sent to the client, after which no other provider call can take this one's place. */
+  get begun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** Sets the headers of the provider that answers. No effect once the response has begun. */
+  setHeaders(headers: Record<string, string>): void {
+    this.#headers = headers;
+  }
+
+  /** Sends frames as they are. Returns false if the client reads more slowly than they come. */
+  write(frames: readonly Buffer[]): boolean {
+    const [only] = frames;
+    if (only === undefined || this.#response.destroyed) return true;
+    this.#begin();
+    this.#keepAlive.refresh();
+    return this.#response.write(frames.length === 1 ? only : Buffer.concat(frames));
+  }
+
+  /** Ends a complete stream. */
+  finish(lastFrames: readonly Buffer[]): void {
+    clearTimeout(this.#keepAlive);
+    if (this.#response.destroyed) return;
+    this.#begin();
+    this.#response.end(Buffer.concat([...lastFrames, done]));
+  }
+
+  /** Ends a cut stream with the error as an event and a normal close. A reset would lose the message. */
+  fail(error: AppError, requestId: string): void {
+    clearTimeout(this.#keepAlive);
+    if (this.#response.destroyed) return;
+    this.#begin();
+    this.#response.end(`data: ${JSON.stringify(errorBody(error, requestId))}\n\n`);
+  }
+
+  /** Stops the keep-alive without sending anything. */
+  abandon(): void {
+    clearTimeout(this.#keepAlive);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#response.on('drain', listener);
+  }
+
+  #begin(): void {
+    if (this.#response.headersSent) return;
+    this.#response.writeHead(200, {
+      ...this.#headers,
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    });
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
+import { Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { readChatRequest, readEmbeddingsRequest } from '../openai/completion-request.ts';
+import type { Target } from '../catalogue/target.ts';
+import { estimateTokens, sampleOf } from '../openai/token-estimate.ts';
+
+const model = Catalogue.parse({
+  providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],
+  models: [{ id: 'm', provider: 'p', max_output_tokens: 1_000 }],
+}).models.get('m') as Model;
+
+const target = (fields: Partial<Target> = {}): Target => ({
+  chain: [model],
+  agentId: null,
+  systemPrompt: null,
+  defaults: {},
+  ...fields,
+});
+
+function chatRequest(fields: Record<string, unknown>) {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...fields };
+  return readChatRequest(Buffer.from(JSON.stringify(body)), body);
+}
+
+describe('the most that a prompt comes to', () => {
+  it('is never below what a tokenizer counts', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (text) => {
+        const most = mostInputTokens(chatRequest({ messages: [{ role: 'user', content: text }] }), target());
+        expect(most).toBeGreaterThanOrEqual(await estimateTokens(sampleOf(text)));
+      }),
+    );
+  });
+
+  it('counts an agent’s prompt, and pictures by their number', () => {
+    const plain = mostInputTokens(chatRequest({}), target());
+    expect(mostInputTokens(chatRequest({}), target({ systemPrompt: 'ünï' }))).toBe(plain + 5);
+    const picture = (bytes: number) =>
+      mostInputTokens(
+        chatRequest({
+          messages: [
+            {
+              role: 'user',
+              content: [
+                null,
+                { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(bytes)}` } },
+              ],
+            },
+          ],
+        }),
+        target(),
+      );
+    expect(picture(1_000_000)).toBe(picture(10));
+    expect(picture(10)).toBeGreaterThan(4_096);
+  });
+
+  it.each([
+    [{ content: [{ type: 'file', file: { file_id: 'file-1' } }] }],
+    [{ content: [{ type: 'video_url', video_url: { url: 'https://videos.example/1' } }] }],
+    [{ content: [{ type: 'audio_url', audio_url: { url: 'https://sounds.example/1' } }] }],
+    [{ role: 'assistant', audio: { id: 'audio-1' } }],
+  ])('counts what %j refers to', (message) => {
+    const most = mostInputTokens(chatRequest({ messages: [{ role: 'user', ...message }] }), target());
+    expect(most).toBeGreaterThan(4_096);
+  });
+
+  it('counts the bytes of an agent’s parameters', () => {
+    const stop = (text: string) => mostInputTokens(chatRequest({}), target({ defaults: { stop: text } }));
+    expect(stop('你好') - stop('ab')).toBe(4);
+  });
+});
+
+describe('the most that the answers come to', () => {
+  it.each([
+    [{}, {}, 1_000],
+    [{ max_tokens: 10 }, {}, 10],
+    [{ max_tokens: 0 }, {}, 0],
+    [{ max_tokens: 10, max_completion_tokens: 20 }, {}, 20],
+    [{ max_tokens: 5_000 }, {}, 1_000],
+    [{ max_tokens: -1 }, {}, 1_000],
+    [{ max_tokens: 10, max_completion_tokens: -1 }, {}, 1_000],
+    [{ max_tokens: 10, n: 3 }, {}, 30],
+    [{}, { max_tokens: 7, n: 2 }, 14],
+    [{ max_tokens: 9 }, { max_tokens: 7 }, 9],
+    [{ max_tokens: null }, { max_tokens: 7 }, 1_000],
+    [{ max_completion_tokens: null }, { max_tokens: 7 }, 1_000],
+    [{ max_tokens: 10, n: 1e300 }, {}, 1e9],
+  ])('of %j with the agent’s %j is %d', (fields, defaults, most) => {
+    expect(mostOutputTokens(chatRequest(fields), target({ defaults }), model)).toBe(most);
+  });
+
+  it.each([
+    [{}, 4_096],
+    [{ max_tokens: 10 }, 10],
+    [{ max_tokens: 100_000 }, 100_000],
+  ])('of %j for a model without max_output_tokens is %d', (fields, most) => {
+    const { max_output_tokens: _limit, ...unlimited } = model;
+    expect(mostOutputTokens(chatRequest(fields), target(), unlimited)).toBe(most);
+  });
+
+  it('is nothing of embeddings', () => {
+    const body = { model: 'm', input: 'text' };
+    const request = readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body);
+    expect(mostOutputTokens(request, target(), model)).toBe(0);
+  });
+});
+
+describe('what a request asks for', () => {
+  const asked = (fields: Record<string, unknown>, defaults: Record<string, unknown> = {}) => {
+    const [most] = mostTokens(chatRequest(fields), target({ defaults }));
+    return [most?.serviceTier, most?.classes];
+  };
+  const sound = [
+    { role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } }] },
+  ];
+
+  it.each<[Record<string, unknown>, Record<string, unknown>, unknown[]]>([
+    [{}, {}, [null, []]],
+    [{ service_tier: 'priority' }, {}, ['priority', []]],
+    [{}, { service_tier: 'flex' }, ['flex', []]],
+    [{ service_tier: null }, { service_tier: 'flex' }, [null, []]],
+    [{ modalities: ['text', 'audio'] }, {}, [null, ['outputAudio']]],
+    [{}, { modalities: ['image', 'text'] }, [null, ['outputImage']]],
+    [{ messages: sound }, {}, [null, ['inputAudio']]],
+  ])('of %j with the agent’s %j is %j', (fields, defaults, expected) => {
+    expect(asked(fields, defaults)).toEqual(expected);
+  });
+});

@@ -1,0 +1,170 @@
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** How long "unlimited" is good for. */
+const unlimitedMs = 1_000;
+/** How long after a failed call its returns are sent again. */
+const retryMs = 1_000;
+/** What is free of limits up to this is returned at once: another replica may wait for it. */
+const smallLimit = 600n;
+
+/** What a request needs of a limit. */
+export interface Need {
+  limit: LeasedLimit;
+  amount: bigint;
+}
+
+/** What a request has taken of a limit. */
+export interface Taken extends Need {
+  windowStart: bigint;
+  generation: number;
+}
+
+/**
+ * What this replica has leased of one limit and not spent. Times are of the monotonic clock, so that a wrong wall clock
+ * changes nothing.
+ */
+export class LeasedLimit {
+  readonly subjectId: string;
+  readonly resource: Resource;
+  /** Null: unlimited, as far as is known. */
+  max: bigint | null = null;
+  resetsAt = 0;
+  readonly #onChange: (limit: LeasedLimit) => void;
+  #windowStart = 0n;
+  /** Grows with each window and with each life of this replica. What an earlier generation took is settled elsewhere. */
+  #generation = 0;
+  /** To be spent here; negative when more was spent than leased. */
+  #free = 0n;
+  /** Of concurrency and budgets: taken by requests under way and by runs that have not been settled. */
+  #held = 0n;
+  /** Requests under way that have taken something. */
+  #users = 0;
+  /** What was left for other replicas at the last grant. */
+  #remaining = 0n;
+  #validUntil = -Infinity;
+  /** Whether the tenant service may count more as held than it should, after a call that failed or was overtaken. */
+  #stale = false;
+  #retryAt = -Infinity;
+
+  /** `onChange` is called when there may be something to return; see `returnAt`. */
+  constructor(subjectId: string, resource: Resource, onChange: (limit: LeasedLimit) => void) {
+    this.subjectId = subjectId;
+    this.resource = resource;
+    this.#onChange = onChange;
+  }
+
+  /** What is left of the window, here and for other replicas. */
+  get remaining(): bigint {
+    const left = this.#remaining + this.#free;
+    return left > 0n ? left : 0n;
+  }
+
+  /** When what is free should be returned; Infinity while the tenant service counts what it should. */
+  get returnAt(): number {
+    if (this.#free === 0n && !this.#stale) return Infinity;
+    const isScarce = this.max !== null && this.max <= smallLimit;
+    // What was spent beyond the lease is reported at once, too.
+    const at = isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
+    return Math.max(at, this.#retryAt);
+  }
+
+  /** Whether nothing is lost with this object. */
+  isIdle(now: number): boolean {
+    return this.#users === 0 && this.#held === 0n && this.returnAt === Infinity && !this.isFresh(now);
+  }
+
+  /** Whether the last grant is recent enough to admit and to refuse requests by. */
+  isFresh(now: number): boolean {
+    return now < this.#validUntil;
+  }
+
+  fits(amount: bigint, now: number): boolean {
+    return this.isFresh(now) && (this.max === null || amount <= this.#free);
+  }
+
+  /** Takes `amount`, which fits. Returns null if there is no limit. */
+  take(amount: bigint): Taken | null {
+    if (this.max === null) return null;
+    this.#free -= amount;
+    if (this.#isHeld) this.#held += amount;
+    this.#users += 1;
+    return { limit: this, amount, windowStart: this.#windowStart, generation: this.#generation };
+  }
+
+  /** The request that took `taken` is over and has used `spent`. A run's money stays held until it is settled. */
+  spend({ amount, generation }: Taken, spent: bigint): void {
+    this.#users -= 1;
+    if (generation !== this.#generation) return;
+    this.#free += amount - spent;
+    if (this.#isHeld) this.#held += spent - amount;
+    this.#onChange(this);
+  }
+
+  /** The tenant service has charged `amount` to the budget. */
+  settled(amount: bigint, windowStart: bigint): void {
+    if (windowStart !== this.#windowStart) return;
+    this.#held -= amount;
+    // It may have crossed a call that still counted this as held.
+    this.#stale = true;
+    this.#onChange(this);
+  }
+
+  /** Returns what is free, and asks for `needs`. Nothing is free until the answer comes. */
+  ask(needs: bigint[]): Ask {
+    const returned = this.#isHeld ? 0n : this.#free;
+    const holding = this.#isHeld && this.#held > 0n ? this.#held : 0n;
+    this.#clear();
+    this.#stale = false;
+    const { subjectId, resource } = this;
+    return { subjectId, resource, windowStart: this.#windowStart, returned, holding, needs };
+  }
+
+  /**
+   * `sentAt` and `answeredAt` are the times of the call. The lease ends early rather than late, and the window late rather
+   * than early, so that no `Retry-After` is too short.
+   */
+  apply(grant: Grant, sentAt: number, answeredAt: number): void {
+    this.max = grant.limit ?? null;
+    if (grant.windowStart !== this.#windowStart) {
+      this.#begin(grant.windowStart);
+      this.#free = 0n;
+    }
+    this.#free += grant.granted;
+    this.#remaining = grant.remaining;
+    this.#validUntil = sentAt + (this.max === null ? unlimitedMs : Number(grant.validForMs));
+    this.resetsAt = answeredAt + Number(grant.resetsInMs);
+  }
+
+  /** Whether `ask` arrived is unknown. What it returned counts as spent; what it reported beyond that is sent again. */
+  failed(ask: Ask, now: number): void {
+    if (this.#isHeld) this.#stale = true;
+    else if (ask.returned < 0n && ask.windowStart === this.#windowStart) this.#free += ask.returned;
+    this.#retryAt = now + retryMs;
+  }
+
+  /**
+   * This replica was declared dead and starts over: the instance that ends its runs settles their money, while requests
+   * under way keep their slots.
+   */
+  renewed(): void {
+    if (this.resource === Resource.CONCURRENCY) this.#stale = true;
+    else this.#begin(0n);
+    this.#clear();
+    this.#onChange(this);
+  }
+
+  #begin(windowStart: bigint): void {
+    this.#windowStart = windowStart;
+    this.#generation += 1;
+    this.#held = 0n;
+  }
+
+  #clear(): void {
+    this.#free = 0n;
+    this.#validUntil = -Infinity;
+  }
+
+  get #isHeld(): boolean {
+    return this.resource === Resource.CONCURRENCY || this.resource === Resource.BUDGET;
+  }
+}

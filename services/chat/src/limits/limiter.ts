@@ -1,0 +1,155 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import type { BudgetCharge } from '../runs/run.ts';
+import type { LeaseClient } from '../peers/leases.ts';
+import type { KeySettings } from '../peers/tenant-settings.ts';
+import { Admission } from './admission.ts';
+import type { RequestAmounts } from './request-amounts.ts';
+import { TenantLimits } from './tenant-limits.ts';
+
+/** How long after its last lease this replica still counts as a holder of leases. */
+const inUseMs = 60_000;
+
+export interface LimiterOptions {
+  leases: Pick<LeaseClient, 'lease'>;
+  /** This replica's id, which changes when it was declared dead. */
+  holderId: () => string;
+  registry: Registry;
+}
+
+/** Whose limits a request counts against. */
+export interface Caller {
+  tenantId: string;
+  apiKeyId: string;
+  settings: KeySettings;
+}
+
+/**
+ * Limits and budgets as this replica leases and spends them (ADR 13). A request is admitted in two steps before its
+ * provider is called, and settled when it is over.
+ */
+export class Limiter {
+  readonly #options: LimiterOptions;
+  readonly #tenants = new Map<string, TenantLimits>();
+  readonly #refusals: Counter<'code'>;
+  #holderId = '';
+  #sequence = 0n;
+  #leasedAt = -Infinity;
+
+  constructor(options: LimiterOptions) {
+    this.#options = options;
+    this.#refusals = new Counter({
+      name: 'gatehouse_limit_refusals_total',
+      help: 'Requests rejected by a limit or a budget, or because it could not be checked, by the code of the error',
+      labelNames: ['code'],
+      registers: [options.registry],
+    });
+  }
+
+  /**
+   * The first step, before the body is read: takes a slot of each limit of concurrency. Throws 429
+   * `rate_limit_exceeded`, and 503 while nothing can be leased.
+   */
+  async arrive(caller: Caller): Promise<Admission> {
+    const admission = new Admission();
+    const slots = limitsOf(caller).filter(isSlot);
+    if (slots.length > 0) await this.#take(admission, caller, slots, () => 1n);
+    return admission;
+  }
+
+  /**
+   * The second step: takes what the body decides of requests, tokens and budgets. Throws 429 `rate_limit_exceeded` or
+   * `insufficient_quota`, 403 `model_unpriced`, and 503 while nothing can be leased.
+   */
+  async admit(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
+    const limits = limitsOf(caller).filter((limit) => !isSlot(limit));
+    if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
+  }
+
+  /** The tenant service has charged what a run of this replica cost. */
+  settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
+    const tenant = this.#tenants.get(tenantId);
+    for (const { subjectId, windowStart } of charges)
+      tenant?.settled(subjectId, costPico, BigInt(windowStart));
+  }
+
+  /** Whether anything is leased, or was a short time ago. */
+  get inUse(): boolean {
+    return this.#tenants.size > 0 || monotonicMs() - this.#leasedAt < inUseMs;
+  }
+
+  /** Forgets what is not in use. */
+  forgetIdle(): void {
+    for (const [id, tenant] of this.#tenants) if (tenant.forgetIdle()) this.#tenants.delete(id);
+  }
+
+  /** Starts over if this replica was declared dead: the instance that did that releases what the old id held. */
+  renew(): void {
+    const holderId = this.#options.holderId();
+    if (holderId === this.#holderId) return;
+    this.#holderId = holderId;
+    for (const tenant of this.#tenants.values()) tenant.renew();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#tenants.values()].map((tenant) => tenant.stop()));
+  }
+
+  async #take(
+    admission: Admission,
+    { tenantId }: Caller,
+    limits: readonly Limit[],
+    amountOf: (resource: Resource) => bigint,
+  ): Promise<void> {
+    const tenant = this.#tenant(tenantId);
+    const needs = limits.map(({ subjectId, resource }) => ({
+      limit: tenant.limit(subjectId, resource),
+      amount: amountOf(resource),
+    }));
+    try {
+      await tenant.admit(admission, needs);
+    } catch (error) {
+      if (error instanceof AppError) this.#refusals.inc({ code: error.code });
+      throw error;
+    }
+  }
+
+  #tenant(tenantId: string): TenantLimits {
+    this.renew();
+    const known = this.#tenants.get(tenantId);
+    if (known !== undefined) return known;
+    const made = new TenantLimits((asks) => this.#lease(tenantId, asks));
+    this.#tenants.set(tenantId, made);
+    return made;
+  }
+
+  async #lease(tenantId: string, asks: Ask[]): Promise<Grant[]> {
+    this.#sequence += 1n;
+    this.#leasedAt = monotonicMs();
+    return this.#options.leases.lease({
+      holderId: this.#holderId,
+      sequence: this.#sequence,
+      tenantId,
+      asks,
+    });
+  }
+}
+
+/** One limit of the tenant or of one of its keys. */
+interface Limit {
+  subjectId: string;
+  resource: Resource;
+}
+
+function isSlot({ resource }: Limit): boolean {
+  return resource === Resource.CONCURRENCY;
+}
+
+function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {
+  return [
+    ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
+    ...settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource })),
+  ];
+}

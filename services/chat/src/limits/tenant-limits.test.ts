@@ -1,0 +1,249 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { Admission } from './admission.ts';
+import type { Need } from './leased-limit.ts';
+import { TenantLimits } from './tenant-limits.ts';
+
+/** One limit, as the tenant service keeps it. */
+class KeptLimit {
+  readonly asks: Ask[][] = [];
+  left: bigint;
+  fails = false;
+  answeredAt = 0;
+  validForMs = 2_000n;
+  /** Granted beyond what is needed. */
+  slice = 0n;
+  readonly #limit: bigint;
+  readonly #resource: Resource;
+  #held = 0n;
+
+  constructor(resource: Resource, limit: bigint) {
+    this.#resource = resource;
+    this.#limit = limit;
+    this.left = limit;
+  }
+
+  readonly lease = async (asks: Ask[]): Promise<Grant[]> => {
+    this.asks.push(asks);
+    await sleep(5);
+    if (this.fails) throw new Error('away');
+    this.answeredAt = monotonicMs();
+    return asks.map((ask) => {
+      const isHeld = this.#resource === Resource.CONCURRENCY || this.#resource === Resource.BUDGET;
+      this.left += isHeld ? this.#held - ask.holding : ask.returned;
+      let granted = 0n;
+      for (const need of ask.needs) if (granted + need <= this.left) granted += need;
+      granted += this.slice;
+      this.left -= granted;
+      this.#held = ask.holding + granted;
+      const windowStart = isHeld ? 0n : 60_000n;
+      return {
+        limit: this.#limit,
+        windowStart,
+        granted,
+        remaining: this.left,
+        resetsInMs: 9_000n,
+        validForMs: this.validForMs,
+      };
+    });
+  };
+}
+
+const all: TenantLimits[] = [];
+// Its timers would keep the test process alive.
+afterEach(async () => {
+  await Promise.all(all.splice(0).map((limits) => limits.stop()));
+});
+
+async function admitted(limits: TenantLimits, needs: Need[]): Promise<Admission> {
+  const admission = new Admission();
+  await limits.admit(admission, needs);
+  return admission;
+}
+
+function setUp(resource: Resource, max: bigint) {
+  const source = new KeptLimit(resource, max);
+  const limits = new TenantLimits(source.lease);
+  all.push(limits);
+  const limit = limits.limit('tenant', resource);
+  const admit = (amount = 1n): Promise<Admission> => admitted(limits, [{ limit, amount }]);
+  return { source, limits, limit, admit };
+}
+
+const nothing = { tokens: 0, costPico: 0n };
+
+async function codes(admissions: Promise<Admission>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(admissions);
+  return settled.map((each) =>
+    each.status === 'fulfilled' ? 'in' : String((each.reason as { code: unknown }).code),
+  );
+}
+
+describe('a replica’s leases of a tenant’s limits', () => {
+  it('lets in as many as are granted, in one call for all that wait', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 3n);
+    const outcome = await codes(Array.from({ length: 5 }, () => admit()));
+    expect(outcome).toEqual(['in', 'in', 'in', 'rate_limit_exceeded', 'rate_limit_exceeded']);
+    expect(source.asks).toHaveLength(1);
+  });
+
+  it('never has a Retry-After end before the window, however long the answer took', async () => {
+    const { source, limit, admit } = setUp(Resource.REQUESTS, 3n);
+    await admit();
+    expect(limit.resetsAt).toBeGreaterThanOrEqual(source.answeredAt + 9_000);
+  });
+
+  it('serves requests that come during a call from its grant, and asks again for the others only', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 10n);
+    source.slice = 2n;
+    const first = admit();
+    while (source.asks.length === 0) await new Promise(setImmediate);
+    const outcome = await codes([first, ...Array.from({ length: 4 }, () => admit())]);
+    expect(outcome).toEqual(['in', 'in', 'in', 'in', 'in']);
+    expect(source.asks.map(([ask]) => ask?.needs)).toEqual([[1n], [1n, 1n]]);
+  });
+
+  it('asks again before it refuses, and not while what it has will do', async () => {
+    const { source, admit } = setUp(Resource.TOKENS, 1_000n);
+    const first = await admit(600n);
+    first.release({ tokens: 100, costPico: 0n });
+    await admit(500n);
+    expect(source.asks).toHaveLength(1);
+    expect(await codes([admit(900n)])).toEqual(['rate_limit_exceeded']);
+    expect(await codes([admit(400n)])).toEqual(['in']);
+    expect(source.asks).toHaveLength(3);
+  });
+
+  it('gives back what was reserved and not spent, once', async () => {
+    const { source, limits, admit } = setUp(Resource.BUDGET, 1_000n);
+    const admission = await admit(1_000n);
+    expect(admission.charges).toEqual([{ subjectId: 'tenant', windowStart: 0 }]);
+    admission.release({ tokens: 0, costPico: 300n });
+    admission.release({ tokens: 0, costPico: 1_000n });
+    await limits.stop();
+    expect(source.left).toBe(700n);
+    // Until the tenant service has charged it.
+    limits.settled('tenant', 300n, 0n);
+    await limits.stop();
+    expect(source.asks.at(-1)).toMatchObject([{ holding: 0n }]);
+  });
+
+  it('reports what was spent beyond the lease', async () => {
+    const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
+    (await admit(100n)).release({ tokens: 400, costPico: 0n });
+    await limits.stop();
+    expect(source.left).toBe(600n);
+  });
+
+  it('gives a slot back soon, and waits a moment for one before it refuses', async () => {
+    const { source, admit } = setUp(Resource.CONCURRENCY, 1n);
+    const first = await admit();
+    const second = admit();
+    await sleep(20);
+    first.release(nothing);
+    (await second).release(nothing);
+    await sleep(300);
+    expect(source.left).toBe(1n);
+    await admit();
+    expect(await codes([admit()])).toEqual(['rate_limit_exceeded']);
+  });
+
+  it('refuses by nothing that has lapsed, and says 503 when every lease does', async () => {
+    const { source, admit } = setUp(Resource.REQUESTS, 60n);
+    source.validForMs = 1n;
+    expect(await codes([admit()])).toEqual(['service_unavailable']);
+    expect(source.asks.length).toBeGreaterThan(1);
+    source.validForMs = 2_000n;
+    expect(await codes([admit()])).toEqual(['in']);
+  });
+
+  it('gives back later what it could not give back at once', async () => {
+    const { source, limits, admit } = setUp(Resource.CONCURRENCY, 1n);
+    const admission = await admit();
+    source.fails = true;
+    admission.release(nothing);
+    await sleep(200);
+    expect(source.left).toBe(0n);
+    source.fails = false;
+    await sleep(1_500);
+    expect(source.left).toBe(1n);
+    await limits.stop();
+  });
+
+  it('reports overspending again after a failed call', async () => {
+    const { source, limits, admit } = setUp(Resource.TOKENS, 1_000n);
+    const admission = await admit(100n);
+    source.fails = true;
+    admission.release({ tokens: 400, costPico: 0n });
+    await sleep(200);
+    source.fails = false;
+    await limits.stop();
+    expect(source.left).toBe(600n);
+  });
+
+  it('keeps the slots of its requests when it was taken for dead, and none of its money', async () => {
+    const slots = setUp(Resource.CONCURRENCY, 10n);
+    const first = await slots.admit();
+    slots.limits.renew();
+    await sleep(100);
+    expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]);
+    first.release(nothing);
+    await slots.limits.stop();
+    expect(slots.source.left).toBe(10n);
+
+    const money = setUp(Resource.BUDGET, 1_000n);
+    const paid = await money.admit(400n);
+    money.limits.renew();
+    const next = await money.admit(100n);
+    paid.release({ tokens: 0, costPico: 400n });
+    next.release({ tokens: 0, costPico: 50n });
+    await money.limits.stop();
+    expect(money.source.asks.at(-1)).toMatchObject([{ holding: 50n }]);
+  });
+
+  it('passes on why nothing could be leased, and goes on when it can', async () => {
+    const { source, limits, admit } = setUp(Resource.REQUESTS, 3n);
+    source.fails = true;
+    await expect(admit()).rejects.toThrow('away');
+    source.fails = false;
+    await admit();
+    await limits.stop();
+  });
+
+  it('lets everything in when the limit was lifted', async () => {
+    const limits = new TenantLimits((asks) =>
+      Promise.resolve(
+        asks.map(() => ({ windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n })),
+      ),
+    );
+    const limit = limits.limit('tenant', Resource.REQUESTS);
+    const admission = await admitted(limits, [{ limit, amount: 5n }]);
+    expect(admission.charges).toBeNull();
+    admission.release(nothing);
+    await forgotten(limits);
+  });
+
+  it.each([
+    ['slots', Resource.CONCURRENCY],
+    ['tokens', Resource.TOKENS],
+    ['money', Resource.BUDGET],
+  ])('is not forgotten while a request holds %s', async (_name, resource) => {
+    const { source, limits, admit } = setUp(resource, 700n);
+    source.validForMs = 30n;
+    const admission = await admit(100n);
+    await sleep(60);
+    expect(limits.forgetIdle()).toBe(false);
+    admission.release({ tokens: 40, costPico: 0n });
+    await forgotten(limits);
+    expect(source.left).toBe(resource === Resource.TOKENS ? 660n : 700n);
+  });
+});
+
+async function forgotten(limits: TenantLimits): Promise<void> {
+  const until = monotonicMs() + 5_000;
+  while (!limits.forgetIdle()) {
+    expect(monotonicMs()).toBeLessThan(until);
+    await sleep(10);
+  }
+}

@@ -1,0 +1,225 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Admission } from './admission.ts';
+import { LeasedLimit, type Need } from './leased-limit.ts';
+import { refusal } from './refusal.ts';
+
+/** Asks the tenant service for leases, in the order of the asks. */
+export type Lease = (asks: Ask[]) => Promise<Grant[]>;
+
+interface Waiter {
+  admission: Admission;
+  needs: readonly Need[];
+  resolve: () => void;
+  reject: (error: unknown) => void;
+  /** When its needs are asked for. */
+  askAt: number;
+  /** Calls that may still ask for it. */
+  tries: number;
+}
+
+/** Requests in one call. */
+const maxAsked = 500;
+
+/**
+ * A slot that becomes free on another replica is returned there within `returnMs`, and so found here: a client that sends
+ * one request after the other is never refused because of its own last one.
+ */
+const slotTries = 3;
+const slotRetryMs = 60;
+const returnMs = 25;
+
+const underWay = -Infinity;
+
+/**
+ * The limits of one tenant as this replica leases them. One call at a time is under way; requests that come meanwhile
+ * wait for what it brings, and share the next call if that is not enough.
+ */
+export class TenantLimits {
+  readonly #lease: Lease;
+  readonly #limits = new Map<string, LeasedLimit>();
+  #waiting: Waiter[] = [];
+  /** When the tenant service is called next: Infinity for never, or `underWay`. */
+  #callAt = Infinity;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(lease: Lease) {
+    this.#lease = lease;
+  }
+
+  /** What is leased of a limit of the tenant or of one of its keys. */
+  limit(subjectId: string, resource: Resource): LeasedLimit {
+    const name = cacheKey(subjectId, resource);
+    const known = this.#limits.get(name);
+    if (known !== undefined) return known;
+    const made = new LeasedLimit(subjectId, resource, (limit) => this.#schedule([limit]));
+    this.#limits.set(name, made);
+    return made;
+  }
+
+  /** Adds what is needed to `admission`, at once if enough is leased. Throws the refusal, or why nothing was leased. */
+  async admit(admission: Admission, needs: readonly Need[]): Promise<void> {
+    const now = monotonicMs();
+    if (fitsAll(needs, now)) {
+      take(admission, needs);
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ admission, needs, resolve, reject, askAt: now, tries: slotTries });
+      this.#schedule([]);
+    });
+  }
+
+  /** The tenant service has charged `amount` to a budget. */
+  settled(subjectId: string, amount: bigint, windowStart: bigint): void {
+    this.#limits.get(cacheKey(subjectId, Resource.BUDGET))?.settled(amount, windowStart);
+  }
+
+  /** Returns what is free here. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#waiting.length === 0 && this.#callAt !== underWay) {
+      clearTimeout(this.#timer);
+      this.#callAt = Infinity;
+    }
+    await this.#call(this.#returnsUntil(Infinity)).catch(() => undefined);
+  }
+
+  /** This replica was declared dead and starts over under another id. */
+  renew(): void {
+    for (const limit of this.#limits.values()) limit.renewed();
+  }
+
+  /** Forgets limits that are not in use, such as those of keys that make no requests. Returns whether none is left. */
+  forgetIdle(): boolean {
+    if (this.#waiting.length > 0 || this.#callAt === underWay) return false;
+    const now = monotonicMs();
+    for (const [name, limit] of this.#limits) if (limit.isIdle(now)) this.#limits.delete(name);
+    return this.#limits.size === 0;
+  }
+
+  /** Makes sure that a call follows for requests that wait, and for what `limits` have to return. */
+  #schedule(limits: Iterable<LeasedLimit>): void {
+    if (this.#callAt === underWay) return;
+    const now = monotonicMs();
+    let at = Infinity;
+    for (const { askAt } of this.#waiting) at = Math.min(at, askAt);
+    if (!this.#stopped)
+      for (const { returnAt } of limits) at = Math.min(at, Math.max(now + returnMs, returnAt));
+    if (at >= this.#callAt) return;
+    clearTimeout(this.#timer);
+    this.#callAt = at;
+    if (at <= now) void this.#work();
+    else this.#timer = setTimeout(() => void this.#work(), at - now);
+  }
+
+  async #work(): Promise<void> {
+    this.#callAt = underWay;
+    // One turn of the event loop, so that requests that arrived together ask together.
+    await new Promise(setImmediate);
+    const asking = this.#takeDue();
+    try {
+      await this.#call(asking.length > 0 ? needsOf(asking) : this.#returnsUntil(monotonicMs()));
+      this.#answer(asking);
+    } catch (error) {
+      // What was to be returned is sent again a second later.
+      for (const { reject } of asking) reject(error);
+    }
+    this.#callAt = Infinity;
+    this.#schedule(this.#limits.values());
+  }
+
+  /** Takes the requests off the list whose needs are asked for now. */
+  #takeDue(): Waiter[] {
+    const now = monotonicMs();
+    const asking: Waiter[] = [];
+    const others: Waiter[] = [];
+    for (const waiter of this.#waiting)
+      (waiter.askAt <= now && asking.length < maxAsked ? asking : others).push(waiter);
+    this.#waiting = others;
+    return asking;
+  }
+
+  #returnsUntil(time: number): Map<LeasedLimit, bigint[]> {
+    const due = [...this.#limits.values()].filter(({ returnAt }) => returnAt < Infinity && returnAt <= time);
+    return new Map(due.map((limit) => [limit, []]));
+  }
+
+  async #call(needs: ReadonlyMap<LeasedLimit, bigint[]>): Promise<void> {
+    if (needs.size === 0) return;
+    const asks = [...needs].map(([limit, amounts]) => ({ limit, ask: limit.ask(amounts) }));
+    const sentAt = monotonicMs();
+    try {
+      const grants = await this.#lease(asks.map(({ ask }) => ask));
+      const answeredAt = monotonicMs();
+      for (const [index, { limit }] of asks.entries()) {
+        const grant = grants[index];
+        if (grant !== undefined) limit.apply(grant, sentAt, answeredAt);
+      }
+    } catch (error) {
+      const now = monotonicMs();
+      for (const { limit, ask } of asks) limit.failed(ask, now);
+      throw error;
+    }
+  }
+
+  #answer(asking: readonly Waiter[]): void {
+    const now = monotonicMs();
+    for (const waiter of asking) if (!admitWaiter(waiter, now)) this.#refuse(waiter, now);
+    // Requests that came meanwhile need no call of their own if this one brought enough.
+    this.#waiting = this.#waiting.filter((waiter) => !admitWaiter(waiter, now));
+  }
+
+  #refuse(waiter: Waiter, now: number): void {
+    const { needs } = waiter;
+    const isFresh = needs.every(({ limit }) => limit.isFresh(now));
+    const short = needs.filter(({ limit, amount }) => limit.isFresh(now) && !limit.fits(amount, now));
+    const [first] = short;
+    // A lease that lapsed before it could be used says nothing, and a slot may be free in a moment: ask again.
+    const mayCome = !isFresh || short.every(({ limit }) => limit.resource === Resource.CONCURRENCY);
+    if (mayCome && waiter.tries > 1) {
+      waiter.tries -= 1;
+      waiter.askAt = isFresh ? now + slotRetryMs : now;
+      this.#waiting.push(waiter);
+    } else if (first === undefined) {
+      waiter.reject(
+        new AppError('service_unavailable', 'The limits could not be checked in time. Try again.'),
+      );
+    } else {
+      const limits = needs.map(({ limit }) => limit);
+      waiter.reject(refusal(first, limits, now));
+    }
+  }
+}
+
+/** The amounts that are needed, by limit. */
+function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
+  const needs = new Map<LeasedLimit, bigint[]>();
+  for (const { limit, amount } of asking.flatMap((waiter) => waiter.needs)) {
+    const amounts = needs.get(limit);
+    if (amounts === undefined) needs.set(limit, [amount]);
+    else amounts.push(amount);
+  }
+  return needs;
+}
+
+function admitWaiter({ admission, needs, resolve }: Waiter, now: number): boolean {
+  if (!fitsAll(needs, now)) return false;
+  take(admission, needs);
+  resolve();
+  return true;
+}
+
+function fitsAll(needs: readonly Need[], now: number): boolean {
+  return needs.every(({ limit, amount }) => limit.fits(amount, now));
+}
+
+function take(admission: Admission, needs: readonly Need[]): void {
+  for (const { limit, amount } of needs) {
+    const taken = limit.take(amount);
+    if (taken !== null) admission.add(taken);
+  }
+}

@@ -1,0 +1,95 @@
+import { ChunkList } from '@gatehouse/kit/chunk-list';
+
+/**
+ * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
+ * including its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters that arrive in two pieces
+ * stay whole. A parser library would return text, and the client gets the provider's own bytes.
+ */
+export class FrameSplitter {
+  /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
+  #begun = new ChunkList();
+  /** The last bytes of the pieces, in which a blank line may have begun. */
+  #tail = nothing;
+
+  /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
+  push(chunk: Buffer): Buffer[] {
+    if (this.size > 0 && !this.#endsIn(chunk)) {
+      this.#keep(chunk);
+      return [];
+    }
+    const before = this.size;
+    const bytes = before === 0 ? chunk : this.#joinedWith(chunk);
+    const frames: Buffer[] = [];
+    let from = 0;
+    let end = frameEnd(bytes, Math.max(0, before - tailBytes));
+    while (end >= 0) {
+      frames.push(bytes.subarray(from, end));
+      from = end;
+      end = frameEnd(bytes, from);
+    }
+    if (from < bytes.length) this.#keep(bytes.subarray(from));
+    return frames;
+  }
+
+  /** Bytes of the frame that has begun. */
+  get size(): number {
+    return this.#begun.size;
+  }
+
+  /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
+  get rest(): Buffer {
+    return this.#begun.concat();
+  }
+
+  /** Whether the frame that has begun ends in `chunk`, or between what came before and it. */
+  #endsIn(chunk: Buffer): boolean {
+    const seam = Buffer.concat([this.#tail, chunk.subarray(0, tailBytes)]);
+    return frameEnd(seam, 0) >= 0 || frameEnd(chunk, 0) >= 0;
+  }
+
+  /** The frame that has begun, which ends in `chunk`, and what comes behind it there. */
+  #joinedWith(chunk: Buffer): Buffer {
+    this.#begun.push(chunk);
+    const bytes = this.#begun.concat();
+    this.#begun = new ChunkList();
+    this.#tail = nothing;
+    return bytes;
+  }
+
+  #keep(piece: Buffer): void {
+    this.#begun.push(piece);
+    if (this.size > maxFrameBytes) throw new Error('a frame of the stream is too large');
+    this.#tail = Buffer.concat([this.#tail, piece.subarray(-tailBytes)]).subarray(-tailBytes);
+  }
+}
+
+const nothing: Buffer = Buffer.alloc(0);
+
+/** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
+const tailBytes = 2;
+
+export const maxFrameBytes = 16 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** One past the next blank line (`\n\n` or `\r\n\r\n`), or −1. Lone CRs as line ends are legal but not in use. */
+function frameEnd(bytes: Buffer, from: number): number {
+  let at = bytes.indexOf(lineFeed, from);
+  while (at >= 0) {
+    if (bytes[at + 1] === lineFeed) return at + 2;
+    if (bytes[at + 1] === carriageReturn && bytes[at + 2] === lineFeed) return at + 3;
+    at = bytes.indexOf(lineFeed, at + 1);
+  }
+  return -1;
+}
+
+/** The `data` of a frame, its lines joined, or null for a comment or an empty frame. */
+export function frameData(frame: Buffer): string | null {
+  const text = frame.toString('utf8');
+  // The usual frame is one data line; looking at it first spares the split.
+  if (text.startsWith('data: ') && text.indexOf('\n') === text.length - 2) return text.slice(6, -2);
+  const lines = text.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'));
+  if (lines.length === 0) return null;
+  return lines.map((line) => line.slice(line[5] === ' ' ? 6 : 5)).join('\n');
+}

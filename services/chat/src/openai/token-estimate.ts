@@ -1,0 +1,75 @@
+import { setImmediate } from 'node:timers/promises';
+import { cutText } from '@gatehouse/events/cut-text';
+
+/** The beginning of a text, and the length of the whole. */
+export interface TextSample {
+  beginning: string;
+  chars: number;
+}
+
+/** The rest is counted by the ratio of this beginning, which takes 5 ms of English and 125 ms of random CJK. */
+const sampleChars = 50_000;
+
+/** A sample for an estimate of tokens and for a preview. */
+export function sampleOf(text: string): TextSample {
+  return { beginning: cutText(text, sampleChars), chars: text.length };
+}
+
+/** A sample of texts that come one after the other. */
+export class SampleBuilder {
+  readonly #texts: string[] = [];
+  #chars = 0;
+
+  add(text: string): void {
+    const left = sampleChars - this.#chars;
+    if (text !== '' && left > 0) this.#texts.push(cutText(text, left));
+    this.#chars += text.length;
+  }
+
+  get built(): TextSample {
+    return { beginning: this.#texts.join(''), chars: this.#chars };
+  }
+}
+
+/** Characters counted without a break for other requests; 30 ms at worst. */
+const turnChars = 10_000;
+
+/**
+ * Counted in pieces of this length: a run without word ends takes the tokenizer quadratic time, 4.8 s for 20,000 CJK
+ * characters against 50 ms in pieces. A cut costs a token at most.
+ */
+const pieceChars = 200;
+
+/** A prompt may hold `<|endoftext|>` like any other text. */
+const asText = { disallowedSpecial: new Set<string>() };
+
+let counting: Promise<unknown> = Promise.resolve();
+let tokenizer: Promise<(text: string, options: typeof asText) => number> | undefined;
+
+/**
+ * Tokens of a text as OpenAI's current models count them (o200k_base). Loaded at the first need, since its table takes
+ * memory and most runs never need it.
+ */
+export async function estimateTokens(sample: TextSample): Promise<number> {
+  if (sample.beginning === '') return 0;
+  // One at a time: several would each block other requests for a turn.
+  const counted = counting.then(() => countSample(sample));
+  counting = counted.catch(() => undefined);
+  return counted;
+}
+
+async function countSample({ beginning, chars }: TextSample): Promise<number> {
+  tokenizer ??= import('gpt-tokenizer/encoding/o200k_base').then(({ countTokens }) => countTokens);
+  const countTokens = await tokenizer;
+  let tokens = 0;
+  for (let at = 0; at < beginning.length; at += pieceChars) {
+    if (at > 0 && at % turnChars === 0) await setImmediate();
+    tokens += countTokens(beginning.slice(at, at + pieceChars).toWellFormed(), asText);
+  }
+  return Math.ceil((tokens * chars) / beginning.length);
+}
+
+/** A guess from the size alone: about four bytes make a token. */
+export function guessTokens(bytes: number): number {
+  return Math.ceil(bytes / 4);
+}

@@ -1,0 +1,181 @@
+/** Tokens of one provider call, in OpenAI's counting: cached and cache writes are part of input, reasoning of output. */
+export interface Usage {
+  inputTokens: number;
+  /** Read from the provider's cache. */
+  cachedInputTokens: number;
+  /** Written to the provider's cache; 0 where a provider does not report it. */
+  cacheWriteTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  /** Counted by the gateway, since the provider reported no usage. */
+  estimated: boolean;
+  /** The same tokens by class; present only where the provider reported a class that the totals do not show. */
+  parts?: UsageParts;
+}
+
+/** Classes of tokens, each with a price of its own. No class contains another. */
+export const inputClasses = [
+  /** Text that was neither read from the cache nor written to it. */
+  'input',
+  'cachedInput',
+  /** Written to the cache for the provider's usual time: 5 minutes at Anthropic, 30 at OpenAI. */
+  'cacheWrite',
+  'cacheWrite1h',
+  'inputAudio',
+  'cachedInputAudio',
+  'inputImage',
+  'cachedInputImage',
+  'inputVideo',
+  'cachedInputVideo',
+] as const;
+export const outputClasses = [
+  /** Text without reasoning. */
+  'output',
+  'reasoning',
+  'outputAudio',
+  'outputImage',
+  'outputVideo',
+] as const;
+export type TokenClass = (typeof inputClasses)[number] | (typeof outputClasses)[number];
+export type UsageParts = Record<TokenClass, number>;
+
+export const noUsage: Usage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+};
+
+/** Tokens that are not text. */
+export type Media = Record<'audio' | 'image' | 'video', number>;
+
+/** What a provider reports, as totals: `input` and `output` contain all the others. */
+export interface UsageReport {
+  input: number;
+  cached: number;
+  /** All cache writes, those for an hour included. */
+  cacheWrite: number;
+  cacheWrite1h: number;
+  inputMedia: Media;
+  /** Which of the cached tokens are no text, where the provider says so. */
+  cachedMedia: Media;
+  output: number;
+  reasoning: number;
+  outputMedia: Media;
+}
+
+/**
+ * Splits a report into classes whose sum is `input` and `output`; figures that contradict each other are cut. Where a
+ * provider does not say which of the cached tokens are text, as many as possible are: audio is rarely cached, and the
+ * price of what is not cached is the higher one.
+ */
+export function toUsage(report: UsageReport): Usage {
+  const parts = { ...inputParts(report), ...outputParts(report) };
+  const usage: Usage = {
+    inputTokens: report.input,
+    cachedInputTokens:
+      parts.cachedInput + parts.cachedInputAudio + parts.cachedInputImage + parts.cachedInputVideo,
+    cacheWriteTokens: parts.cacheWrite + parts.cacheWrite1h,
+    outputTokens: report.output,
+    reasoningTokens: parts.reasoning,
+    estimated: false,
+  };
+  const plain = partsOf(usage);
+  const isPlain = [...inputClasses, ...outputClasses].every((name) => parts[name] === plain[name]);
+  return isPlain ? usage : { ...usage, parts };
+}
+
+/** The classes of a usage; their sum is input and output. */
+export function partsOf(usage: Usage): UsageParts {
+  return (
+    usage.parts ?? {
+      input: usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens,
+      cachedInput: usage.cachedInputTokens,
+      cacheWrite: usage.cacheWriteTokens,
+      cacheWrite1h: 0,
+      inputAudio: 0,
+      cachedInputAudio: 0,
+      inputImage: 0,
+      cachedInputImage: 0,
+      inputVideo: 0,
+      cachedInputVideo: 0,
+      output: usage.outputTokens - usage.reasoningTokens,
+      reasoning: usage.reasoningTokens,
+      outputAudio: 0,
+      outputImage: 0,
+      outputVideo: 0,
+    }
+  );
+}
+
+/** The usage of a run: the sum of its provider calls. Each call is priced by itself, so the sum has no classes. */
+export function sumUsage(parts: readonly Usage[]): Usage {
+  return parts.reduce(
+    (sum, part) => ({
+      inputTokens: sum.inputTokens + part.inputTokens,
+      cachedInputTokens: sum.cachedInputTokens + part.cachedInputTokens,
+      cacheWriteTokens: sum.cacheWriteTokens + part.cacheWriteTokens,
+      outputTokens: sum.outputTokens + part.outputTokens,
+      reasoningTokens: sum.reasoningTokens + part.reasoningTokens,
+      estimated: sum.estimated || part.estimated,
+    }),
+    noUsage,
+  );
+}
+
+type InputParts = Pick<UsageParts, (typeof inputClasses)[number]>;
+type OutputParts = Pick<UsageParts, (typeof outputClasses)[number]>;
+
+/** The order in which cached tokens without a stated kind are found. */
+const kinds = ['text', 'image', 'video', 'audio'] as const;
+
+function inputParts(report: UsageReport): InputParts {
+  const left = withText(report.input, report.inputMedia);
+  const cached = { text: 0, audio: 0, image: 0, video: 0 };
+  let unassigned = Math.min(report.cached, report.input);
+  const assign = (kind: keyof typeof left, most: number): void => {
+    const tokens = Math.min(most, left[kind], unassigned);
+    left[kind] -= tokens;
+    cached[kind] += tokens;
+    unassigned -= tokens;
+  };
+  for (const kind of ['audio', 'image', 'video'] as const) assign(kind, report.cachedMedia[kind]);
+  for (const kind of kinds) assign(kind, Infinity);
+
+  // No provider prices cache writes of audio, so audio keeps its own price.
+  let written = 0;
+  for (const kind of ['text', 'image', 'video'] as const) {
+    const tokens = Math.min(report.cacheWrite - written, left[kind]);
+    left[kind] -= tokens;
+    written += tokens;
+  }
+  const cacheWrite1h = Math.min(report.cacheWrite1h, written);
+  return {
+    input: left.text,
+    cachedInput: cached.text,
+    cacheWrite: written - cacheWrite1h,
+    cacheWrite1h,
+    inputAudio: left.audio,
+    cachedInputAudio: cached.audio,
+    inputImage: left.image,
+    cachedInputImage: cached.image,
+    inputVideo: left.video,
+    cachedInputVideo: cached.video,
+  };
+}
+
+function outputParts(report: UsageReport): OutputParts {
+  const reasoning = Math.min(report.reasoning, report.output);
+  const { text, audio, image, video } = withText(report.output - reasoning, report.outputMedia);
+  return { output: text, reasoning, outputAudio: audio, outputImage: image, outputVideo: video };
+}
+
+/** What is left of a total is text. */
+function withText(total: number, media: Media): Media & { text: number } {
+  const audio = Math.min(media.audio, total);
+  const image = Math.min(media.image, total - audio);
+  const video = Math.min(media.video, total - audio - image);
+  return { audio, image, video, text: total - audio - image - video };
+}

@@ -1,0 +1,34 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import type {
+  Grant,
+  LeaseRequest,
+  SettleRequest,
+  TenantServiceClient,
+} from '@gatehouse/proto/tenant/v1/tenant';
+
+const leaseDeadlineMs = 1_500;
+const settleDeadlineMs = 5_000;
+
+/** Leases of limits, and settlements of what was spent, at the tenant service. */
+export class LeaseClient {
+  readonly #peer: Peer<TenantServiceClient>;
+
+  constructor(peer: Peer<TenantServiceClient>) {
+    this.#peer = peer;
+  }
+
+  /** One grant for each ask, in their order. */
+  async lease(request: LeaseRequest): Promise<Grant[]> {
+    const { grants } = await this.#peer
+      .call('lease', request, { deadlineMs: leaseDeadlineMs })
+      .catch(hangIsOutage);
+    return grants;
+  }
+
+  /** Returns the ids of settlements that could not be charged. */
+  async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
+    const asked = { ...request, acceptsPartial: true };
+    return (await this.#peer.call('settle', asked, { deadlineMs: settleDeadlineMs })).unchargedIds;
+  }
+}

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
+import { StreamReader } from '../openai/stream-reader.ts';
+import { AnswerStream, type FrameSink } from './answer-stream.ts';
+
+let fixture: ProviderFixture;
+beforeAll(async () => {
+  fixture = await ProviderFixture.start();
+});
+afterEach(async () => fixture.reset());
+afterAll(async () => fixture.stop());
+
+/** Keeps what it is given, as fast as it comes. */
+class Sink implements FrameSink {
+  readonly frames: Buffer[] = [];
+
+  write(frames: readonly Buffer[]): boolean {
+    this.frames.push(...frames);
+    return true;
+  }
+
+  onDrain(): void {
+    // It never falls behind.
+  }
+
+  get text(): string {
+    return Buffer.concat(this.frames).toString();
+  }
+}
+
+async function open(x_simulator: object): Promise<AnswerStream> {
+  const source = await fixture.adapter().stream(streamCall(x_simulator));
+  const stream = new AnswerStream('acme', source, new StreamReader(1));
+  await stream.open();
+  return stream;
+}
+
+/** What passes from the simulator to a sink, and how it ends. */
+async function passed(
+  x_simulator: object,
+): Promise<{ text: string; stream: AnswerStream; outcome: unknown }> {
+  const stream = await open(x_simulator);
+  const sink = new Sink();
+  const outcome = await stream.passTo(sink).then(
+    () => 'complete',
+    (error: unknown) => error,
+  );
+  return { text: sink.text, stream, outcome };
+}
+
+describe('a streamed answer', () => {
+  it('passes the provider’s frames on, without the usage chunk and the end', async () => {
+    const { text, stream, outcome } = await passed({ content: 'one two', crlf: true });
+    expect(text).toContain('\r\n\r\n');
+    expect(text).not.toContain('[DONE]');
+    expect(text).not.toContain('"choices":[]');
+    expect(stream.reader).toMatchObject({
+      answer: { beginning: 'one two' },
+      complete: true,
+      usage: { outputTokens: 2 },
+    });
+    expect(outcome).toBe('complete');
+  });
+
+  it('keeps the usage chunk for a client that asked', async () => {
+    const { stream, text } = await passed({});
+    expect(text).not.toContain('"choices":[]');
+    expect(stream.usageFrame?.toString()).toContain('"choices":[]');
+  });
+
+  it.each([
+    ['cut', { cut: 'mid_stream', cut_after_chunks: 3, chunks: 8, chunk_delay_ms: 5 }, 'cut'],
+    ['ended without its finish', { end_without_done: true, end_after_chunks: 3, chunks: 8 }, 'cut'],
+    ['with an error inside', { error_event_after_chunks: 3, chunks: 8 }, 'cut'],
+    ['with a broken chunk', { malformed: 'json' }, 'invalid'],
+  ])('%s is a failure after what came before it', async (_name, fault, kind) => {
+    const { outcome, text } = await passed(fault);
+    expect(outcome).toMatchObject({ kind });
+    expect(text).toContain('"delta"');
+    expect(text).not.toContain('"error"');
+  });
+
+  it.each([
+    ['an error', 'data: {"error":{"message":"overloaded"}}\n\n', 'cut'],
+    ['no JSON', 'data: {"choices"\n\n', 'invalid'],
+    ['nothing but its end', 'data: \n\n', 'cut'],
+  ])(
+    'is not open when it begins with %s, so that another call can take its place',
+    async (_name, body, kind) => {
+      const baseUrl = await fixture.serve((_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
+      });
+      const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
+      await expect(new AnswerStream('acme', source, new StreamReader(1)).open()).rejects.toMatchObject({
+        kind,
+      });
+    },
+  );
+
+  it('that only lacks [DONE] is whole', async () => {
+    expect((await passed({ end_without_done: true })).outcome).toBe('complete');
+  });
+
+  it('that can not be read is not listened to any longer', async () => {
+    const id = newId();
+    const { outcome } = await passed({ id, malformed: 'json', chunks: 400, chunk_delay_ms: 5 });
+    expect(outcome).toMatchObject({ kind: 'invalid' });
+    const seen = await fixture.simulator.waitForRequest(
+      (request) => request.id === id && (request.client_closed_at ?? request.finished_at) !== null,
+    );
+    expect(seen.client_closed_at).not.toBeNull();
+  });
+
+  it('waits for a sink that is behind, also with the frames that came before there was one', async () => {
+    const stream = await open({ chunks: 40, chunk_delay_ms: 2 });
+    const frames: Buffer[] = [];
+    let drained: () => void = () => undefined;
+    let isBehind = true;
+    const complete = stream.passTo({
+      write: (more) => {
+        frames.push(...more);
+        return !isBehind;
+      },
+      onDrain: (listener) => {
+        drained = listener;
+      },
+    });
+    expect(frames.length).toBeGreaterThan(0);
+    const early = frames.length;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    // One more may have been on its way to the parser.
+    expect(frames.length).toBeLessThanOrEqual(early + 1);
+    isBehind = false;
+    drained();
+    await complete;
+    expect(frames.length).toBeGreaterThanOrEqual(40);
+  });
+});

@@ -1,0 +1,134 @@
+import { hasMoreContainers } from '@gatehouse/kit/json-size';
+import { frameData } from '../openai/sse-frames.ts';
+import type { StreamReader } from '../openai/stream-reader.ts';
+import type { FrameConsumer, ProviderStream } from './adapter.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+/** Objects and arrays in one frame. Parsing more would block other requests for long. */
+const maxContainers = 200_000;
+
+/** Passes the frames of an answer to its client. */
+export interface FrameSink {
+  /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
+  write(frames: readonly Buffer[]): boolean;
+  onDrain(listener: () => void): void;
+}
+
+/**
+ * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
+ * `[DONE]`, or after a clean close once every choice had its finish reason; everything else is a `ProviderFailure`.
+ */
+export class AnswerStream implements FrameConsumer {
+  readonly reader: StreamReader;
+  readonly #provider: string;
+  readonly #source: ProviderStream;
+  /** Frames that arrived before there was a sink. */
+  #early: Buffer[] = [];
+  #sink: FrameSink | null = null;
+  #usageFrame: Buffer | null = null;
+  #complete = false;
+  #failure: ProviderFailure | null = null;
+  /** Of the promise of `open`, and then of that of `passTo`. */
+  #resolve!: () => void;
+  #reject!: (failure: ProviderFailure) => void;
+
+  constructor(provider: string, source: ProviderStream, reader: StreamReader) {
+    this.#provider = provider;
+    this.#source = source;
+    this.reader = reader;
+  }
+
+  /** The provider's usage chunk. It is not passed on, so that the client gets it once and last, or not at all. */
+  get usageFrame(): Buffer | null {
+    return this.#usageFrame;
+  }
+
+  /** Begins to read. Resolves at the first chunk of the answer; until then another call can take its place. */
+  open(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#source.consume(this);
+    });
+  }
+
+  /** Passes all chunks to `sink` as they arrive. Resolves when the stream is complete. */
+  passTo(sink: FrameSink): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#sink = sink;
+      sink.onDrain(() => this.#source.resume());
+      const early = this.#early;
+      this.#early = [];
+      if (!sink.write(early)) this.#source.pause(early.reduce((sum, { length }) => sum + length, 0));
+      if (this.#failure !== null) reject(this.#failure);
+      else if (this.#complete) resolve();
+    });
+  }
+
+  /** See {@link FrameConsumer}. */
+  frames(frames: readonly Buffer[]): boolean {
+    const chunks: Buffer[] = [];
+    let goesOn = true;
+    try {
+      for (const frame of frames) {
+        if (this.#complete) break;
+        this.#read(frame, chunks);
+      }
+    } catch (error) {
+      this.#failure =
+        error instanceof ProviderFailure
+          ? error
+          : new ProviderFailure('invalid', this.#provider, { cause: error });
+    }
+    if (this.#sink === null) this.#early.push(...chunks);
+    else goesOn = this.#sink.write(chunks);
+    if (this.#failure !== null) {
+      this.#reject(this.#failure);
+      this.#source.cancel();
+      return true;
+    }
+    if (this.#complete) this.#resolve();
+    return goesOn;
+  }
+
+  end(): void {
+    if (this.#complete || this.#failure !== null) return;
+    if (this.reader.complete) {
+      this.#complete = true;
+      this.#resolve();
+    } else {
+      this.#failure = new ProviderFailure('cut', this.#provider);
+      this.#reject(this.#failure);
+    }
+  }
+
+  fail(failure: ProviderFailure): void {
+    if (this.#complete || this.#failure !== null) return;
+    // A connection that breaks after the first frame cuts the stream.
+    const cut = failure.kind === 'connection';
+    this.#failure = cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure;
+    this.#reject(this.#failure);
+  }
+
+  #read(frame: Buffer, chunks: Buffer[]): void {
+    if (hasMoreContainers(frame, maxContainers)) throw new Error('a frame has too many JSON values');
+    switch (this.reader.read(frameData(frame))) {
+      case 'usage':
+        this.#usageFrame = frame;
+        break;
+      case 'done':
+        this.#complete = true;
+        break;
+      case 'error':
+        throw new ProviderFailure('cut', this.#provider, { message: this.reader.errorMessage });
+      case 'chunk':
+        chunks.push(frame);
+        if (this.#sink === null) this.#resolve();
+        break;
+      case 'other':
+        chunks.push(frame);
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import type { UnaryAnswer } from './unary-answer.ts';
+import type { StreamReader } from '../openai/stream-reader.ts';
+import type { ActiveRun } from '../runs/active-run.ts';
+import type { Breaker } from './breaker.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+/** Where each provider call is recorded before it is made and when it ends. */
+export type AttemptRecord = Pick<
+  ActiveRun,
+  'startAttempt' | 'noteAccepted' | 'noteFirstToken' | 'endAttempt' | 'failAttempt'
+>;
+
+/** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
+export class OpenCall {
+  readonly #tenantId: string;
+  readonly #breaker: Breaker;
+  readonly #record: AttemptRecord;
+
+  constructor(tenantId: string, breaker: Breaker, record: AttemptRecord) {
+    this.#tenantId = tenantId;
+    this.#breaker = breaker;
+    this.#record = record;
+  }
+
+  /** The first good byte arrived. */
+  answered(): void {
+    this.#breaker.answered(this.#tenantId);
+    this.#record.noteFirstToken();
+  }
+
+  succeeded({ responseModel, usage, serviceTier, answer }: UnaryAnswer): Promise<void> {
+    this.#breaker.succeeded(this.#tenantId);
+    return this.#record.endAttempt({
+      status: 'ok',
+      httpStatus: 200,
+      responseModel,
+      usage,
+      serviceTier,
+      answer,
+    });
+  }
+
+  /** Returns the failure; rethrows any other error. `reader`: of a streamed answer, which may have begun. */
+  async failed(error: unknown, reader: StreamReader | null): Promise<ProviderFailure> {
+    if (!(error instanceof ProviderFailure)) throw error;
+    if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
+    await this.#record.failAttempt(error, reader?.begun === true ? reader : null);
+    return error;
+  }
+}

@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { continueTrace } from '@gatehouse/kit/trace-context';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
+import { Catalogue } from '../catalogue/catalogue.ts';
+import { modelTarget } from '../catalogue/target.ts';
+import { readChatRequest } from '../openai/completion-request.ts';
+import { RequestSource } from '../openai/request-source.ts';
+import { AnswerBudget } from './answer-budget.ts';
+import type { AttemptRecord } from './open-call.ts';
+import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';
+import { ProviderRegistry } from './registry.ts';
+
+let fixture: ProviderFixture;
+let registry: ProviderRegistry;
+beforeAll(async () => {
+  fixture = await ProviderFixture.start();
+});
+afterEach(async () => {
+  await registry.close();
+  await fixture.reset();
+});
+afterAll(async () => fixture.stop());
+
+const answers = new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 });
+
+/** Collects an answer in memory: no HTTP client is there. */
+class Collector implements AnswerReceiver {
+  readonly accepted: string[] = [];
+  readonly #gone = new AbortController();
+  readonly signal = this.#gone.signal;
+  begun = false;
+
+  openRoom = () => answers.open('tenant');
+
+  streamAccepted({ id }: { id: string }): void {
+    this.accepted.push(id);
+  }
+
+  leave(): void {
+    this.#gone.abort();
+  }
+}
+
+/** The record of attempts, as words. */
+function recordIn(words: string[]): AttemptRecord {
+  return {
+    startAttempt: async ({ id }) => {
+      words.push(`start ${id}`);
+      return continueTrace(undefined);
+    },
+    noteAccepted: () => words.push('accepted'),
+    noteFirstToken: () => words.push('first token'),
+    endAttempt: async ({ status }) => void words.push(status),
+    failAttempt: async ({ kind }) => void words.push(kind),
+  };
+}
+
+function setUp(x_simulator: object, fields: object = {}) {
+  const chain = ['broken', 'good'];
+  const provider = { kind: 'openai', api_key_env: 'KEY', max_retries: 1 };
+  const catalogue = Catalogue.parse({
+    providers: [
+      { ...provider, name: 'broken', base_url: 'http://127.0.0.1:9/v1' },
+      { ...provider, name: 'good', base_url: fixture.simulator.baseUrl },
+    ],
+    models: chain.map((id, index) => ({ id, provider: id, fallbacks: chain.slice(index + 1) })),
+  });
+  registry = new ProviderRegistry(catalogue, { good: providerKey }, createRegistry('test'));
+  const body = { model: 'broken', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
+  const bytes = Buffer.from(JSON.stringify(body));
+  const words: string[] = [];
+  const receiver = new Collector();
+  const made = new ProviderChain({
+    request: readChatRequest(bytes, body),
+    source: new RequestSource(bytes, { release: () => words.push('released') }),
+    target: modelTarget(catalogue, 'broken', null),
+    tenantId: 'tenant',
+    providers: registry,
+    record: recordIn(words),
+    receiver,
+  });
+  return { chain: made, words, receiver };
+}
+
+describe('a chain of providers', () => {
+  it('answers with an object, after a retry and a fallback, each of them recorded', async () => {
+    const { chain, words } = setUp({ content: 'hello' });
+    const answer = await chain.answer();
+    expect(answer).toMatchObject({ kind: 'object', model: { id: 'good' } });
+    expect(answer.kind === 'object' && answer.bytes.toString()).toContain('hello');
+    const failed = ['start broken', 'unreachable'];
+    expect(words).toEqual([...failed, ...failed, 'start good', 'accepted', 'released', 'first token', 'ok']);
+  });
+
+  it('answers with a stream, whose call ends with it', async () => {
+    const { chain, words, receiver } = setUp({ content: 'hello' }, { stream: true });
+    const answer = await chain.answer();
+    if (answer.kind !== 'stream') throw new Error('the answer is no stream');
+    expect(words.at(-1)).toBe('first token');
+    const frames: Buffer[] = [];
+    await answer.passTo({ write: (more) => frames.push(...more) > 0, onDrain: () => undefined });
+    expect(Buffer.concat(frames).toString()).toContain('hello');
+    expect(words.at(-1)).toBe('ok');
+    expect(receiver.accepted).toEqual(['good']);
+  });
+
+  it('throws the last failure once its receiver has begun, and makes no call for one that is gone', async () => {
+    const begun = setUp({});
+    begun.receiver.begun = true;
+    await expect(begun.chain.answer()).rejects.toMatchObject({ kind: 'unreachable' });
+    expect(begun.words).toEqual(['start broken', 'unreachable']);
+    await registry.close();
+    const gone = setUp({});
+    gone.receiver.leave();
+    await expect(gone.chain.answer()).rejects.toMatchObject({ kind: 'aborted' });
+    expect(gone.words).toEqual([]);
+  });
+});

@@ -1,0 +1,179 @@
+import { sleep } from '@gatehouse/kit/clock';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
+import type { RequestHead } from '../openai/completion-request.ts';
+import type { RequestSource } from '../openai/request-source.ts';
+import { StreamReader } from '../openai/stream-reader.ts';
+import { noUsage } from '../openai/usage.ts';
+import type { ProviderAdapter, ProviderCall } from './adapter.ts';
+import type { AnswerRoom } from './answer-budget.ts';
+import { AnswerStream } from './answer-stream.ts';
+import { OpenCall, type AttemptRecord } from './open-call.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import type { Deployment, ProviderRegistry } from './registry.ts';
+import { retryDelay } from './retry-delay.ts';
+import { StreamAnswer } from './stream-answer.ts';
+import { readUnaryAnswer } from './unary-answer.ts';
+
+/** What waits for the answer of a chain. */
+export interface AnswerReceiver {
+  /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
+  readonly signal: AbortSignal;
+  /** Whether the receiver has passed on a byte, after which no other provider call can replace a failed one. */
+  readonly begun: boolean;
+  /** The memory for the answer to the next call. Releases what the call before it held. */
+  openRoom(): AnswerRoom;
+  /** The provider of `model` sent the headers of a stream; its first chunk may take long. */
+  streamAccepted(model: Model): void;
+}
+
+export interface ProviderChainOptions {
+  request: RequestHead;
+  source: RequestSource;
+  target: Target;
+  /** Whose circuits the calls count for. */
+  tenantId: string;
+  providers: ProviderRegistry;
+  record: AttemptRecord;
+  receiver: AnswerReceiver;
+}
+
+export type Answer = ObjectAnswer | StreamAnswer;
+
+/** A whole answer, whose call has ended. */
+export interface ObjectAnswer {
+  kind: 'object';
+  model: Model;
+  /** A JSON document in OpenAI's format, as the provider sent it. */
+  bytes: Buffer;
+}
+
+/**
+ * The provider calls of one request: tries the models of its target in order, retries calls that may succeed, and answers
+ * with an object or a stream.
+ */
+export class ProviderChain {
+  readonly #options: ProviderChainOptions;
+
+  constructor(options: ProviderChainOptions) {
+    this.#options = options;
+  }
+
+  /** The first answer. Throws the `ProviderFailure` of the last call, or why a call could not be recorded. */
+  async answer(): Promise<Answer> {
+    let failure: ProviderFailure | null = null;
+    const { target, providers, receiver } = this.#options;
+    for (const [index, model] of target.chain.entries()) {
+      const deployment = providers.get(model);
+      for (let retry = 0; this.#isWorthACall(deployment, index); retry += 1) {
+        const outcome = await this.#attempt(model, deployment);
+        if (!(outcome instanceof ProviderFailure)) return outcome;
+        failure = outcome;
+        if (receiver.begun || !failure.fallbackHelps) throw failure;
+        if (!failure.retryable || retry >= model.provider.max_retries) break;
+        const delay = retryDelay(retry, failure.details.retryAfterMs);
+        if (delay === null) break;
+        if (!(await this.#pause(delay))) throw new ProviderFailure('aborted', model.provider.name);
+      }
+    }
+    throw failure ?? new Error('the target has no model');
+  }
+
+  /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
+  #isWorthACall({ breaker }: Deployment, index: number): boolean {
+    const { providers, target, tenantId } = this.#options;
+    if (breaker.admits(tenantId)) return true;
+    const later = target.chain.slice(index + 1);
+    return later.every((model) => providers.get(model).breaker.isOpenFor(tenantId));
+  }
+
+  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure> {
+    const { request, source, target, record, receiver } = this.#options;
+    // Without a call there is no run.
+    if (this.#isAborted()) return new ProviderFailure('aborted', model.provider.name);
+    const asksUsage = request.stream && model.provider.stream_usage;
+    const body = source.rewritten({
+      model: model.upstreamModel,
+      includeUsage: asksUsage && !request.wantsUsage,
+      systemPrompt: target.systemPrompt,
+      defaults: target.defaults,
+    });
+    const trace = await record.startAttempt(model, body.length);
+    if (this.#isAborted()) {
+      await record.endAttempt({ status: 'not_sent', usage: noUsage });
+      return new ProviderFailure('aborted', model.provider.name);
+    }
+    const call: ProviderCall = {
+      room: receiver.openRoom(),
+      operation: request.operation,
+      body,
+      trace,
+      signal: receiver.signal,
+      onHeaders: () => this.#accepted(model),
+    };
+    return request.stream
+      ? this.#attemptStream(model, adapter, call)
+      : this.#attemptObject(model, adapter, call);
+  }
+
+  /** A method, since its result changes between two awaits. */
+  #isAborted(): boolean {
+    return this.#options.receiver.signal.aborted;
+  }
+
+  #accepted(model: Model): void {
+    const { record, request, receiver } = this.#options;
+    record.noteAccepted();
+    if (request.stream) receiver.streamAccepted(model);
+  }
+
+  async #attemptObject(
+    model: Model,
+    adapter: ProviderAdapter,
+    call: ProviderCall,
+  ): Promise<ObjectAnswer | ProviderFailure> {
+    const open = this.#openCall(model);
+    try {
+      const bytes = await adapter.complete(call);
+      const answer = readUnaryAnswer(model.provider.name, bytes);
+      this.#options.source.release();
+      open.answered();
+      await open.succeeded(answer);
+      return { kind: 'object', model, bytes };
+    } catch (error) {
+      return open.failed(error, null);
+    }
+  }
+
+  async #attemptStream(
+    model: Model,
+    adapter: ProviderAdapter,
+    call: ProviderCall,
+  ): Promise<StreamAnswer | ProviderFailure> {
+    const { request, source } = this.#options;
+    const open = this.#openCall(model);
+    const reader = new StreamReader(request.choices);
+    try {
+      const stream = new AnswerStream(model.provider.name, await adapter.stream(call), reader);
+      await stream.open();
+      source.release();
+      open.answered();
+      return new StreamAnswer(model, stream, open);
+    } catch (error) {
+      return open.failed(error, reader);
+    }
+  }
+
+  #openCall(model: Model): OpenCall {
+    const { tenantId, providers, record } = this.#options;
+    return new OpenCall(tenantId, providers.get(model).breaker, record);
+  }
+
+  /** Returns false if the answer is no longer wanted. */
+  async #pause(ms: number): Promise<boolean> {
+    return sleep(ms, this.#options.receiver.signal).then(
+      () => true,
+      () => false,
+    );
+  }
+}

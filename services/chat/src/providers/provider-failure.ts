@@ -1,0 +1,157 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Blame } from './breaker.ts';
+
+/** Why a provider call returned no answer. */
+export type FailureKind =
+  /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
+  | 'unreachable'
+  /** The connection broke off before an answer. */
+  | 'connection'
+  /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
+  | 'timeout'
+  /** An HTTP status other than 200. */
+  | 'status'
+  /** Status 200, and a body that is no answer: broken JSON, wrong content type. */
+  | 'invalid'
+  /** The stream ended before it was complete, or contained an error. */
+  | 'cut'
+  /** The gateway closed the connection because the client had left. */
+  | 'aborted';
+
+export interface FailureDetails {
+  status?: number;
+  /** The provider's message, for the statuses that are passed on. */
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+export class ProviderFailure extends Error {
+  readonly kind: FailureKind;
+  readonly provider: string;
+  readonly details: FailureDetails;
+
+  constructor(kind: FailureKind, provider: string, details: FailureDetails = {}) {
+    super(`provider ${provider}: ${kind}${details.status === undefined ? '' : ` ${details.status}`}`, {
+      cause: details.cause,
+    });
+    this.name = 'ProviderFailure';
+    this.kind = kind;
+    this.provider = provider;
+    this.details = details;
+  }
+
+  /** Whether the same call may succeed if it is repeated. */
+  get retryable(): boolean {
+    if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
+    return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
+  }
+
+  /** Whether another model may answer. Not after an error that the client's request caused. */
+  get fallbackHelps(): boolean {
+    if (this.kind === 'aborted') return false;
+    return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
+  }
+
+  /** Whose circuit it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
+  get blame(): Blame | null {
+    switch (this.kind) {
+      case 'unreachable':
+        return 'all';
+      case 'connection':
+      case 'timeout':
+      case 'invalid':
+      case 'cut':
+        return 'tenant';
+      case 'status':
+        return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
+      case 'aborted':
+        return null;
+    }
+  }
+
+  /** The error that the client gets. */
+  toAppError(): AppError {
+    const { provider, details, kind } = this;
+    const fields = { cause: this, param: details.param, publicCode: details.code };
+    switch (kind) {
+      case 'unreachable':
+      case 'connection':
+        return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, {
+          cause: this,
+        });
+      case 'timeout':
+        return new AppError('provider_timeout', `The provider ${provider} did not answer in time.`, {
+          cause: this,
+        });
+      case 'invalid':
+        return new AppError(
+          'provider_invalid_response',
+          `The provider ${provider} returned an answer that cannot be parsed.`,
+          { cause: this },
+        );
+      case 'cut':
+        return new AppError(
+          'provider_error',
+          details.message ?? `The provider ${provider} ended its answer early.`,
+          { cause: this },
+        );
+      case 'aborted':
+        return new AppError('client_closed_request', 'The client left before the answer was complete.', {
+          cause: this,
+        });
+      case 'status':
+        return statusError(this.details, provider, fields);
+    }
+  }
+}
+
+function statusError(
+  details: FailureDetails,
+  provider: string,
+  fields: { cause: unknown; param: string | undefined; publicCode: string | undefined },
+): AppError {
+  const message = details.message ?? `The provider ${provider} refused the request.`;
+  switch (details.status) {
+    case 400:
+      return new AppError('provider_bad_request', message, fields);
+    case 404:
+      return new AppError('provider_not_found', message, fields);
+    case 422:
+      return new AppError('provider_unprocessable', message, fields);
+    case 413:
+      return new AppError('payload_too_large', message, fields);
+    case 401:
+    case 403:
+      return new AppError(
+        'provider_authentication',
+        `The provider ${provider} refused the gateway's credentials.`,
+        {
+          cause: fields.cause,
+        },
+      );
+    case 429:
+      return new AppError('provider_rate_limited', message, {
+        ...fields,
+        headers: details.retryAfterMs === undefined ? {} : retryAfterHeaders(details.retryAfterMs),
+      });
+    default:
+      return new AppError('provider_error', `The provider ${provider} failed.`, { cause: fields.cause });
+  }
+}
+
+function retryableStatus(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** Statuses that concern the client's request, and are passed on to the client. */
+function passedOn(status: number): boolean {
+  return status === 400 || status === 404 || status === 413 || status === 422;
+}
+
+/** In whole seconds, and in milliseconds, which OpenAI's SDKs read first. */
+function retryAfterHeaders(ms: number): Record<string, string> {
+  return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
+}

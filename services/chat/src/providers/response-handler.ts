@@ -1,0 +1,220 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { ChunkList } from '@gatehouse/kit/chunk-list';
+import type { Dispatcher } from 'undici';
+import { ProviderFailure } from './provider-failure.ts';
+import { parseRetryAfter } from './retry-delay.ts';
+import type { ProviderCall } from './adapter.ts';
+import type { AnswerReader, AnswerRoom } from './answer-budget.ts';
+
+const maxErrorBytes = 64 * 1024;
+
+/** As undici has them. */
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
+
+/**
+ * What unary and streamed answers share: aborting a call, and turning error responses and broken connections into a
+ * `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a copy and
+ * several events per chunk.
+ */
+export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {
+  protected readonly provider: string;
+  protected controller: Dispatcher.DispatchController | null = null;
+  readonly #room: AnswerRoom;
+  #hasRoom = true;
+  #flows = true;
+  readonly #signal: AbortSignal;
+  readonly #onHeaders: () => void;
+  readonly #onAbort = (): void => this.#abort();
+  #errorResponse: ErrorResponse | null = null;
+  #over = false;
+
+  constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
+    this.provider = provider;
+    this.#signal = signal;
+    this.#onHeaders = onHeaders;
+    this.#room = room;
+    room.reader = this;
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** The provider returned 200. Throws a failure if the headers show that the body is no answer. */
+  protected abstract accept(headers: ResponseHeaders): void;
+  protected abstract data(chunk: Buffer): void;
+  protected abstract end(): void;
+  /** Called once at most, and never after `end`. */
+  protected abstract fail(failure: ProviderFailure): void;
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (!this.#signal.aborted) return;
+    // An abort while the request waited for its connection was reported then.
+    if (this.#over) controller.abort(new Error('aborted'));
+    else this.#abort();
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    // Interim responses such as 103 precede the real one.
+    if (status < 200) return;
+    if (status !== 200) {
+      this.#errorResponse = { status, headers, chunks: new ChunkList() };
+      return;
+    }
+    this.#guard(() => this.accept(headers));
+    if (!this.#over) this.#onHeaders();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#errorResponse === null) {
+      if (!this.#over) this.#guard(() => this.data(chunk));
+    } else if (this.#errorResponse.chunks.size < maxErrorBytes) {
+      this.#errorResponse.chunks.push(chunk);
+    } else {
+      this.stop(errorOf(this.provider, this.#errorResponse));
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#over) return;
+    const response = this.#errorResponse;
+    this.#finish(
+      response === null ? () => this.#guardEnd() : () => this.fail(errorOf(this.provider, response)),
+    );
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return;
+    const response = this.#errorResponse;
+    this.#finish(() =>
+      this.fail(response === null ? this.#failureOf(error) : errorOf(this.provider, response)),
+    );
+  }
+
+  onRoom(): void {
+    this.#hasRoom = true;
+    this.#flow();
+  }
+
+  /** Whether the consumer accepts more data; overridden by streams. */
+  protected get wanted(): boolean {
+    return true;
+  }
+
+  /** Sets how many bytes of the answer are in memory. */
+  protected hold(bytes: number): void {
+    this.#hasRoom = this.#room.hold(bytes);
+    this.#flow();
+  }
+
+  /** Sets whether the client must read before it can take more. */
+  protected waitForClient(waits: boolean): void {
+    this.#room.waitForClient(waits);
+  }
+
+  /** Resumes or pauses the response. */
+  #flow(): void {
+    const flows = this.#hasRoom && this.wanted;
+    if (flows === this.#flows) return;
+    this.#flows = flows;
+    if (flows) this.controller?.resume();
+    else this.controller?.pause();
+  }
+
+  /** Closes the connection to the provider and reports `failure`. */
+  protected stop(failure: ProviderFailure): void {
+    if (this.#over) return;
+    this.#finish(() => this.fail(failure));
+    this.controller?.abort(failure);
+  }
+
+  #abort(): void {
+    this.stop(new ProviderFailure('aborted', this.provider));
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.stop(
+        error instanceof ProviderFailure
+          ? error
+          : new ProviderFailure('invalid', this.provider, { cause: error }),
+      );
+    }
+  }
+
+  #guardEnd(): void {
+    try {
+      this.end();
+    } catch (error) {
+      this.fail(
+        error instanceof ProviderFailure
+          ? error
+          : new ProviderFailure('invalid', this.provider, { cause: error }),
+      );
+    }
+  }
+
+  #finish(report: () => void): void {
+    this.#over = true;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    report();
+  }
+
+  #failureOf(error: Error): ProviderFailure {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
+      return new ProviderFailure('timeout', this.provider, { cause: error, code });
+    // undici starts a request once it has a connection for it.
+    const kind = this.controller === null ? 'unreachable' : 'connection';
+    return new ProviderFailure(kind, this.provider, { cause: error, code });
+  }
+}
+
+/** A response with a status other than 200. */
+interface ErrorResponse {
+  status: number;
+  headers: ResponseHeaders;
+  chunks: ChunkList;
+}
+
+/** The failure with the provider's own message, if the response has OpenAI's error shape or a similar one. */
+function errorOf(provider: string, response: ErrorResponse): ProviderFailure {
+  const { status, headers } = response;
+  const words = errorWords(response.chunks.concat().toString('utf8'));
+  const retryAfterMs = parseRetryAfter(
+    single(headers['retry-after']),
+    single(headers['retry-after-ms']),
+    Date.now(),
+  );
+  return new ProviderFailure('status', provider, { status, ...words, retryAfterMs });
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+function errorWords(text: string): {
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
+} {
+  try {
+    const body = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | null;
+    const error = (typeof body?.error === 'object' ? body.error : body) as Record<string, unknown> | null;
+    const message = [error?.['message'], body?.error, body?.detail].find((word) => typeof word === 'string');
+    const { code, param } = error ?? {};
+    return {
+      message: typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined,
+      code: typeof code === 'string' ? cutText(code, 100) : undefined,
+      param: typeof param === 'string' ? cutText(param, 200) : undefined,
+    };
+  } catch {
+    // For example the HTML page of a proxy, which is of no use to the client.
+    return {};
+  }
+}

@@ -1,0 +1,34 @@
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Usage } from '../openai/usage.ts';
+import type { AnswerStream, FrameSink } from './answer-stream.ts';
+import type { OpenCall } from './open-call.ts';
+
+/** A streamed answer whose first chunk arrived. */
+export class StreamAnswer {
+  readonly kind = 'stream';
+  readonly model: Model;
+  readonly #stream: AnswerStream;
+  readonly #call: OpenCall;
+
+  constructor(model: Model, stream: AnswerStream, call: OpenCall) {
+    this.model = model;
+    this.#stream = stream;
+    this.#call = call;
+  }
+
+  /** Passes the chunks on. Resolves once the stream is complete and its call has ended; throws its `ProviderFailure`. */
+  async passTo(sink: FrameSink): Promise<void> {
+    const { reader } = this.#stream;
+    try {
+      await this.#stream.passTo(sink);
+    } catch (error) {
+      throw await this.#call.failed(error, reader);
+    }
+    await this.#call.succeeded(reader);
+  }
+
+  /** The provider's usage chunk, or one with `usage` if it sent none. */
+  usageFrame(usage: Usage): Buffer {
+    return this.#stream.usageFrame ?? this.#stream.reader.usageChunk(usage);
+  }
+}

@@ -1,0 +1,118 @@
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Pricing } from '../catalogue/pricing.ts';
+import { markSilentInstancesDead } from '../store/instance-system-store.ts';
+import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.ts';
+import { insertEnds, type EndRow } from '../store/run-system-store.ts';
+import { deadAfterMs, gapMs, type Instance } from './instance.ts';
+import { interruptedEnd } from './interrupted.ts';
+import type { RunRecorder } from './run-recorder.ts';
+
+const sweepMs = 2_500;
+const batch = 200;
+
+/**
+ * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
+ * wins, so replicas need no coordination.
+ */
+export class Reaper {
+  readonly #pool: Pool;
+  readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
+  readonly #recorder: Pick<RunRecorder, 'openRuns'>;
+  readonly #pricing: Pricing;
+  readonly #log: Logger;
+  readonly #interrupted: Counter;
+  readonly #unreadable: Counter;
+  readonly #loop = new BackgroundLoop(() => this.#round());
+
+  constructor(options: {
+    pool: Pool;
+    instance: Pick<Instance, 'id' | 'steadyBeat'>;
+    recorder: Pick<RunRecorder, 'openRuns'>;
+    pricing: Pricing;
+    log: Logger;
+    registry: Registry;
+  }) {
+    this.#pool = options.pool;
+    this.#instance = options.instance;
+    this.#recorder = options.recorder;
+    this.#pricing = options.pricing;
+    this.#log = options.log;
+    this.#interrupted = new Counter({
+      name: 'gatehouse_runs_interrupted_total',
+      help: 'Runs of processes that died, ended here with estimated usage',
+      registers: [options.registry],
+    });
+    this.#unreadable = new Counter({
+      name: 'gatehouse_runs_unreadable_total',
+      help: "Runs of processes that died whose rows can't be read, moved to the dead letters of the outbox",
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#loop.start(sweepMs);
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+  }
+
+  /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
+  async sweep(): Promise<void> {
+    const judgeBeat = this.#instance.steadyBeat;
+    if (judgeBeat === null) return;
+    const dead = await markSilentInstancesDead(this.#pool, {
+      silentMs: deadAfterMs,
+      judgeBeat,
+      validMs: gapMs,
+    });
+    if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
+    for (;;) {
+      const { openRuns } = this.#recorder;
+      const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
+      const moved = await this.#deadLetter(unreadable);
+      const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
+      this.#interrupted.inc(ended);
+      if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
+      // Of a full batch none was ended: other replicas were faster, or these fail. The next round tries again.
+      if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
+    }
+  }
+
+  async #round(): Promise<number> {
+    await this.sweep().catch((error: unknown) =>
+      this.#log.warn({ err: error }, 'failed to end interrupted runs'),
+    );
+    return sweepMs;
+  }
+
+  async #deadLetter(ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const moved = await deadLetterUnreadable(this.#pool, ids);
+    this.#unreadable.inc(moved);
+    this.#log.error({ runs: ids }, "moved interrupted runs that can't be read to the dead letters");
+    return moved;
+  }
+
+  /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
+  async #end(rows: readonly EndRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    try {
+      return (await insertEnds(this.#pool, rows)).length;
+    } catch (error) {
+      if (isDatabaseOutage(error)) throw error;
+      const [only] = rows.length === 1 ? rows : [];
+      if (only !== undefined) {
+        this.#log.error({ err: error, run_id: only.run.run_id }, 'failed to end an interrupted run');
+        return 0;
+      }
+      let ended = 0;
+      for (const row of rows) ended += await this.#end([row]);
+      return ended;
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import {
+  maxCallTokens,
+  maxInteger,
+  maxRunTokens,
+  maxSpans,
+  runStartedData,
+  textLimits,
+  type RunEnded,
+  type RunStarted,
+  type Span,
+} from '@gatehouse/events/run-event';
+import { z } from 'zod';
+import type { Cost } from '../catalogue/price.ts';
+import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
+
+/*
+ * The stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous
+ * and of the next release read the stored form of a run under way, as they read a table: a member may be added if its
+ * absence means something, and is never renamed.
+ *
+ * Every text and number is cut here to what an event may hold, so that no request and no answer makes an event that can't
+ * be published or read.
+ */
+
+export type StartedRun = Omit<RunStarted, 'started_at'>;
+/** What the end of a run adds. */
+export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
+export type EndedRun = StartedRun & RunEnding;
+
+export function startedRun(run: RunIdentity): StartedRun {
+  return {
+    run_id: run.id,
+    tenant_id: run.tenantId,
+    operation: run.operation,
+    channel: cutText(run.channel, textLimits.channel),
+    request_id: cutText(run.requestId, textLimits.request_id),
+    trace_id: cutText(run.traceId, textLimits.trace_id),
+    span_id: cutText(run.spanId, textLimits.span_id),
+    api_key_id: run.apiKeyId,
+    user_id: cutOrNull(run.userId, textLimits.user_id),
+    session_id: cutOrNull(run.sessionId, textLimits.session_id),
+    agent_id: run.agentId,
+    request_model: cutText(run.requestModel, textLimits.request_model),
+    streamed: run.streamed,
+    input_preview: cutOrNull(run.inputPreview, textLimits.preview),
+  };
+}
+
+export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: readonly Attempt[]): RunEnding {
+  return {
+    status: end.status,
+    duration_ms: atMost(end.durationMs, maxInteger),
+    time_to_first_token_ms: atMost(end.timeToFirstTokenMs, maxInteger),
+    provider: cutOrNull(end.provider, textLimits.provider),
+    model: cutOrNull(end.model, textLimits.model),
+    response_model: cutOrNull(end.responseModel, textLimits.response_model),
+    error_type: cutOrNull(end.errorType, textLimits.error_code),
+    error_message: cutOrNull(end.errorMessage, textLimits.error_message),
+    output_preview: cutOrNull(end.outputPreview, textLimits.preview),
+    // Calls that the gateway makes itself, not those that a model asks the client to make.
+    tool_calls: 0,
+    priced: end.cost.priced,
+    ...figures(end, maxRunTokens),
+    spans: attempts.slice(0, maxSpans).map((attempt) => spanOf(attempt, operation)),
+  };
+}
+
+function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
+  return {
+    id: attempt.id,
+    kind: operation === 'embeddings' ? 'embedding' : 'llm',
+    number: attempt.number,
+    provider: cutText(attempt.provider, textLimits.provider),
+    model: cutText(attempt.model, textLimits.model),
+    upstream_model: cutText(attempt.upstreamModel, textLimits.model),
+    response_model: cutOrNull(attempt.responseModel, textLimits.response_model),
+    status: attempt.status,
+    offset_ms: atMost(attempt.offsetMs, maxInteger),
+    duration_ms: atMost(attempt.durationMs, maxInteger),
+    time_to_first_token_ms: atMost(attempt.timeToFirstTokenMs, maxInteger),
+    http_status: attempt.httpStatus,
+    error_code: cutOrNull(attempt.errorCode, textLimits.error_code),
+    ...figures(attempt, maxCallTokens),
+  };
+}
+
+type Figures = Pick<
+  Span,
+  | 'input_tokens'
+  | 'cached_input_tokens'
+  | 'cache_write_tokens'
+  | 'output_tokens'
+  | 'reasoning_tokens'
+  | 'usage_estimated'
+  | 'cost_pico'
+  | 'price_source'
+>;
+
+/** Amounts are text, since they may exceed what JSON's numbers hold exactly. */
+function figures(
+  { usage, cost }: Pick<AttemptEnd, 'usage'> & Pick<AttemptEnd | RunEnd, 'cost'>,
+  maxTokens: number,
+): Figures {
+  return {
+    input_tokens: Math.min(usage.inputTokens, maxTokens),
+    cached_input_tokens: Math.min(usage.cachedInputTokens, maxTokens),
+    cache_write_tokens: Math.min(usage.cacheWriteTokens, maxTokens),
+    output_tokens: Math.min(usage.outputTokens, maxTokens),
+    reasoning_tokens: Math.min(usage.reasoningTokens, maxTokens),
+    usage_estimated: usage.estimated,
+    cost_pico: cost?.costPico?.toString() ?? null,
+    price_source: cost?.source ?? null,
+  };
+}
+
+function cutOrNull(text: string | null, max: number): string | null {
+  return text === null ? null : cutText(text, max);
+}
+
+function atMost(value: number | null, max: number): number | null {
+  return value === null ? null : Math.min(value, max);
+}
+
+/** JSON has no bigints. */
+type KeptEnd = Omit<Attempt, 'cost'> & { cost: { costPico: string; source: Cost['source'] } | null };
+
+/** The stored calls of a run under way. */
+export interface KeptAttempts {
+  ended: KeptEnd[];
+  open: AttemptStart;
+}
+
+export function keptAttempt(attempt: Attempt): KeptEnd {
+  const { cost, responseModel } = attempt;
+  return {
+    ...attempt,
+    responseModel: cutOrNull(responseModel, textLimits.response_model),
+    cost: cost === null ? null : { ...cost, costPico: cost.costPico.toString() },
+  };
+}
+
+const startedRunShape = runStartedData.omit({ started_at: true });
+
+/** Reads a stored run under way; null if the text is none. */
+export function readStartedRun(text: string): StartedRun | null {
+  return startedRunShape.safeParse(parseJson(text)).data ?? null;
+}
+
+const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
+/** The members that ending a run needs. */
+const keptAttemptsShape = z.object({
+  open: z.object({ ...attemptStart, number: z.int().min(1), inputTokensGuess: z.int().min(0) }),
+  ended: z.array(
+    z.object({
+      ...attemptStart,
+      responseModel: z.string().nullable(),
+      errorCode: z.string().nullable(),
+      usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
+      cost: z.object({ costPico: z.string().regex(/^\d{1,19}$/) }).nullable(),
+    }),
+  ),
+});
+
+/** Reads the stored calls of a run under way; null if the text is none. */
+export function readKeptAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
+  const value = parseJson(text);
+  if (!keptAttemptsShape.safeParse(value).success) return null;
+  const { ended, open } = value as KeptAttempts;
+  return { ended: ended.map(readKeptEnd), open };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The inverse of `keptAttempt`. */
+function readKeptEnd(kept: KeptEnd): Attempt {
+  const { cost } = kept;
+  return { ...kept, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
+}

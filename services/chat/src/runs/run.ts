@@ -1,0 +1,79 @@
+import type { Operation } from '../openai/completion-request.ts';
+import type { Cost, RunCost } from '../catalogue/price.ts';
+import type { Usage } from '../openai/usage.ts';
+
+/** A run is one accepted request; an attempt is one provider call for it. */
+
+export type RunStatus = 'ok' | 'error' | 'cancelled' | 'interrupted';
+
+export interface RunIdentity {
+  id: string;
+  tenantId: string;
+  operation: Operation;
+  /** Where the request came in: `api`, `webhook`, … */
+  channel: string;
+  requestId: string;
+  traceId: string;
+  spanId: string;
+  apiKeyId: string;
+  userId: string | null;
+  sessionId: string | null;
+  agentId: string | null;
+  requestModel: string;
+  streamed: boolean;
+  inputPreview: string | null;
+  /** Null when no budget is set. */
+  charges: readonly BudgetCharge[] | null;
+}
+
+/** A budget that a run was reserved in and is charged to. */
+export interface BudgetCharge {
+  /** The tenant or one of its keys. */
+  subjectId: string;
+  /** Milliseconds since the epoch. */
+  windowStart: number;
+}
+
+export interface AttemptStart {
+  id: string;
+  /** 1 is the first provider call of the run. */
+  number: number;
+  provider: string;
+  /** Id in the catalogue. */
+  model: string;
+  upstreamModel: string;
+  inputTokensGuess: number;
+}
+
+export type AttemptStatus = 'ok' | 'error' | 'cancelled' | 'not_sent' | 'interrupted';
+
+export interface AttemptEnd {
+  id: string;
+  status: AttemptStatus;
+  /** From the start of the run, in milliseconds; null if it was not measured. */
+  offsetMs: number | null;
+  durationMs: number | null;
+  timeToFirstTokenMs: number | null;
+  httpStatus: number | null;
+  errorCode: string | null;
+  responseModel: string | null;
+  usage: Usage;
+  /** Null where there are tokens and no price is known for them. */
+  cost: Cost | null;
+}
+
+export type Attempt = AttemptStart & AttemptEnd;
+
+export interface RunEnd {
+  status: RunStatus;
+  durationMs: number | null;
+  timeToFirstTokenMs: number | null;
+  provider: string | null;
+  model: string | null;
+  responseModel: string | null;
+  usage: Usage;
+  cost: RunCost;
+  errorType: string | null;
+  errorMessage: string | null;
+  outputPreview: string | null;
+}

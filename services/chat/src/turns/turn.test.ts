@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AppError } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import { continueTrace } from '@gatehouse/kit/trace-context';
+import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
+import { Catalogue } from '../catalogue/catalogue.ts';
+import { Pricing } from '../catalogue/pricing.ts';
+import { modelTarget } from '../catalogue/target.ts';
+import { Admission } from '../limits/admission.ts';
+import { promptSample, readChatRequest } from '../openai/completion-request.ts';
+import { RequestSource } from '../openai/request-source.ts';
+import { AnswerBudget } from '../providers/answer-budget.ts';
+import type { FrameSink } from '../providers/answer-stream.ts';
+import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import { ProviderRegistry } from '../providers/registry.ts';
+import { ActiveRun } from '../runs/active-run.ts';
+import { RunTelemetry } from '../runs/run-telemetry.ts';
+import type { Delivery, TurnFailure } from './delivery.ts';
+import { Turn } from './turn.ts';
+
+let fixture: ProviderFixture;
+let providers: ProviderRegistry;
+beforeAll(async () => {
+  fixture = await ProviderFixture.start();
+});
+afterEach(async () => {
+  await providers.close();
+  await fixture.reset();
+});
+afterAll(async () => fixture.stop());
+
+const answers = new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 });
+
+/** Collects an answer in memory, as a caller that is no HTTP client does. `steps` also has those of the run's record. */
+class Collecting implements Delivery {
+  readonly steps: string[];
+  readonly signal = new AbortController().signal;
+  text = '';
+  failed: AppError | null = null;
+
+  constructor(steps: string[]) {
+    this.steps = steps;
+  }
+
+  get begun(): boolean {
+    return false;
+  }
+
+  openRoom = () => answers.open('tenant');
+
+  streamAccepted(): void {
+    this.steps.push('accepted');
+  }
+
+  sendObject({ bytes }: ObjectAnswer): void {
+    this.steps.push('object');
+    this.text = bytes.toString();
+  }
+
+  openStream(): FrameSink {
+    return {
+      write: (frames) => (this.text += Buffer.concat(frames).toString()) !== '',
+      onDrain: () => undefined,
+    };
+  }
+
+  endStream(lastFrames: readonly Buffer[]): void {
+    this.steps.push('stream');
+    this.text += Buffer.concat(lastFrames).toString();
+  }
+
+  fail(error: AppError, { hasRun }: TurnFailure): void {
+    this.steps.push(hasRun ? 'failed run' : 'failed');
+    this.failed = error;
+  }
+
+  close(): void {
+    this.steps.push('closed');
+  }
+}
+
+async function setUp(
+  x_simulator: object,
+  fields: object = {},
+): Promise<{ turn: Turn; delivery: Collecting }> {
+  const catalogue = Catalogue.parse({
+    providers: [{ name: 'acme', kind: 'openai', base_url: fixture.simulator.baseUrl, max_retries: 0 }],
+    models: [{ id: 'm', provider: 'acme' }],
+  });
+  const registry = createRegistry('test');
+  providers = new ProviderRegistry(catalogue, { acme: providerKey }, registry);
+  const steps: string[] = [];
+  const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
+  const bytes = Buffer.from(JSON.stringify(body));
+  const request = readChatRequest(bytes, body);
+  const trace = continueTrace(undefined);
+  const run = new ActiveRun({
+    identity: {
+      ...{ id: newId(), tenantId: newId(), operation: 'chat', channel: 'webhook', requestId: 'r', ...trace },
+      ...{ apiKeyId: newId(), userId: null, sessionId: null, agentId: null, requestModel: 'm' },
+      ...{ streamed: request.stream, inputPreview: null, charges: null },
+    },
+    recorder: {
+      startAttempt: async ({ attempt }) => void steps.push(`start ${attempt.number}`),
+      endRun: async ({ end }) => void steps.push(`end ${end.status}`),
+    },
+    pricing: await Pricing.create(catalogue),
+    telemetry: new RunTelemetry(registry, undefined, undefined),
+    trace,
+    prompt: promptSample(request, ''),
+    previewChars: 0,
+    arrivedAt: monotonicMs(),
+    admission: new Admission(),
+  });
+  const source = new RequestSource(bytes, { release: () => undefined });
+  const target = modelTarget(catalogue, 'm', null);
+  const log = createLogger('test', 'silent');
+  const turn = new Turn({ request, source, target, run, limitHeaders: {}, providers, log });
+  return { turn, delivery: new Collecting(steps) };
+}
+
+describe('a turn', () => {
+  it('ends its run before it delivers a whole answer', async () => {
+    const { turn, delivery } = await setUp({ content: 'hello' });
+    await turn.complete(delivery);
+    expect(delivery.steps).toEqual(['start 1', 'end ok', 'object', 'closed']);
+    expect(delivery.text).toContain('hello');
+  });
+
+  it('ends its run before the last frames of a stream', async () => {
+    const options = { stream: true, stream_options: { include_usage: true } };
+    const { turn, delivery } = await setUp({ content: 'hello' }, options);
+    await turn.complete(delivery);
+    expect(delivery.steps).toEqual(['start 1', 'accepted', 'end ok', 'stream', 'closed']);
+    expect(delivery.text).toMatch(/hello[^]*"usage":/);
+  });
+
+  it('reports the failure of its last call after the end of its run', async () => {
+    const { turn, delivery } = await setUp({ status: 500 });
+    await turn.complete(delivery);
+    expect(delivery.steps).toEqual(['start 1', 'end error', 'failed run', 'closed']);
+    expect(delivery.failed).toMatchObject({ code: 'provider_error' });
+  });
+});

@@ -1,0 +1,108 @@
+import { toAppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Target } from '../catalogue/target.ts';
+import type { RequestHead } from '../openai/completion-request.ts';
+import type { RequestSource } from '../openai/request-source.ts';
+import { ProviderChain } from '../providers/provider-chain.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
+import type { ActiveRun } from '../runs/active-run.ts';
+import type { RunEnd } from '../runs/run.ts';
+import type { Delivery } from './delivery.ts';
+
+export interface TurnOptions {
+  request: RequestHead;
+  source: RequestSource;
+  target: Target;
+  run: ActiveRun;
+  /** The `x-ratelimit-*` headers of the answer. */
+  limitHeaders: Record<string, string>;
+  providers: ProviderRegistry;
+  log: Logger;
+}
+
+/** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
+export class Turn {
+  readonly #options: TurnOptions;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+  }
+
+  get runId(): string {
+    return this.#options.run.identity.id;
+  }
+
+  get traceId(): string {
+    return this.#options.run.identity.traceId;
+  }
+
+  get limitHeaders(): Record<string, string> {
+    return this.#options.limitHeaders;
+  }
+
+  /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `Delivery.fail` throws. */
+  async complete(delivery: Delivery): Promise<void> {
+    const { request, source, target, run, providers } = this.#options;
+    const { tenantId } = run.identity;
+    const chain = new ProviderChain({
+      request,
+      source,
+      target,
+      tenantId,
+      providers,
+      record: run,
+      receiver: delivery,
+    });
+    try {
+      const answer = await chain.answer();
+      // The end of the run is committed before the last byte of its answer is sent.
+      if (answer.kind === 'object') {
+        this.#logEnd(await run.finish('ok'));
+        delivery.sendObject(answer);
+      } else {
+        await answer.passTo(delivery.openStream(answer.model));
+        const end = await run.finish('ok');
+        this.#logEnd(end);
+        delivery.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
+      }
+    } catch (error) {
+      await this.#giveUp(delivery, error);
+    } finally {
+      delivery.close();
+      run.release();
+    }
+  }
+
+  async #giveUp(delivery: Delivery, thrown: unknown): Promise<void> {
+    const { run } = this.#options;
+    const failure = thrown instanceof ProviderFailure ? thrown : null;
+    const error = failure?.toAppError() ?? toAppError(thrown);
+    const isCancelled = failure?.kind === 'aborted';
+    this.#logEnd(await (isCancelled ? run.finish('cancelled') : run.finish('error', error)));
+    delivery.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
+  }
+
+  #logEnd(end: RunEnd | null): void {
+    if (end === null) return;
+    const { run, log } = this.#options;
+    const { identity } = run;
+    log.info(
+      {
+        request_id: identity.requestId,
+        trace_id: identity.traceId,
+        run_id: identity.id,
+        tenant_id: identity.tenantId,
+        status: end.status,
+        provider: end.provider,
+        model: end.model,
+        calls: run.calls,
+        duration_ms: end.durationMs,
+        input_tokens: end.usage.inputTokens,
+        output_tokens: end.usage.outputTokens,
+        error: end.errorType,
+      },
+      'run ended',
+    );
+  }
+}
