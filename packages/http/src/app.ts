@@ -78,9 +78,9 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
 }
 
 /**
- * The HTTP handler of a service: express's router with the contract's routes. It checks the edge's assertion, the
- * access and the shapes, and turns what handlers return or throw into responses. Throws when the service and the table
- * disagree on which routes it serves. Raw handlers are reached without express, whose layers would cost them a third.
+ * Creates the HTTP handler of a service: express's router with the routes of the service. It checks assertion, access
+ * and shapes, and converts results and errors of handlers to responses. Throws when the handlers differ from the route
+ * table. Raw handlers bypass express, whose layers would add a third to their cost.
  */
 export function createApp(options: AppOptions): RequestListener {
   const own = routes.filter((route) => route.service === options.service);
@@ -94,7 +94,7 @@ export function createApp(options: AppOptions): RequestListener {
       app(request, response);
       return;
     }
-    // The edge writes the date of its answers itself, so this header would only cost time.
+    // The edge sets its own Date header, so this one would only cost time.
     response.sendDate = false;
     void server.answer(request, response, { kind: 'route', route, params: {} });
   };
@@ -107,9 +107,11 @@ function assertComplete(
   const served = [...Object.keys(handlers), ...Object.keys(rawHandlers ?? {})].sort();
   const declared = own.map((route) => route.id).sort();
   if (served.join() !== declared.join())
-    throw new Error(`${service} serves [${served.join()}] but the route table says [${declared.join()}]`);
+    throw new Error(
+      `${service} has handlers for [${served.join()}] but the route table has [${declared.join()}]`,
+    );
   if (idempotency === undefined && own.some((route) => route.idempotencyKey))
-    throw new Error(`${service} has routes that take an Idempotency-Key and keeps no record of them`);
+    throw new Error(`${service} has routes that accept an Idempotency-Key but no option idempotency`);
 }
 
 class RouteServer {
