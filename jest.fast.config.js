@@ -9,7 +9,7 @@ const slow = [
   'packages/kit/src/create-tracer',
   'packages/pg/src/(migrate|patient-client)',
   'services/chat/src/providers/exchange-handler',
-  'services/edge/src/domain/relay-path',
+  'services/edge/src/relay/relay-path',
   'services/[^/]+/test/.*(bodies|drain|early-answer|fencing|large-lists|outage|partitions|replicas|retention|timezones)',
   'services/agent/test/(commands|patch|start|visibility)',
   'services/analytics/test/(counting|slow-summaries)',
