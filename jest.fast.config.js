@@ -3,7 +3,7 @@ import everything from './jest.config.js';
 /** Tests that wait for real time, start Kafka or processes, or move megabytes: the slowest third, by time. */
 const slow = [
   'deploy/(local/(kafka|postgres)|setup/test/setup)',
-  'packages/events/src/(kafka|relay)',
+  'packages/events/src/(kafka|outbox-relay)',
   'packages/grpc/src/rotation',
   'packages/http/src/server',
   'packages/kit/src/create-tracer',
