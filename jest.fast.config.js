@@ -3,13 +3,13 @@ import everything from './jest.config.js';
 /** Tests that wait for real time, start Kafka or processes, or move megabytes: the slowest third, by time. */
 const slow = [
   'deploy/(local/(kafka|postgres)|setup/test/setup)',
-  'packages/events/src/(kafka|relay)',
+  'packages/events/src/(kafka|outbox-relay)',
   'packages/grpc/src/rotation',
   'packages/http/src/server',
   'packages/kit/src/create-tracer',
   'packages/pg/src/(migrate|patient-client)',
   'services/chat/src/providers/exchange-handler',
-  'services/edge/src/domain/relay-path',
+  'services/edge/src/relay/relay-path',
   'services/[^/]+/test/.*(bodies|drain|early-answer|fencing|large-lists|outage|partitions|replicas|retention|timezones)',
   'services/agent/test/(commands|patch|start|visibility)',
   'services/analytics/test/(counting|slow-summaries)',

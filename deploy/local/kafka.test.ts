@@ -89,7 +89,7 @@ describeWithKafka(`the local Kafka${obstacle === undefined ? '' : ` (skipped: ${
   }
 
   it(
-    'answers when started, and makes topics only when told to',
+    'answers when started, and creates topics only on request',
     async () => {
       await start();
       expect(server?.brokers).toBe(`${loopback}:${port}`);
@@ -153,7 +153,7 @@ describeWithKafka(`the local Kafka${obstacle === undefined ? '' : ` (skipped: ${
   });
 
   it(
-    'tells the reason from its log when it can not start',
+    "reports the reason from its log when it can't start",
     async () => {
       await using _other = await otherServer(port);
       await expect(start()).rejects.toThrow(/Address already in use/);

@@ -18,7 +18,7 @@ describe('a line of the log stream', () => {
     ]);
   });
 
-  it('quotes values that are not one word, so that fields can be told apart', () => {
+  it('quotes values that are not one word, so that fields stay distinct', () => {
     const fields = { msg: 'm', text: 'two words', empty: '', odd: 'a=b', list: [1], nothing: null };
     expect(formatLine('chat-1', line(fields), style)).toEqual([
       'chat-1    12:00:01 INFO  m text="two words" empty="" odd="a=b" list=[1]',

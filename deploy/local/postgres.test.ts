@@ -86,7 +86,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await serversIn(dataDirectory)).toEqual([]);
   });
 
-  it('tells the reason from its log when it can not start', async () => {
+  it("reports the reason from its log when it can't start", async () => {
     await expect(
       startPostgres({ dataDirectory, port: await freePort(), settings: { shared_buffers: 'plenty' } }),
     ).rejects.toThrow(/shared_buffers/);

@@ -124,7 +124,7 @@ describe('the secrets step', () => {
     ]).toEqual([1, true]);
   });
 
-  it('tells why the API can not be reached, and no setting', async () => {
+  it("reports why the API can't be reached, and no setting", async () => {
     const { code, output } = await setup('secrets', { KUBERNETES_API: 'http://127.0.0.1:1' });
     expect([code, output]).toEqual([1, expect.stringMatching(/fetch failed[^]*Caused by: .*bad port/)]);
     expect(output).not.toContain('owners-password');
