@@ -1,15 +1,10 @@
 import { AppError } from '@gatehouse/kit/errors';
+import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { Catalogue, Model } from './catalogue.ts';
 
-/** An agent as the agent service resolves it. */
-export interface ResolvedAgent {
-  id: string;
-  key: string;
-  model: string;
-  modelFallbacks: readonly string[];
-  systemPrompt: string;
+/** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
+export interface ResolvedAgent extends Omit<AgentMessage, 'parametersJson' | 'created'> {
   parameters: Record<string, unknown>;
-  status: string;
   /** Seconds since the epoch. */
   created: number;
 }

@@ -87,15 +87,7 @@ export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): 
   return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
 }
 
-function toResolved(agent: Agent): ResolvedAgent {
-  return {
-    id: agent.id,
-    key: agent.key,
-    model: agent.model,
-    modelFallbacks: agent.modelFallbacks,
-    systemPrompt: agent.systemPrompt,
-    parameters: JSON.parse(agent.parametersJson) as Record<string, unknown>,
-    status: agent.status,
-    created: Number(agent.created),
-  };
+function toResolved({ parametersJson, created, ...agent }: Agent): ResolvedAgent {
+  const parameters = JSON.parse(parametersJson) as Record<string, unknown>;
+  return { ...agent, parameters, created: Number(created) };
 }
