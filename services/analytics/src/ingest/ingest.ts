@@ -62,8 +62,8 @@ export class Ingest {
       await togetherOrAlone(events, {
         store: async (some) => {
           const all = some.length === events.length;
-          await this.#insert(some, all ? watermarks : []);
-          stored ||= all;
+          const withWatermarks = await this.#insert(some, all ? watermarks : []);
+          stored ||= all && withWatermarks;
         },
         isRefusal,
         refuse: ({ received }, error) => this.#deadLetters.bury(received, refusalOf(error)),
@@ -72,11 +72,14 @@ export class Ingest {
     if (!stored) await this.#insert([], watermarks);
   }
 
-  async #insert(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+  /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */
+  async #insert(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<boolean> {
     const runs = events.map(({ run }) => run);
     await numberUsers(this.#pool, runs);
     const late = await insertIntake(this.#pool, { runs, watermarks });
-    if (late.length > 0) await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
+    if (late.length === 0) return true;
+    await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
+    return false;
   }
 
   /** `retention/trace-ages.ts` says why no row is made after a certain time. */
