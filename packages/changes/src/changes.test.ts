@@ -12,6 +12,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { DatabaseProxy } from '@gatehouse/test/database-proxy';
+import { gate } from '@gatehouse/test/gate';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { Changes } from './changes.ts';
 import { IdempotencySystemStore } from './store/idempotency-system-store.ts';
@@ -164,19 +165,6 @@ async function expire(key: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-/** Pauses the handler at a point until it is released. */
-function gate() {
-  let arrive: () => void = () => undefined;
-  let open: () => void = () => undefined;
-  const arrived = new Promise<void>((resolve) => (arrive = resolve));
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  const pass = async (): Promise<void> => {
-    arrive();
-    await opened;
-  };
-  return { arrived, pass, open };
-}
-
 describe('a request with an Idempotency-Key', () => {
   it('takes effect once, and a repeat gets the same answer from any replica', async () => {
     const key = randomUUID();
@@ -251,6 +239,15 @@ describe('a request with an Idempotency-Key', () => {
     const key = randomUUID().padEnd(255, ' x');
     expect(await send(key)).toMatchObject({ status: 201 });
     expect(await send(key)).toMatchObject({ status: 201, replayed: 'true' });
+  });
+});
+
+describe('a change on a route for tenants', () => {
+  it('is refused to a principal without a tenant, however it got there', async () => {
+    const key = randomUUID();
+    const owner = makePrincipal({ role: 'owner', scopes: ['agents.write'] });
+    expect(await send(key, { name: key, as: owner })).toMatchObject({ status: 403, code: 'role_missing' });
+    expect(await effects(key)).toBe(0);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
-import { replyStatus, type Call } from '@gatehouse/http/app';
+import { replyStatus, tenantOf, type Call } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Logger } from '@gatehouse/kit/log';
@@ -42,14 +42,15 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in a transaction that sees the rows of the caller's tenant or, for an owner, of all tenants. Commits
-   * the effect, the changes and the reply together. Rolls back if `work` throws.
+   * Runs `work` in a transaction that sees the rows of the caller's tenant or, on a route for owners, of all tenants.
+   * Commits the effect, the changes and the reply together. Rolls back if `work` throws.
    */
   async change(call: Call, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { app, system } = this.#options;
-    const { tenantId } = call.principal;
     const whole = (db: Queryable): Promise<Reply> => this.#commit(call, db, work);
-    return tenantId === null ? withTransaction(system, whole) : withTenant(app, tenantId, whole);
+    return call.route.access.kind === 'owner'
+      ? withTransaction(system, whole)
+      : withTenant(app, tenantOf(call).tenantId, whole);
   }
 
   async #commit(call: Call, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {

@@ -100,13 +100,14 @@ export class RouteMatcher {
   }
 }
 
-/** Whether a path has no empty segment and no dot segment, encoded or not, and can be decoded. */
+/** Whether a path has no empty segment and no dot segment, encoded or not, and every parser reads it alike. */
 export function isSafePath(path: string): boolean {
   return path.startsWith('/') && !path.split('/').slice(1).some(isUnsafe);
 }
 
 function isUnsafe(segment: string): boolean {
-  if (segment === '') return true;
+  // A raw `#` or no-break space is not valid in a path (RFC 3986 §3.3), and parsers of URLs differ in how they read it.
+  if (segment === '' || /[#\u00a0\ufeff]/.test(segment)) return true;
   if (!segment.includes('.') && !segment.includes('%')) return false;
   try {
     // The id of a model may contain an encoded slash, but no dot segments between slashes.

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { AppError } from '@gatehouse/kit/errors';
@@ -381,4 +384,15 @@ it('an owner has no tenant to work in', () => {
   );
   const principal = makePrincipal();
   expect(tenantOf({ principal })).toBe(principal);
+});
+
+describe('a request target that is no path', () => {
+  it.each(['*', 'http://[', 'http://gatehouse.example/v1/agents'])('such as %s is 404', async (path) => {
+    const request = httpRequest({ host: '127.0.0.1', port: server.port, method: 'GET', path });
+    request.end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const { error } = (await json(response)) as ErrorBody;
+    expect([response.statusCode, error.code]).toEqual([404, 'route_not_found']);
+    expect(error.request_id).toBe(response.headers['x-request-id']);
+  });
 });

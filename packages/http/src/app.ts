@@ -89,6 +89,11 @@ export function createApp(options: AppOptions): RequestListener {
   const app = routerOf(own, (request, response, match) => server.answer(request, response, match));
   const raw = own.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
   return (request, response) => {
+    // `*`, or an absolute URL: express would answer it with a page of its own.
+    if (request.url?.startsWith('/') !== true) {
+      void server.answer(request, response, { kind: 'none' });
+      return;
+    }
     const route = raw.find(({ path, method }) => path === request.url && method === request.method);
     if (route === undefined) {
       app(request, response);

@@ -31,6 +31,8 @@ function pathsOf(path: string): string[] {
     `/${each}`,
     `${each}/..`,
     `${each}/%2e%2e/x`,
+    `${each}#x`,
+    `${each}#/x`,
     `${each}x`,
   ]);
   return [...new Set([...filled, ...odd])];

@@ -14,7 +14,9 @@ export function routerOf(routes: readonly Route[], answer: Answer): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
   app.use(async (request, response, next) => {
-    if (isSafePath(request.path)) next();
+    const [path = ''] = request.url.split('?', 1);
+    // A path that express reads in another way than the edge has no route.
+    if (path === request.path && isSafePath(path)) next();
     else await answer(request, response, { kind: 'none' });
   });
   const byPath = Object.groupBy(routes, ({ path }) => path);

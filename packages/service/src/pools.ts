@@ -10,6 +10,8 @@ export interface DatabaseOptions<Name extends string> {
   migrations: string;
   /** Pools by their name in metrics. The first one checks the schema. */
   pools: Readonly<Record<Name, Omit<PoolOptions, 'url' | 'log'>>>;
+  /** The role whose connection decides whether the service is ready. Default: that of the first pool. */
+  readyAs?: string;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface DatabaseOptions<Name extends string> {
  */
 export function createPools<Name extends string>(
   shell: Shell,
-  { url, migrations: directory, pools: wanted }: DatabaseOptions<Name>,
+  { url, migrations: directory, pools: wanted, readyAs }: DatabaseOptions<Name>,
 ): Record<Name, Pool> {
   const { name: service, log, registry } = shell;
   const named = Object.entries<Omit<PoolOptions, 'url' | 'log'>>(wanted).map(
@@ -28,7 +30,7 @@ export function createPools<Name extends string>(
   const [first] = named;
   if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
-  const check = new DatabaseCheck({ url, role, log });
+  const check = new DatabaseCheck({ url, role: readyAs ?? role, log });
   shell.add(check);
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));

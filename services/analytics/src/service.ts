@@ -38,6 +38,7 @@ export async function createAnalyticsService(
   const pools = createPools(shell, {
     url,
     migrations,
+    readyAs: 'analytics_app',
     pools: {
       system: { role: 'analytics_system', max },
       app: { role: 'analytics_app', max: half },

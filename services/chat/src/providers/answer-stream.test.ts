@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
+import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { AnswerStream, type FrameSink } from './answer-stream.ts';
 
 let fixture: ProviderFixture;
@@ -110,6 +111,29 @@ describe('a streamed answer', () => {
       (request) => request.id === id && (request.client_closed_at ?? request.finished_at) !== null,
     );
     expect(seen.client_closed_at).not.toBeNull();
+  });
+
+  it('drops what comes before its first chunk, and passes such frames on after it', async () => {
+    const [comment, chunk] = [
+      Buffer.from(': wait\n\n'),
+      Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'),
+    ];
+    let consumer: FrameConsumer | null = null;
+    const source: ProviderStream = {
+      consume: (given) => void (consumer = given),
+      pause: () => undefined,
+      resume: () => undefined,
+      cancel: () => undefined,
+    };
+    const stream = new AnswerStream('acme', source, new StreamReader(1));
+    const opened = stream.open();
+    const feed = (...frames: Buffer[]) => consumer?.frames(frames);
+    feed(comment, comment);
+    feed(comment, chunk, comment);
+    await opened;
+    const sink = new Sink();
+    void stream.passTo(sink);
+    expect(sink.text).toBe(`${String(chunk)}${String(comment)}`);
   });
 
   it('waits for a sink that is behind, also with the frames that came before there was one', async () => {

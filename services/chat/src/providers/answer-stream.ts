@@ -26,6 +26,8 @@ export class AnswerStream implements FrameConsumer {
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
   #usageFrame: Buffer | null = null;
+  /** Whether a chunk of the answer has arrived. */
+  #begun = false;
   #complete = false;
   #failure: ProviderFailure | null = null;
   /** Of the promise of `open`, and then of that of `passTo`. */
@@ -125,10 +127,12 @@ export class AnswerStream implements FrameConsumer {
         throw new ProviderFailure('cut', this.#provider, { message: this.reader.errorMessage });
       case 'chunk':
         chunks.push(frame);
+        this.#begun = true;
         if (this.#sink === null) this.#resolve();
         break;
       case 'other':
-        chunks.push(frame);
+        // Before the first chunk they would be kept in memory, where nothing limits them.
+        if (this.#begun) chunks.push(frame);
     }
   }
 }
