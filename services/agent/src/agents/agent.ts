@@ -75,7 +75,7 @@ function checked(settings: AgentSettings, actingUser: string | null): AgentSetti
     const message = 'A private agent needs an owner: send X-Service-User-Id or owner_user_id.';
     throw new AppError('acting_user_required', message, { param: 'owner_user_id' });
   }
-  // Nobody hides an agent from the user they act for.
+  // A caller must not hide an agent from the user that they act for.
   assertActsFor(owner, actingUser);
   return { ...settings, owner_user_id: owner };
 }

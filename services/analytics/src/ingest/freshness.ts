@@ -54,7 +54,7 @@ export class Freshness {
       this.#followLag.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
       this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
     } catch {
-      // The database is away, which readiness and others' logs tell.
+      // The database is unavailable. Readiness and the log of the pool report that.
       this.#unknown();
     }
   }

@@ -34,7 +34,7 @@ export class Ingest {
     });
   }
 
-  /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
+  /** Resolves once all events are durable. Unreadable events become dead letters. Throws during a database outage. */
   async take(events: readonly Received[]): Promise<void> {
     // In their order: a watermark holds for what came before it.
     for (const batch of inBatches(events, ({ payload }) => payload.length, storedAtOnce))

@@ -21,7 +21,7 @@ export interface ReadEvents {
   rejected: { received: Received; reason: string }[];
 }
 
-/** Sorts a batch of events into what can be stored and what nobody can read. Types that are not ours are passed over. */
+/** Separates the storable events of a batch from the unreadable ones. Skips event types of other services. */
 export function readEvents(batch: readonly Received[]): ReadEvents {
   const runs = new Map<string, RunEvent>();
   const watermarks = new Map<string, Watermark & { source: string }>();

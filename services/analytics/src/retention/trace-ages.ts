@@ -17,7 +17,7 @@ export const lateAfterDays = 30;
  */
 const marginDays = 1 / 24;
 
-/** Nobody can say any more how long the traces of a tenant that is gone should be kept. */
+/** Retention for traces of a deleted tenant, whose own setting no longer exists. */
 export const unknownTenantDays = 90;
 
 /** Their senders' topics and outboxes remember no longer either. */

@@ -45,8 +45,8 @@ export interface Blanked {
 }
 
 /**
- * Takes the texts out of a tenant's traces, from the one after `after` on. It is no change that followers are told of.
- * Spans hold codes and numbers only.
+ * Removes the texts from a tenant's traces, starting after the trace `after`. `traces/follow` doesn't show this as a
+ * change. Spans stay: they hold codes and numbers only.
  */
 export async function blankTraces(
   pool: Pool,
@@ -95,8 +95,8 @@ export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
 }
 
 /**
- * One transaction, unless another replica is at the same; then `otherwise`. Two statements of half a second are the
- * second that a writing transaction may take (architecture decision 7).
+ * Runs `work` in one transaction and returns its result; returns `otherwise` while another replica does the same work.
+ * A writing transaction may last one second, so each of its two statements gets half of that.
  */
 async function withTurn<Result>(
   pool: Pool,

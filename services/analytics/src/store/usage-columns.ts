@@ -1,7 +1,7 @@
-/** What a run is told apart by in every table of roll-ups, besides its tenant and its quarter of an hour. */
+/** The columns that every roll-up table groups runs by, besides the tenant and the 15-minute bucket. */
 export const dimensions = ['model', 'agent_id', 'provider', 'channel'] as const;
 
-/** What only `usage` tells apart too. */
+/** The columns that only the table `usage` groups by in addition. */
 export const personalDimensions = ['user_id', 'api_key_id'] as const;
 
 /** What is added up, in the order in which tables are written and read: what one run that has ended adds to each. */

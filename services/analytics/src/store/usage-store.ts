@@ -55,7 +55,7 @@ function startsOf(start: string, step: string): string {
 const numberOf = (span: Span): string => `width_bucket(at, (select starts from ${span}_starts))`;
 const startOf = (span: Span, key: string): string => `((select starts from ${span}_starts))[${key}]`;
 
-/** What a group is told by; `at` is the start of the quarter of an hour, or the run's end. */
+/** The SQL expression of each group key; `at` is the start of the 15-minute bucket, or the end of the run. */
 const keys: Record<Dimension, string> = {
   hour: numberOf('hour'),
   day: numberOf('day'),
@@ -86,7 +86,7 @@ const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)`;
 
-/** Roll-ups hold these only where users and keys are told apart. */
+/** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
 
 const inBuckets = `bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;

@@ -27,7 +27,7 @@ const shape = z.strictObject({
 /** What a cursor holds for besides its position. */
 export interface CursorScope {
   cluster: string;
-  /** Whoever asks, and the filters. */
+  /** The viewer and the filters of the request. */
   filters: Readonly<Record<string, string | null | undefined>>;
 }
 

@@ -26,7 +26,7 @@ export class AuditIntake {
     });
   }
 
-  /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
+  /** Resolves once all changes are durable. Unreadable ones become dead letters. Throws during a database outage. */
   async take(batch: readonly Received[]): Promise<void> {
     const readable: Readable[] = [];
     for (const received of batch) {

@@ -9,7 +9,7 @@ export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefi
   const ofRole = scopesOf(role);
   const beyond = requested?.find((scope) => !ofRole.includes(scope));
   if (beyond !== undefined) {
-    throw new AppError('invalid_value', `A key with the role ${role} can not have the scope ${beyond}.`, {
+    throw new AppError('invalid_value', `A key with the role ${role} cannot have the scope ${beyond}.`, {
       param: 'scopes',
     });
   }
@@ -29,12 +29,12 @@ export interface Power {
 }
 
 /**
- * Nobody gets hold of a key that can do more than the one they have. Throws `scope_missing` or `user_mismatch`.
+ * Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`.
  */
 export function assertMayGive(giver: Power, given: Power): void {
   const missing = given.scopes.find((scope) => !grants(giver.scopes, scope));
   if (missing !== undefined) {
-    throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it can not give it.`, {
+    throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it cannot grant it.`, {
       param: 'scopes',
     });
   }

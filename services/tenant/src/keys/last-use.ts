@@ -7,8 +7,8 @@ export interface LastUseOptions {
 }
 
 /**
- * Notes when keys are used, off the request path. A lost note costs nobody anything, so a failure is logged when it
- * begins and not again until a write has worked.
+ * Records when keys are used, off the request path. A lost time of use does no harm, so only the first of several
+ * failures in a row is logged.
  */
 export class LastUse {
   readonly #options: LastUseOptions;

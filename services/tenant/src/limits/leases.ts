@@ -154,10 +154,10 @@ export function validForMs(window: Window, now: number): number {
   return window.end === null ? leaseMs : Math.max(0, Math.min(leaseMs, window.end - now));
 }
 
-/** What is told of a budget's use, once in each window. */
+/** Percentages of a budget that are recorded when its use reaches them, once per window. */
 export const thresholds = [50, 80, 100] as const;
 
-/** The thresholds in percent that `used` has reached, above those that were told of already. */
+/** The thresholds in percent that `used` has reached, above the highest one recorded already (`told`). */
 export function thresholdsReached(used: bigint, limit: bigint, told: number): number[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));

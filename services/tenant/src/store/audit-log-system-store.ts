@@ -18,7 +18,7 @@ export interface AuditFilter extends PageRequest {
 /** An entry as it is kept. */
 export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
 
-/** Adds an entry to the log, in the transaction of the change that it tells of and with the time of that. */
+/** Adds an entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
   await insert(db, entry, null);
 }
