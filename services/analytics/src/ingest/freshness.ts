@@ -8,8 +8,8 @@ import { usageLagSeconds } from '../store/usage-store.ts';
 const everyMs = 5_000;
 
 /**
- * Measures how far what is shown is behind: `follow`, because of a transaction somewhere in the cluster that does not
- * end; sums, because events are still on their way.
+ * Measures how stale the answers are: those of `traces/follow` because of a long transaction anywhere in the database
+ * cluster, those of the summaries because of events that have not arrived yet.
  */
 export class Freshness {
   readonly #pool: Pool;

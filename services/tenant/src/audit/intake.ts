@@ -12,7 +12,7 @@ interface Readable {
   entry: AuditEntry;
 }
 
-/** Takes changes that were made in other services into the audit log: exactly once, whatever comes again. */
+/** Stores changes of other services in the audit log, each exactly once even when it is delivered again. */
 export class AuditIntake {
   readonly #auditLog: AuditLogSystemStore;
   readonly #deadLetters: DeadLetters;

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What a key is checked against. Times are judged by the database. */
+/** The stored values that a key is verified against. The database compares the times. */
 export interface Credentials {
   secretSha256: Buffer;
   /** The secret before the last rotation, while it still works. */

@@ -5,7 +5,7 @@ import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/t
 import type { Granted, LeaseSystemStore, ResourceAsk } from '../store/lease-system-store.ts';
 import { fromWire } from './resources.ts';
 
-/** Leases parts of a tenant's limits to a replica. */
+/** Leases amounts of a tenant's limits to a replica of chat. */
 export function lease(leases: LeaseSystemStore): Rpc<LeaseRequest, LeaseResponse> {
   return {
     callers: ['chat'],

@@ -4,7 +4,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeaseSystemStore } from '../store/lease-system-store.ts';
 
-/** Charges what runs cost, and frees what dead replicas held. */
+/** Charges the cost of runs, and releases what dead replicas held. */
 export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
