@@ -52,7 +52,7 @@ async function bootstrap(): Promise<void> {
       return inserted;
     });
     if (key === null)
-      throw new Error('There is an active owner key already; use --force to make another if it is lost.');
+      throw new Error('An active owner key exists already; use --force to create another one if it is lost.');
     process.stdout.write(`${text}\n`);
   } finally {
     await pool.end();

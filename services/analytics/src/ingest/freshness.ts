@@ -24,12 +24,12 @@ export class Freshness {
     const registers = [registry];
     this.#followLag = new Gauge({
       name: 'gatehouse_follow_xmin_lag_seconds',
-      help: 'How long the oldest running transaction of the cluster has held back what follow shows; NaN when unknown',
+      help: 'How long the oldest running transaction of the cluster has delayed changes in follow; NaN when unknown',
       registers,
     });
     this.#usageLag = new Gauge({
       name: 'gatehouse_usage_lag_seconds',
-      help: 'How long ago as_of is, up to when every run is counted; NaN when unknown',
+      help: 'Age of as_of, the time up to which every run is counted; NaN when unknown',
       registers,
     });
     this.#unknown();

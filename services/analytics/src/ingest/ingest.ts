@@ -25,7 +25,7 @@ export class Ingest {
     this.#log = options.log;
     this.#runs = new Counter({
       name: 'gatehouse_events_ingested_total',
-      help: 'Events about runs taken in, repeated ones included',
+      help: 'Events about runs received, including repeated ones',
       registers: [options.registry],
     });
     this.#deadLetters = new DeadLetters({
@@ -51,7 +51,7 @@ export class Ingest {
     for (const { run } of runs)
       this.#log.debug(
         { request_id: run.request_id, trace_id: run.trace_id, run_id: run.run_id, tenant_id: run.tenant_id },
-        'ended_at' in run ? 'end of a run taken in' : 'start of a run taken in',
+        'ended_at' in run ? 'stored the end of a run' : 'stored the start of a run',
       );
   }
 

@@ -59,13 +59,13 @@ export class Retention {
     this.#batchSize = options.batchSize ?? defaultBatchSize;
     this.#rows = new Counter({
       name: 'gatehouse_retention_rows_total',
-      help: 'Traces and dead letters that were deleted, and traces that lost their texts, because of their age',
+      help: 'Traces and dead letters deleted, and traces whose texts were removed, after their retention',
       labelNames: ['action'],
       registers: [options.registry],
     });
     this.#success = new Gauge({
       name: 'gatehouse_retention_success_timestamp_seconds',
-      help: 'When this process last deleted everything that is kept no longer; 0 until it has',
+      help: 'When this replica last finished deleting expired data; 0 until then',
       registers: [options.registry],
     });
   }
@@ -111,7 +111,7 @@ export class Retention {
         await this.#sweepTenant(tenantId, days);
       } catch (error) {
         if (this.#loop.signal.aborted) throw error;
-        log.warn({ err: error, tenant_id: tenantId }, 'old traces of a tenant could not be deleted');
+        log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
         complete = false;
       }
       this.#lastTenant = tenantId;
@@ -150,7 +150,7 @@ export class Retention {
   async #round(): Promise<number> {
     const complete = await this.sweep().catch((error: unknown) => {
       if (!this.#loop.signal.aborted)
-        this.#options.log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
+        this.#options.log.warn({ err: error }, 'failed to delete old traces; retrying');
       return false;
     });
     if (complete) this.#success.setToCurrentTime();

@@ -4,7 +4,7 @@ import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { showOwnerApiKey, showTenant } from './views.ts';
 
-/** The audit entries for changes of keys and tenants. */
+/** The changes of keys and tenants, for the audit log. */
 
 export function keyCreated(key: ApiKey): Change {
   const { id, tenantId } = key;

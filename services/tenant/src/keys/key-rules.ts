@@ -39,9 +39,13 @@ export function assertMayGive(giver: Power, given: Power): void {
     });
   }
   if (giver.userId !== null && giver.userId !== given.userId) {
-    throw new AppError('user_mismatch', 'An API key bound to a user gives keys bound to that user only.', {
-      param: 'user_id',
-    });
+    throw new AppError(
+      'user_mismatch',
+      'An API key bound to a user can only create keys bound to that user.',
+      {
+        param: 'user_id',
+      },
+    );
   }
 }
 

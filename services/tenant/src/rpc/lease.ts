@@ -12,7 +12,7 @@ export function lease(leases: LeaseSystemStore): Rpc<LeaseRequest, LeaseResponse
     handle: async ({ holderId, sequence, tenantId, asks }) => {
       const read = asks.map(readAsk);
       if (![holderId, tenantId, ...read.map((ask) => ask.subjectId)].every(isUuid))
-        throw new AppError('invalid_value', 'Holder, tenant and subjects are UUIDs.');
+        throw new AppError('invalid_value', 'The ids of holder, tenant and subjects must be UUIDs.');
       const granted = await leases.lease({ id: holderId, sequence }, tenantId, read);
       return { grants: granted.map(showGrant) };
     },
@@ -23,7 +23,10 @@ function readAsk(ask: Ask): ResourceAsk {
   const resource = fromWire(ask.resource);
   const amounts = [ask.holding, ...ask.needs];
   if (resource === null || amounts.some((amount) => amount < 0n))
-    throw new AppError('invalid_value', 'An ask names a known resource and amounts that are not negative.');
+    throw new AppError(
+      'invalid_value',
+      'An ask must name a known resource, and amounts must not be negative.',
+    );
   return {
     subjectId: ask.subjectId,
     resource,

@@ -165,7 +165,7 @@ function boundsOf(row: {
   return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
 }
 
-/** The sum that replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
+/** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
 export async function findHeld(
   db: Queryable,
   subjectIds: readonly string[],
