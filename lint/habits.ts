@@ -18,8 +18,8 @@ export const habits: readonly Habit[] = [
     better: 'begin the sentence with its subject: the caller, clients that …',
   },
   { found: /\bWhat all that\b/g, better: 'begin the sentence with its subject' },
-  // The word of the OpenAI API is `insufficient_quota`, which is no word of its own here.
-  { found: /\bquotas?\b/gi, better: 'limit' },
+  // `insufficient_quota` of the OpenAI API does not match, and SQL may name the table `tenant.quotas`.
+  { found: /(?<!\btenant\.)\bquotas?\b/gi, better: 'limit' },
   {
     found:
       /\b(?:contract|api|spec|specification|architecture)\s+§|\b(?:architecture|design) decision\b|\binterface-spec\b|\barchitecture\.md\b|\bapi\.md\b/gi,

@@ -18,7 +18,7 @@ import { cpuMs } from './processes.ts';
 
 /**
  * `make bench`, second part: how fast analytics takes in events, and how fast it adds up a million of them. The ingest
- * runs in this process, so that its CPU time is told apart from PostgreSQL's.
+ * runs in this process, so that its CPU time is measured apart from PostgreSQL's.
  */
 
 const ingested = 50_000;

@@ -20,7 +20,7 @@ export async function pairsOf(
 ): Promise<number[]> {
   const ratios: number[] = [];
   for (let pair = 0; pair < options.pairs; pair += 1) {
-    // In turns first: whoever comes second finds the machine warmer.
+    // The targets take turns in going first: the second one finds the machine warmer.
     const order = pair % 2 === 0 ? [limited, free] : [free, limited];
     const perSecond = new Map<Target, number>();
     for (const target of order)

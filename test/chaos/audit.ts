@@ -87,7 +87,7 @@ export async function allArrived(chaos: Records): Promise<boolean> {
             clock_timestamp() as at`,
   );
   if (chat === undefined || chat.waiting > 0) return false;
-  // Published is not arrived. Watermarks tell of it, once a second.
+  // Published events may not have arrived yet. Watermarks report arrival, once a second.
   return eventually(
     async () => {
       const [watermarks] = await chaos.rows<{ arrived: boolean }>(

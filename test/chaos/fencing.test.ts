@@ -87,7 +87,7 @@ describe('a chat replica that is paused until another has ended its runs', () =>
         const asked = await Promise.all(
           meanwhile.map(async ({ at, outcome }) => ({ at, ...(await outcome) })),
         );
-        // Nobody is cut off without a word; most of what the paused one held came late, but came.
+        // No client is cut off without an error. Most answers of the paused replica arrive late, but they arrive.
         expect(
           [...outcomes, ...asked].filter(({ ending }) => ending !== 'answer' && ending !== 'error'),
         ).toEqual([]);

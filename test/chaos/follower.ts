@@ -4,7 +4,7 @@ import type { z } from 'zod';
 
 const pollMs = 50;
 
-/** A client that polls `traces/follow` all the time and remembers what it was told. */
+/** A client that polls `traces/follow` all the time and keeps what it received. */
 export class Follower {
   /** The latest state of each run. */
   readonly latest = new Map<string, Trace>();

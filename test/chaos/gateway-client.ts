@@ -37,7 +37,7 @@ export interface Outcome {
   detail: string;
 }
 
-/** A key that nobody has seen; well-formed, so that only the database can say so. */
+/** A well-formed key that was never issued: only the database can show that it does not exist. */
 export function unknownKey(): string {
   return `gwk_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`;
 }

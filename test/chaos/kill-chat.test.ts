@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(async () => chaos.stop(), 60_000);
 
-/** Unary requests one after the other until told to stop. */
+/** Sends unary requests one after the other until `state.over`. */
 async function keepAsking(state: { over: boolean }, delayMs: number): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   while (!state.over) {

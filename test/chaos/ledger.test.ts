@@ -174,7 +174,7 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
 function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
   const charged = calls.filter(({ usage }) => usage !== null);
   const told = charged.filter((call) => call.usage_delivered);
-  // Whoever was killed may have been told and could not write it down.
+  // A killed replica may have received the usage without storing it.
   if (row.status === 'interrupted')
     return row.usage_estimated ? [] : [`${row.id} is interrupted, not estimated`];
   if (told.length < charged.length || row.usage_estimated) return [];
@@ -190,7 +190,7 @@ function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
 
 function costOf({ model, usage }: LedgerRow): bigint {
   const [input, cached, output] = prices[model ?? ''] ?? [0n, 0n, 0n];
-  // Nobody asks for embeddings here.
+  // No client requests embeddings here.
   const said = usage as Usage;
   const read = BigInt(said.prompt_tokens_details.cached_tokens);
   return (

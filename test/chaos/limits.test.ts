@@ -39,7 +39,7 @@ describe('limits with three replicas of chat whose wall clocks are wrong', () =>
       expect(outcomes.filter(({ status }) => status === 200)).toHaveLength(10);
       expect(atOnce(system.served(outcomes))).toBe(10);
 
-      // One after the other, over all replicas: nobody is refused for its own last request.
+      // One after the other, over all replicas: no client is refused because of its own last request.
       for (let round = 0; round < 12; round += 1) {
         const batch = await flood(client, {}, 10);
         expect(batch.map(({ status, errorCode }) => `${status} ${errorCode ?? ''}`)).toEqual(

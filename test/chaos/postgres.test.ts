@@ -34,7 +34,7 @@ interface Trickle {
   stop: () => void;
 }
 
-/** Asks twice a second, with a good key that no edge has met and with keys that nobody has, until it is stopped. */
+/** Sends two requests a second, with a valid key that no edge has cached and with unknown keys, until stopped. */
 function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
   const asked: Promise<Outcome>[] = [];
   const ask = (key: string): void => void asked.push(chaos.client.complete({ key }));
@@ -50,7 +50,7 @@ function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
   };
 }
 
-/** Streams, unary requests and requests with keys that nobody knows, ten a second. */
+/** Sends streams, unary requests and requests with unknown keys, ten a second. */
 function startTrickle(): Trickle {
   const trickle: Trickle = { known: [], unknown: [], answered: 0, stop: () => clearInterval(timer) };
   const ask = async (call: CompletionCall): Promise<Outcome> => {
@@ -129,7 +129,7 @@ describe('PostgreSQL away, hanging for 18 s, then killed while it hangs and refu
         await signalPostgres(chaos, 'SIGCONT');
         await untilAnswered(trickle);
 
-        // Killed while it hangs: what was sent to it is lost, or was done, and nobody ever hears which.
+        // PostgreSQL is killed while it hangs: its clients never learn whether their last statements were committed.
         await signalPostgres(chaos, 'SIGSTOP');
         await sleep(hangBeforeDeathMs);
         await signalPostgres(chaos, 'SIGKILL');

@@ -79,7 +79,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
       expect({ pod: pod.name, problems: restrictedProblems(pod) }).toEqual({ pod: pod.name, problems: [] });
   });
 
-  it('gives a token to nobody but the Jobs that write the Secret', () => {
+  it('gives a token only to the Jobs that write the Secret', () => {
     for (const pod of pods) {
       const writes = pod.containers.some(({ args }) => args?.[0] === 'src/main.js');
       expect({ pod: pod.name, token: pod.spec.automountServiceAccountToken }).toEqual({

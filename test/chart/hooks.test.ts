@@ -113,7 +113,7 @@ describe('before an install or an upgrade changes a pod', () => {
     expect(refusal({ secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
   });
 
-  it('stays as long as it is told, in whole seconds', () => {
+  it('stays for the configured time, in whole seconds', () => {
     const month = 30 * 24 * 3600;
     for (const { spec } of ofKind(render({ jobs: { ttlSecondsAfterFinished: month } }), 'Job')) {
       expect(spec?.ttlSecondsAfterFinished).toBe(month);
@@ -184,7 +184,7 @@ describe('the Secret', () => {
     expect(named(manifests, 'Role', 'gatehouse-secrets').rules?.[0]?.verbs).toContain('delete');
   });
 
-  it('can be the operator’s own: then nothing is made, and nobody may touch Secrets', () => {
+  it('can be the operator’s own: then no Secret is created and no pod may access Secrets', () => {
     const values = { secrets: { existing: 'ours', keep: false } };
     const manifests = render(values);
     expect(ofKind(manifests, 'Role')).toEqual([]);

@@ -5,7 +5,7 @@ import { Ajv, type AnySchemaObject, type ValidateFunction } from 'ajv';
 import { createGenerator } from 'ts-json-schema-generator';
 import type { Manifest } from './manifests.ts';
 
-/** Who declares the kinds of an API group; Kubernetes itself unless named here. */
+/** The package that declares the kinds of an API group; Kubernetes itself unless named here. */
 const declaredBy: Readonly<Record<string, string>> = {
   'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',

@@ -185,7 +185,7 @@ describe('network policies', () => {
     { said: { dns: { ports: [5353] } }, open: [5353] },
     { said: { dns: { ports: [53, 5353] } }, open: [53, 5353] },
     { said: { dns: { ports: [] } }, open: [] },
-  ])('let out to DNS over UDP and TCP on $open alone, told $said', ({ said, open }) => {
+  ])('allows DNS over UDP and TCP on $open only, with the values $said', ({ said, open }) => {
     const values = { networkPolicy: { egress: { ...said, providers: { ports: [443] } } } };
     const network = new Network(values);
     for (const service of serviceNames) {

@@ -70,7 +70,7 @@ async function runAll(settings: ClusterSettings): Promise<Row[]> {
   });
   try {
     const rows = [await attempt(install, cluster)];
-    // Nothing below can be told of a system that is not there.
+    // The drills need an installed system.
     if (rows[0]?.passed === true)
       for (const drill of drills.filter(wanted)) rows.push(await attempt(drill, cluster));
     return rows;

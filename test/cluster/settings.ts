@@ -23,7 +23,7 @@ interface NodeList {
   items: { status: { addresses: { type: string; address: string }[] } }[];
 }
 
-/** Reads what `make test-cluster` is told; what it is not told comes from the cluster that KUBECONFIG names. */
+/** Reads the settings of `make test-cluster`; missing ones come from the cluster that KUBECONFIG names. */
 export async function loadSettings(
   environment: Record<string, string | undefined>,
 ): Promise<ClusterSettings> {

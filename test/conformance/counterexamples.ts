@@ -56,7 +56,7 @@ export const counterexamples: readonly Counterexample[] = [
     document: { ...chunk, choices: [{ ...chunkChoice, delta: { tool_calls: [{ id: 'call_1' }] } }] },
   },
   {
-    name: 'with a model that nobody owns',
+    name: 'with a model without an owner',
     kind: 'model',
     document: { id: 'm', object: 'model', created: 1 },
   },

@@ -26,7 +26,7 @@ const headers: Record<string, string | null> = {
   'content-encoding': null,
 };
 
-/** What is wrong with a complete stream by the rules that no schema of a single chunk can say (contract §3). */
+/** The problems of a complete stream, by the rules that the schema of a single chunk cannot express. */
 export function streamProblems(response: Response, text: string, usageAsked: boolean): string[] {
   const problems: string[] = [];
   const hold = (rule: string, holds: boolean): void => {

@@ -76,7 +76,7 @@ describe('headers that only the edge may send', () => {
     expect(answer.body).toMatchObject({ tenant_id: tenant.id, role: 'user' });
   });
 
-  it('can not be removed by naming them in Connection', async () => {
+  it('cannot be removed by naming them in Connection', async () => {
     const lines = ['GET /v1/whoami HTTP/1.1', 'connection: x-gatehouse-assertion, close'];
     expect(await raw(rawRequest(lines))).toMatch(/^HTTP\/1\.1 200 /);
   });

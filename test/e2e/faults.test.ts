@@ -187,7 +187,7 @@ describe('a database that is away for a while', () => {
   );
 });
 
-it('analytics goes on taking requests and loses nothing while events can not be taken in', async () => {
+it('analytics keeps answering requests and loses no events while it cannot ingest them', async () => {
   const { userKey } = await gateway.makeTenant();
   const summary = (): Promise<Answer> => gateway.call('/v1/usage/summary', { key: userKey });
   await gateway.databaseOf('analytics').cut();
@@ -225,7 +225,7 @@ it('tenants with limits get 503 while nothing can be leased, and tenants without
 });
 
 describe('/health', () => {
-  it('is 200 with protocol 3 and nothing more, and 503 from an edge that can not serve', async () => {
+  it('answers 200 with protocol 3 and nothing more, and 503 from an edge that cannot serve', async () => {
     const healthy = await gateway.call('/health');
     expect(healthy.status).toBe(200);
     expect(Object.keys(healthy.body as object).sort()).toEqual(['protocol', 'status', 'version']);

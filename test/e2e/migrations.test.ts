@@ -16,7 +16,7 @@ const servicesFolder = path.join(import.meta.dirname, '../../services');
 const services = ['tenant', 'agent', 'chat', 'analytics'] as const;
 type Service = (typeof services)[number];
 
-/** Values that the type and the check of a column don't tell. `{n}` is the number of the row, in six digits. */
+/** Values that don't follow from a column's type and check. `{n}` is the number of the row, in six digits. */
 const values: Readonly<Record<string, string>> = {
   'tenants.timezone': 'UTC',
   'tenants.limits': '{}',

@@ -65,7 +65,7 @@ function inGrafana(expr: string): string {
 
 /** Labels that Prometheus, discovering pods, adds to all that it reads. */
 const targetLabels = ['namespace', 'pod', 'instance'];
-/** What Kubernetes itself tells: kube-state-metrics, and cAdvisor in the kubelet. */
+/** Metrics that Kubernetes itself exposes: kube-state-metrics, and cAdvisor in the kubelet. */
 const ofKubernetes: Exposed = new Map([
   ['kube_deployment_status_replicas_unavailable', labelled({ deployment: [] })],
   ['kube_pod_container_resource_limits', labelled({ container: [], resource: ['cpu', 'memory'] })],

@@ -115,7 +115,7 @@ function remember(operation: Operation, { status, body, headers }: Answered): vo
   if (run !== null) made.set('/v1/traces', run);
 }
 
-/** A UUID in an example is nobody's: what the replay made stands in for it. Keys and names are taken as shown. */
+/** A UUID in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
 function paramsOf(operation: Operation): Record<string, string> {
   const own = ownParameters(operation).filter((parameter) => parameter.in === 'path');
   return Object.fromEntries(
@@ -165,7 +165,7 @@ describe('what goes wrong is documented too', () => {
     expect(check.problems(operation, answered)).toEqual([]);
   }
 
-  /** Of the right form, and nobody's. */
+  /** Well-formed ids of no resource. */
   const unknownIds = (operation: Operation) =>
     Object.fromEntries(ownParameters(operation).map(({ name }) => [name, newId()]));
 

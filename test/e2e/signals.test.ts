@@ -97,7 +97,7 @@ it('metrics count runs of processes that died', async () => {
   await gateway.startMember('chat-1');
 }, 60_000);
 
-it('metrics count requests that limits refuse, and those whose limits can not be read', async () => {
+it('metrics count requests that limits refuse, and requests whose limits cannot be read', async () => {
   const limited = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
   await eventually(async () => expect((await complete({}, limited.userKey)).status).toBe(429));
   await shows('chat-1', ['gatehouse_limit_refusals_total', { code: 'rate_limit_exceeded' }], positive);

@@ -268,7 +268,7 @@ describe('metrics', () => {
           attributes: { ...call, 'gen_ai.token.type': 'output' },
         }),
       ]);
-      // Its tokens are an estimate, and so are not told.
+      // Its tokens are an estimate, so no token usage is measured.
       expect(seriesOf('impatient')).toMatchObject([
         {
           name: 'gen_ai.client.operation.duration',

@@ -24,7 +24,7 @@ async function check(name: string, holds: () => Promise<string | null>): Promise
 
 const mustHold = (condition: boolean, otherwise: string): string | null => (condition ? null : otherwise);
 
-/** What a browser would tell about a page that is not as it should be. */
+/** Collects what the browser reports about a faulty page. */
 class Watch {
   readonly requests: string[] = [];
   readonly complaints: string[] = [];
@@ -33,7 +33,7 @@ class Watch {
     page.on('request', (request) => this.requests.push(request.url()));
     page.on('pageerror', (error) => this.complaints.push(String(error)));
     page.on('console', (message) => {
-      // Chromium tells of every 403, wanted or not.
+      // Chromium logs every 403, expected or not.
       const wanted = /status of 403/.test(message.text());
       if (['error', 'warn'].includes(message.type()) && !wanted) this.complaints.push(message.text());
     });
@@ -157,7 +157,7 @@ try {
     return mustHold(tried.length === 3 && wrong.length === 0, `${tried.length} tried; ${wrong.join(' ')}`);
   });
 
-  await check('nothing breaks the content-security policy, and no error is told', async () =>
+  await check('nothing violates the content-security policy, and the browser reports no error', async () =>
     mustHold(watch.complaints.length === 0, watch.complaints.join('; ')),
   );
 
@@ -165,7 +165,7 @@ try {
     const kept = await page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
     );
-    if (typeof kept !== 'string') throw new Error('the browser does not tell what it keeps');
+    if (typeof kept !== 'string') throw new Error('the browser did not return what it stores');
     return mustHold(!kept.includes(credentials.user_key), kept);
   });
 } finally {

@@ -68,7 +68,7 @@ describe('a test database', () => {
     });
   });
 
-  it('says with the SQL error which migration can not be run', async () => {
+  it('names the migration that failed, with the SQL error', async () => {
     await expect(
       withTemplate('create table sample.things (id nonsense);', async () => undefined),
     ).rejects.toThrow(/Migrating sample failed: .*nonsense/s);
@@ -85,7 +85,7 @@ describe('a test database', () => {
     });
   });
 
-  it('can not be made for a service without migrations', async () => {
+  it('cannot be created for a service without migrations', async () => {
     await expect(createTestDatabase('nothing')).rejects.toThrow('services/nothing/migrations');
   });
 });

@@ -11,7 +11,7 @@ import type { TestIdentity } from './identity.ts';
 import { serviceEnvironment } from './service-environment.ts';
 import type { ServiceGround } from './service-ground.ts';
 
-/** Who calls: what the edge would assert. */
+/** The caller: the principal that the edge would assert. */
 export type As = Partial<Principal>;
 
 export interface CallOptions {

@@ -269,7 +269,7 @@ describe('while the first request runs', () => {
   });
 
   it.each(['before its effect', 'inside its transaction'])(
-    'a repeat takes over after a minute, and the first, held %s, can not take effect any more',
+    'a repeat takes over after a minute, and the first request, held %s, no longer takes effect',
     async (where) => {
       const key = randomUUID();
       const { arrived, pass, open } = gate();

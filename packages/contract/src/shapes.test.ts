@@ -76,7 +76,7 @@ describe('shared fields', () => {
     expect(text.safeParse('\u2028 \u{1f600}').success).toBe(true);
   });
 
-  it('takes any JSON as a record but numbers that JSON can not say again, and towers of nesting', () => {
+  it('accepts any JSON as a record except numbers that JSON cannot represent and deep nesting', () => {
     const record = fc.dictionary(fc.stringMatching(/^[a-z]{1,9}$/), fc.jsonValue({ maxDepth: 5 }));
     fc.assert(fc.property(record, (value) => expect(jsonRecord.parse(value)).toEqual(value)));
     const nested = (levels: number): unknown =>

@@ -98,7 +98,7 @@ describe('migrating', () => {
   });
 
   it.each(['1_notes.sql', '0002-more.sql', '0002_More.sql', 'more.sql'])(
-    'refuses a file whose name tells neither its place nor its kind: %s',
+    'refuses a file whose name lacks a number or a kind: %s',
     async (name) => {
       const misnamed = await folderOf({ '0001_notes.sql': firstMigration, [name]: 'select 1;' });
       await expect(probe.migrate(misnamed)).rejects.toThrow('NNNN_what_it_does.sql');

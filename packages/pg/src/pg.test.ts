@@ -55,7 +55,7 @@ describe('working for a tenant', () => {
     expect([await texts(acme), await texts(other), await texts(newId())]).toEqual([['a'], ['b'], []]);
   });
 
-  it('can not write for another tenant', async () => {
+  it('cannot write for another tenant', async () => {
     await expect(insert(other, 'smuggled', acme)).rejects.toThrow('row-level security');
     expect(await texts(other)).toEqual(['b']);
   });
@@ -216,7 +216,7 @@ describe('a database that is away', () => {
     ['nothing', undefined, false],
     ['our own outage', new AppError('database_unavailable', 'm'), true],
     ['another error of ours', new AppError('not_found', 'connection terminated'), false],
-  ])('is told from what the database refuses: %s', (_name, error, expected) => {
+  ])('is distinguished from an error of the statement: %s', (_name, error, expected) => {
     expect(isDatabaseOutage(error)).toBe(expected);
     const wrapped = ((): unknown => {
       try {
@@ -235,7 +235,7 @@ function state(code: string): DatabaseError {
 }
 
 describe('text for the database', () => {
-  it('is as it was but for what PostgreSQL can not hold', async () => {
+  it('is unchanged except for characters that PostgreSQL cannot store', async () => {
     expect(toPgText('a\u0000b\ud800c\udc00 größe 🎉\u2028')).toBe('a\ufffdb\ufffdc\ufffd größe 🎉\u2028');
     fc.assert(
       fc.property(

@@ -118,7 +118,7 @@ describe('a service as a process', () => {
     expect([ended.code, ended.lines.at(-1)?.err?.message]).toEqual([1, 'pool is stuck']);
   });
 
-  it('ends with 1 and the reason when it can not start', async () => {
+  it('ends with 1 and the reason when it cannot start', async () => {
     const ended = await start(await script({ start: `throw new Error('port is taken');` })).ended();
     expect([ended.code, messages(ended)]).toEqual([1, ['failed to start']]);
     expect(ended.lines[0]?.err?.message).toBe('port is taken');

@@ -16,7 +16,7 @@ import { listVisibleAgents } from './rpc/list-visible-agents.ts';
 import { resolveAgent } from './rpc/resolve-agent.ts';
 import { AgentStore } from './store/agent-store.ts';
 
-/** The agent service: which agents a tenant has and who may use them. Nothing is opened before `start`. */
+/** The agent service: the agents of tenants and their visibility. Opens nothing before `start`. */
 export async function createAgentService(
   config: AgentConfig,
   overrides: ShellOverrides = {},
@@ -30,7 +30,7 @@ export async function createAgentService(
     pools: {
       app: { role: 'agent_app', max: half },
       system: { role: 'agent_system', max: half },
-      // Completions wait for RPCs, which must not wait for a slow list.
+      // A separate pool: completions wait for RPCs, which must not wait for a slow list.
       rpc: { role: 'agent_app', max },
     },
   });

@@ -26,12 +26,12 @@ export interface AnswerBody extends Agent {
   next_cursor: string | null;
 }
 
-/** A tenant is only an id here, and whoever calls for it. */
+/** A tenant in these tests: an id and the callers that act in it. */
 export interface TestTenant {
   id: string;
   /** Sees every agent. */
   admin: As;
-  /** A key of the role user, which acts for nobody. */
+  /** A key of the role user without an acting user. */
   user: As;
   /** An admin key that acts for this end user; `bound` keys can't act for another. */
   acting(user: string): As;

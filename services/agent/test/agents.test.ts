@@ -123,7 +123,7 @@ describe('the models of a new agent', () => {
     expect(agents.chat.asked).toEqual([{ tenantId: tenant.id, ids: ['large', 'small'] }]);
   });
 
-  it('can not be checked while chat is away, which is a 503, and then nothing is made', async () => {
+  it('cannot be checked while chat is unavailable: answers 503 and creates no agent', async () => {
     await agents.chat.stop();
     try {
       const answer = await create({ key: 'too-early', model: 'small' });
@@ -158,7 +158,7 @@ describe('the owner of a new agent', () => {
     }
   });
 
-  it('can not be another user than the acting one', async () => {
+  it('cannot differ from the acting user', async () => {
     for (const visibility of ['tenant', 'private']) {
       const body = { key: 'mismatch', model: 'small', visibility, owner_user_id: 'bob' };
       const answer = await create(body, tenant.acting('ann'));

@@ -82,7 +82,7 @@ describe('a tenant', () => {
     expect((await agents.get(theirs.admin, theirAgent.id)).body).toEqual(theirAgent);
   });
 
-  it('can not be told by a request', async () => {
+  it('cannot be set by a request', async () => {
     const headers = { 'x-tenant-id': theirs.id, 'gatehouse.tenant_id': theirs.id };
     const answer = await agents.call('GET', '/v1/agents', { as: mine.admin, headers });
     expect(answer.body.data.map((agent) => agent.key)).toEqual(['both', 'mine']);
@@ -124,7 +124,7 @@ describe('the role agent_app', () => {
     ['change an id', () => inMine('update agent.agents set id = $1', newId())],
     ['truncate', () => inMine('truncate agent.agents')],
     ['switch row-level security off', () => inMine('alter table agent.agents disable row level security')],
-  ])('can not %s', async (_what, attempt) => {
+  ])('cannot %s', async (_what, attempt) => {
     await expect(attempt()).rejects.toMatchObject({ code: '42501' });
   });
 

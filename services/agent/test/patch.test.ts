@@ -74,7 +74,7 @@ describe('a merge patch', () => {
       .sort()
       .at(-1);
     expect(updatedAt).toBe(latest);
-    // Whoever was answered with more members was answered with a later time.
+    // An answer with more members carries a later time.
     const inTime = answers.sort((a, b) => (a.body.updated_at < b.body.updated_at ? -1 : 1));
     const sizes = inTime.map((answer) => Object.keys(answer.body.metadata).length);
     expect(new Set(sizes).size).toBe(names.length);
@@ -196,7 +196,7 @@ describe('changing who may see it', () => {
     expect((await agents.get(tenant.acting('ann'), agent.id)).status).toBe(404);
   });
 
-  it('can not take away the owner of a private agent', async () => {
+  it('cannot remove the owner of a private agent', async () => {
     await patch({ visibility: 'private', owner_user_id: 'ann' });
     expect((await patch({ owner_user_id: null })).body.error.code).toBe('acting_user_required');
     const shared = await patch({ owner_user_id: null, visibility: 'tenant' });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => agents.stop());
 
 describe('ResolveAgent', () => {
-  it('tells all that a completion needs, unchanged', async () => {
+  it('returns all settings that a completion needs, unchanged', async () => {
     const settings = {
       key: 'support',
       model: 'vendor/large',

@@ -31,7 +31,7 @@ const viewers: [string, () => As, readonly string[]][] = [
 ];
 
 describe.each(viewers)('%s', (_who, viewer, seen) => {
-  /** Whoever may see an agent may also change it, given the scope, which user keys lack. */
+  /** A caller who can see an agent can change it with the scope `agents.write`, which user keys lack. */
   const writer = (): As => ({ ...viewer(), scopes: ['agents.write', 'chat'] });
   const hidden = keys.filter((key) => !seen.includes(key));
   beforeAll(makeAgents);

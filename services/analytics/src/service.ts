@@ -22,11 +22,11 @@ import { UsageStore } from './store/usage-store.ts';
 
 /** What a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
-  /** When traces beyond their retention are deleted. */
+  /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;
 }
 
-/** The analytics service: stores the events of runs, and answers with traces and sums. Nothing is opened before `start`. */
+/** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
 export async function createAnalyticsService(
   config: AnalyticsConfig,
   overrides: AnalyticsOverrides = {},
@@ -42,7 +42,7 @@ export async function createAnalyticsService(
     pools: {
       system: { role: 'analytics_system', max },
       app: { role: 'analytics_app', max: half },
-      // Summaries may take seconds: other reads don't wait for them.
+      // A separate pool: summaries may take seconds, and other reads must not wait for them.
       summaries: { role: 'analytics_app', max: half },
     },
   });

@@ -122,7 +122,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClie
     return pool;
   }
 
-  /** One more replica's job, to be told when to sweep. */
+  /** The retention job of one more replica; the test starts its sweeps. */
   async retention(batchSize?: number): Promise<Retention> {
     const tenant = new Peer({
       peer: 'tenant',

@@ -40,7 +40,7 @@ describe('counting', () => {
       ...request,
     });
 
-  it('takes a run once, however often and in whatever order it is told of', async () => {
+  it('counts a run once, in whatever order and however often its events arrive', async () => {
     const tenant = newId();
     const runs = Array.from({ length: 20 }, () => {
       const start = makeStart({ tenant_id: tenant });
@@ -67,7 +67,7 @@ describe('counting', () => {
     expect((await summarize(end.tenant_id)).totals).toMatchObject({ requests: 1, errors: 1, inputTokens: 1 });
   });
 
-  it('buries what nobody can read or store, and goes on', async () => {
+  it('dead-letters events that it cannot read or store, and continues', async () => {
     const good = makeEnd();
     const late = makeEnd({ tenant_id: good.tenant_id, run_id: '00000000-0001-7000-8000-000000000000' });
     const refused = makeEnd({ tenant_id: good.tenant_id, session_id: 'nul \u0000' });

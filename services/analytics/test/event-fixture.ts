@@ -3,7 +3,7 @@ import type { RunEnded, RunStarted, Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import { eventOf } from '@gatehouse/test/run-event';
 
-/** The start of a run as chat tells it. */
+/** The start of a run as chat publishes it. */
 export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
   return {
     run_id: newId(),
@@ -79,7 +79,7 @@ export function makeCall(fields: Partial<Span> = {}): Span {
   };
 }
 
-/** The event that tells of it, as it is received. */
+/** The event about a run, as analytics receives it. */
 export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
   return { origin, payload: Buffer.from(eventOf('gatehouse/chat', run)) };
 }

@@ -90,11 +90,11 @@ describe('a sweep', () => {
       output_preview: null,
       error: { type: 'upstream_error', message: '' },
     });
-    // Followers are not told again of traces that only lost something.
+    // Followers receive no change for traces that only lost texts.
     expect(await changes()).toEqual(before);
   });
 
-  it('keeps the traces of a tenant that nobody knows any more for 90 days', async () => {
+  it('keeps the traces of a deleted tenant for 90 days', async () => {
     const ids = await analytics.makeOldRuns(tenantId, 91, 89);
     await retention.sweep();
     expect(await analytics.traceIds(tenantId)).toEqual(ids.slice(1));
@@ -158,7 +158,7 @@ describe('a sweep', () => {
     expect(await analytics.traceIds(tenantId)).toEqual([]);
   });
 
-  it('skips a tenant whose retention can not be read, and goes on with the others', async () => {
+  it('skips a tenant whose retention cannot be read, and continues with the others', async () => {
     const [skipped, next] = [tenantId, newId()];
     analytics.refusals.set(skipped, new AppError('internal', 'The answer is too large.'));
     analytics.retentionDays.set(skipped, 60);
@@ -259,7 +259,7 @@ describe('an event about a run older than 30 days', () => {
   });
 });
 
-it('a run that is told of after its tenant’s retention is counted, and loses its texts at the next sweep', async () => {
+it('a run whose event arrives after its tenant’s retention is counted, and loses its texts at the next sweep', async () => {
   analytics.retentionDays.set(tenantId, 1);
   await analytics.makePartitions(20);
   const start = startOf({ tenant_id: tenantId }, 20);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(async () => harness.stop());
 
-it('settlements that can not be charged stay, and keep none of other tenants waiting', async () => {
+it('settlements that cannot be charged stay, and do not delay those of other tenants', async () => {
   const [stuck, other, holder] = [newId(), newId(), newId()];
   const left = (tenantId: string) =>
     harness.rows('select id from chat.settlements where tenant_id = $1', [tenantId]);

@@ -47,7 +47,7 @@ describe('an agent', () => {
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ agent_id: agent?.id });
   });
 
-  it('that is disabled is a 403, and one that can not be seen a 404', async () => {
+  it('that is disabled is a 403, and one that cannot be seen a 404', async () => {
     harness.agents.set('off', makeAgent({ key: 'off', status: 'disabled' }));
     const disabled = await complete({ ...chat('hi'), model: 'agent:off' });
     expect(disabled.status).toBe(403);

@@ -12,7 +12,7 @@ import { keyCreated } from './http/changes.ts';
 import { insertFirstOwnerKey } from './store/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
 
-/** A change made by no key and in no request. */
+/** The audit context of a change outside of any request, made without an API key. */
 const bySystem = {
   actor: { key_id: null, role: 'system', user_id: null },
   tenantId: null,
@@ -21,8 +21,8 @@ const bySystem = {
 } as const;
 
 /**
- * The bootstrap command: makes the platform's first owner key and prints its text, this once, as the only line on
- * standard output. `--force` makes one although there is another, for when that was lost.
+ * The bootstrap command: creates the platform's first owner key and prints its text as the only line on standard
+ * output. The text is never shown again. `--force` creates a key although another one exists, in case that was lost.
  */
 async function bootstrap(): Promise<void> {
   const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
@@ -52,7 +52,7 @@ async function bootstrap(): Promise<void> {
       return inserted;
     });
     if (key === null)
-      throw new Error('There is an active owner key already; use --force to make another if it is lost.');
+      throw new Error('An active owner key exists already; use --force to create another one if it is lost.');
     process.stdout.write(`${text}\n`);
   } finally {
     await pool.end();

@@ -22,7 +22,7 @@ export function loadConfig(environment: Record<string, string | undefined>): Ten
 
 const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });
 
-/** Settings of the command that makes the first owner key. */
+/** Settings of the command that creates the first owner key. */
 export function loadBootstrapConfig(
   environment: Record<string, string | undefined>,
 ): Readonly<z.output<typeof bootstrapSettings>> {

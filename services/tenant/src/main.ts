@@ -1,6 +1,6 @@
 import { run } from '@gatehouse/service/run';
 
-// The rest is loaded once signals are listened to.
+// Everything else loads after the signal handlers are installed.
 await run(async () => {
   const { loadConfig } = await import('./config.ts');
   const { createTenantService } = await import('./service.ts');

@@ -29,7 +29,7 @@ import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
-/** The tenant service: tenants, their API keys, limits and audit log. Nothing is opened before `start`. */
+/** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
 export async function createTenantService(
   config: TenantConfig,
   overrides: ShellOverrides = {},
@@ -44,7 +44,7 @@ export async function createTenantService(
     pools: {
       system: { role: 'tenant_system', max },
       app: { role: 'tenant_app', max: half },
-      // Completions wait for settings and leases, and keys are checked by `system`: none of them waits for a slow list.
+      // Separate pools: a slow list must not delay completions, which wait for settings and leases.
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },
     },

@@ -212,7 +212,7 @@ describe('asking for it', () => {
 });
 
 describe('entries', () => {
-  it.each(['tenant_app', 'tenant_system'])('can not be changed or deleted by %s', async (role) => {
+  it.each(['tenant_app', 'tenant_system'])('cannot be changed or deleted by %s', async (role) => {
     const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
     try {
       for (const statement of [

@@ -48,7 +48,7 @@ describe('the bootstrap command', () => {
     await bootstrap();
     const refused = await bootstrap();
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toMatch(/^There is an active owner key already[^\n]*\n$/);
+    expect(refused.stderr).toMatch(/^An active owner key exists already[^\n]*\n$/);
     expect(await bootstrap(['--force'])).toMatchObject({ code: 0 });
     await tenants.rows(`update tenant.api_keys set revoked_at = now() where role = 'owner'`);
     expect(await bootstrap()).toMatchObject({ code: 0 });

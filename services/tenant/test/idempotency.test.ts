@@ -40,7 +40,7 @@ async function count(sql: string, ...values: unknown[]): Promise<number> {
   return row?.n ?? -1;
 }
 
-/** One of each, for a name that nobody else has. */
+/** Creates one resource of each kind under a unique name. */
 const creations: Record<string, (name: string) => Promise<Creation>> = {
   'an API key': async (name) => ({
     path: '/v1/api-keys',

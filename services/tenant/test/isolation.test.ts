@@ -71,7 +71,7 @@ describe('the role tenant_app', () => {
       () => inMine('alter table tenant.api_keys disable row level security'),
       '42501',
     ],
-  ])('can not %s', async (_what, attempt, code) => {
+  ])('cannot %s', async (_what, attempt, code) => {
     await expect(attempt()).rejects.toMatchObject({ code });
   });
 

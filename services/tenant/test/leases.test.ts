@@ -73,7 +73,7 @@ describe('requests and tokens of a minute', () => {
     expect(await replica.leaseOne(tenant.id, { subjectId: key.id, needs: ones(2) })).toMatchObject({
       granted: 1n,
     });
-    // Nobody leases another tenant's key.
+    // A lease for another tenant's key grants nothing.
     expect((await replica.leaseOne(other.id, { subjectId: key.id, needs: ones(2) })).limit).toBeUndefined();
   });
 });

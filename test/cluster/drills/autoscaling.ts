@@ -11,7 +11,7 @@ const behavior = {
   },
 };
 
-/** The autoscaler follows the load, up and down, and nobody is cut off when pods go. */
+/** The autoscaler follows the load, up and down, and no client is cut off when pods are removed. */
 export const autoscaling: Drill = {
   name: 'autoscaling',
   title: 'The autoscaler takes chat up under load and down again',

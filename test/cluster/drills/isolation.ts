@@ -54,7 +54,7 @@ function isRefused({ service, http, grpc }: Answers): boolean {
   return overHttp && (service === 'edge' || grpc === unauthenticated || grpc === unreachable);
 }
 
-/** Identity, not the network, is what keeps strangers out: this holds where nobody enforces network policies. */
+/** Identity, not the network, keeps strangers out: this holds on clusters that do not enforce network policies. */
 export const isolation: Drill = {
   name: 'isolation',
   title: 'All pods are restricted; a pod without an identity gets 401 and UNAUTHENTICATED from every service',

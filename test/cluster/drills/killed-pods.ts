@@ -4,12 +4,12 @@ import { services, type ClusterSystem } from '../cluster-system.ts';
 import { describe, underLoad, type Drill } from '../drill.ts';
 import { failuresOf, type Sent } from '../steady-load.ts';
 
-/** From being told to stop to SIGKILL: the shortest that Kubernetes grants without leaving the process be. */
+/** From SIGTERM to SIGKILL: the shortest grace period with which Kubernetes still ends the process. */
 const graceSeconds = 1;
 /** Around that second, for the way of a command to the node and of the news to the callers. */
 const marginMs = 1_500;
 
-/** Who has a client's request in its hands for as long as the answer takes. */
+/** The services that hold a client's request for as long as the answer takes. */
 const holders: readonly ServiceName[] = ['edge', 'chat'];
 
 /**

@@ -40,7 +40,7 @@ export function defaultErrorFor(status: number): WireError {
   if (status === 503) return error('The engine is currently overloaded.', 'server_error', null);
   if (status >= 500)
     return error('The server had an error while processing your request.', 'server_error', null);
-  return error(`The simulator was told to answer ${status}.`, 'invalid_request_error', null);
+  return error(`The simulator is set to answer ${status}.`, 'invalid_request_error', null);
 }
 
 export function errorBody(error: WireError): string {

@@ -5,7 +5,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { mergePatch } from './merge-patch.ts';
 
-/** What a tenant decides about an agent: the wire shape without what the gateway itself writes. */
+/** The settings of an agent: the wire shape without the fields that the gateway writes. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });
 export const settingShapes = settings.shape;
 export type AgentSettings = z.output<typeof settings>;
@@ -16,13 +16,13 @@ export interface Agent extends AgentSettings {
   updatedAt: Date;
 }
 
-/** What a list of names needs: settings may be large. */
+/** The fields of an agent that a list of names needs: settings may be large. */
 export type AgentSummary = Pick<Agent, 'id' | 'key' | 'createdAt'>;
 
-/** Parameters and metadata may grow by patches; this bounds each, as JSON. */
+/** The limit for parameters and for metadata, as JSON: patches could let them grow without end. */
 export const maxJsonBytes = 64 * 1024;
 
-/** Whether a text has the form of an id or a key. What has neither names no agent. */
+/** Whether a text has the form of an id or a key. Any other text names no agent. */
 export function isAgentRef(text: string): boolean {
   return isUuid(text) || slug.safeParse(text).success;
 }
@@ -42,7 +42,7 @@ export function patchedSettings(
 ): AgentSettings {
   const { owner_user_id: named, ...members } = patch;
   assertActsFor(named ?? null, actingUser);
-  // Of these members the contract's patch shape admits only what the full shape admits, so the merge has that again.
+  // The patch shape accepts for each member only values of the full shape, so the result has the full shape again.
   const merged = mergePatch(current, members) as AgentSettings;
   return checked(
     { ...merged, owner_user_id: named === undefined ? current.owner_user_id : named },
@@ -50,7 +50,7 @@ export function patchedSettings(
   );
 }
 
-/** Every model that is named, with the field that names it. */
+/** All models that the settings name, with the field that names each. */
 export function modelsOf(
   settings: Pick<PatchAgent, 'model' | 'model_fallbacks'>,
 ): { field: string; model: string }[] {
@@ -75,7 +75,7 @@ function checked(settings: AgentSettings, actingUser: string | null): AgentSetti
     const message = 'A private agent needs an owner: send X-Service-User-Id or owner_user_id.';
     throw new AppError('acting_user_required', message, { param: 'owner_user_id' });
   }
-  // Nobody hides an agent from the user they act for.
+  // A caller must not hide an agent from the user that they act for.
   assertActsFor(owner, actingUser);
   return { ...settings, owner_user_id: owner };
 }

@@ -10,7 +10,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Nulls that are members of objects, which no merge patch can make; those in arrays stay. */
+/** Removes null members of objects, which no merge patch can create. Nulls in arrays stay. */
 function dropNulls(value: unknown): unknown {
   if (!isObject(value)) return value;
   const kept = Object.entries(value).filter(([, member]) => member !== null);

@@ -1,11 +1,11 @@
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 
-/** Whose eyes a tenant's agents are seen with (contract §3, agents). */
+/** The caller of a request, as far as it decides which of the tenant's agents are visible. */
 export interface Viewer {
   tenantId: string;
-  /** An admin key that acts for nobody in particular sees every agent. */
+  /** True for an admin key without an acting user: it sees every agent. */
   seesAll: boolean;
-  /** Others see the agents for the whole tenant, and the private ones of this user if there is one. */
+  /** Other callers see agents shared with the tenant, and the private agents of this user, if one is set. */
   user: string | null;
 }
 

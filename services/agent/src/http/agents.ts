@@ -85,7 +85,7 @@ export function agentHandlers({ agents, models, changes }: AgentDependencies): R
   };
 }
 
-/** An agent may keep a model that has left the catalogue since, but take on none that is not in it. */
+/** Checks the models that a change adds. An agent may keep a model that has left the catalogue since. */
 async function assertNewModelsUsable(
   call: Patch,
   { agents, models }: { agents: AgentStore; models: ModelClient },

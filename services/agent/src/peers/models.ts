@@ -8,7 +8,7 @@ const deadlineMs = 3_000;
 
 export type ModelCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
 
-/** Which models there are is chat's to say. */
+/** Checks models with chat, which owns the catalogue. */
 export class ModelClient {
   readonly #peer: Peer<ChatServiceClient>;
 

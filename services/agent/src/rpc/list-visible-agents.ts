@@ -8,7 +8,7 @@ import { epochSeconds } from './epoch-seconds.ts';
 
 const pageSize = 1_000;
 
-/** Names of active agents that the principal may see, newest first, page by page. */
+/** The names of the active agents that the principal may see, newest first, in pages. */
 export function listVisibleAgents(
   agents: AgentStore,
 ): Rpc<ListVisibleAgentsRequest, ListVisibleAgentsResponse> {

@@ -10,7 +10,7 @@ import { viewerOf } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
-/** The agent with this id or key, as far as the principal may see it. */
+/** The agent with this id or key; `not_found` when the principal may not see it. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
     callers: ['chat'],

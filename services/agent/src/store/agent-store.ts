@@ -15,18 +15,18 @@ import type { Viewer } from '../agents/viewer.ts';
 
 export interface AgentFilter {
   status: Agent['status'] | null;
-  /** Part of the key, name or description, in any case. */
+  /** Part of the key, name or description; case-insensitive. */
   q: string | null;
   limit: number;
   /** Continue below this id; null for the first page. */
   before: string | null;
 }
 
-/** A column of each setting, under its name in the contract. */
+/** The column of each setting, with the name of the setting on the wire. */
 const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
 const columns = `id, ${settingColumns.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Which rows the viewer may see; its parameters are those of `sight`. */
+/** The SQL condition for rows that the viewer may see, with the parameters from `sight`. */
 const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;
 
 function sight({
@@ -87,8 +87,8 @@ export class AgentStore {
 }
 
 /**
- * The agent as it is, and stays until the transaction ends, so that two changes at once lose nothing. Null when there is
- * none that the viewer may see.
+ * The agent, locked until the transaction ends, so that concurrent changes lose nothing. Null when there is none that
+ * the viewer may see.
  */
 export function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
   return selectAgent(db, viewer, ref, 'for update');
@@ -100,9 +100,9 @@ async function selectAgent(
   ref: string,
   lock: '' | 'for update' = '',
 ): Promise<Agent | null> {
-  // Such a text may hold what PostgreSQL refuses.
+  // Such a text may contain characters that PostgreSQL does not accept.
   if (!isAgentRef(ref)) return null;
-  // A key may look like an id; the agent with that id comes first then.
+  // A key may have the form of an id; then the agent with that id comes first.
   const { rows } = await db.query<Agent>(
     `select ${columns} from agent.agents
      where ${visible} and (id = $4::uuid or key = $5)
@@ -113,8 +113,8 @@ async function selectAgent(
 }
 
 /**
- * Lets the tenant's changes of keys run one after another: two agents that take each other's key at once would each
- * wait for the other to end, and PostgreSQL would end one of them as a deadlock.
+ * Serializes the tenant's changes of agent keys. Otherwise two concurrent changes that swap the keys of two agents
+ * would wait for each other, and PostgreSQL would abort one of them as a deadlock.
  */
 async function lockKeys(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`agent keys of ${tenantId}`]);
@@ -142,7 +142,7 @@ export async function updateAgent(
   { before, settings }: { before: Agent; settings: AgentSettings },
 ): Promise<Agent> {
   if (settings.key !== before.key) await lockKeys(db, tenantId);
-  // now() is when the transaction began, which may be before the change it waited for.
+  // Not now(): the transaction may have begun before the change that it waited for.
   const updated = db.query<Agent>(
     `update agent.agents set
        ${settingColumns.map((column, index) => `${column} = $${index + 2}`).join(', ')},
@@ -158,7 +158,7 @@ export async function deleteAgent(db: Queryable, id: string): Promise<void> {
   await db.query('delete from agent.agents where id = $1', [id]);
 }
 
-/** In the order of `settingColumns`. An object is stored as JSON. */
+/** The values in the order of `settingColumns`. An object is stored as JSON. */
 function settingValues(settings: AgentSettings): unknown[] {
   return settingColumns.map((column) => {
     const value = settings[column];

@@ -16,7 +16,7 @@ interface Answer {
   previous: { period: Period; summary: Summary } | null;
 }
 
-/** Of one tenant: each may take a connection and a core of the database for seconds. */
+/** Concurrent summaries per tenant: each may occupy a connection and a CPU core of the database for seconds. */
 const summariesInFlight = { max: 2, maxWaiting: 16 };
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */

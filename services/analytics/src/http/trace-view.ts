@@ -4,7 +4,7 @@ import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../traces/viewer.ts';
 import type { TraceRow } from '../store/trace-store.ts';
 
-/** A run as the contract shows it to this viewer; `withSpans` with its provider calls. */
+/** The trace of a run in its wire shape, as this viewer may see it; `withSpans` adds its attempts. */
 export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
   const { everybody, user } = viewer.previewsOf;
   const previews = everybody || (user !== null && user === row.user_id);

@@ -8,8 +8,8 @@ import { usageLagSeconds } from '../store/usage-store.ts';
 const everyMs = 5_000;
 
 /**
- * Measures how far what is shown is behind: `follow`, because of a transaction somewhere in the cluster that does not
- * end; sums, because events are still on their way.
+ * Measures how stale the answers are: those of `traces/follow` because of a long transaction anywhere in the database
+ * cluster, those of the summaries because of events that have not arrived yet.
  */
 export class Freshness {
   readonly #pool: Pool;
@@ -24,12 +24,12 @@ export class Freshness {
     const registers = [registry];
     this.#followLag = new Gauge({
       name: 'gatehouse_follow_xmin_lag_seconds',
-      help: 'How long the oldest running transaction of the cluster has held back what follow shows; NaN when unknown',
+      help: 'How long the oldest running transaction of the cluster has delayed changes in follow; NaN when unknown',
       registers,
     });
     this.#usageLag = new Gauge({
       name: 'gatehouse_usage_lag_seconds',
-      help: 'How long ago as_of is, up to when every run is counted; NaN when unknown',
+      help: 'Age of as_of, the time up to which every run is counted; NaN when unknown',
       registers,
     });
     this.#unknown();
@@ -54,7 +54,7 @@ export class Freshness {
       this.#followLag.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
       this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
     } catch {
-      // The database is away, which readiness and others' logs tell.
+      // The database is unavailable. Readiness and the log of the pool report that.
       this.#unknown();
     }
   }

@@ -9,10 +9,10 @@ import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
-/** What one statement writes. */
+/** The limits of a batch that one statement writes. */
 const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
-/** Takes in events from wherever they come: exactly once, whatever comes again. */
+/** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
 export class Ingest {
   readonly #pool: Pool;
   readonly #log: Logger;
@@ -25,7 +25,7 @@ export class Ingest {
     this.#log = options.log;
     this.#runs = new Counter({
       name: 'gatehouse_events_ingested_total',
-      help: 'Events about runs taken in, repeated ones included',
+      help: 'Events about runs received, including repeated ones',
       registers: [options.registry],
     });
     this.#deadLetters = new DeadLetters({
@@ -34,9 +34,9 @@ export class Ingest {
     });
   }
 
-  /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
+  /** Resolves once all events are durable. Unreadable events become dead letters. Throws during a database outage. */
   async take(events: readonly Received[]): Promise<void> {
-    // In their order: a watermark holds for what came before it.
+    // In order: a watermark covers the events before it.
     for (const batch of inBatches(events, ({ payload }) => payload.length, storedAtOnce))
       await this.#takeBatch(batch);
   }
@@ -46,16 +46,16 @@ export class Ingest {
     for (const { received, reason } of rejected) await this.#deadLetters.bury(received, reason);
     await this.#store(runs, watermarks);
     this.#runs.inc(runs.length);
-    // Twice a run: not even the fields are made for nothing.
+    // Two calls per run: builds the log fields only when they are written.
     if (!this.#log.isLevelEnabled('debug')) return;
     for (const { run } of runs)
       this.#log.debug(
         { request_id: run.request_id, trace_id: run.trace_id, run_id: run.run_id, tenant_id: run.tenant_id },
-        'ended_at' in run ? 'end of a run taken in' : 'start of a run taken in',
+        'ended_at' in run ? 'stored the end of a run' : 'stored the start of a run',
       );
   }
 
-  /** All in one transaction, or each alone when the database refuses one of them. Watermarks never before the runs. */
+  /** Stores all in one transaction, or each alone when the database rejects one of them; watermarks after the runs. */
   async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
     let stored = watermarks.length === 0;
     if (events.length > 0) {
@@ -82,7 +82,7 @@ export class Ingest {
     return false;
   }
 
-  /** `retention/trace-ages.ts` says why no row is made after a certain time. */
+  /** `retention/trace-ages.ts` explains why late runs get no row. */
   async #storeLate(runs: readonly RunEvent[]): Promise<void> {
     const lost = await endLateRuns(
       this.#pool,

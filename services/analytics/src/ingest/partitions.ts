@@ -5,10 +5,10 @@ import { ensurePartition, hasPartition } from '../store/ingest-system-store.ts';
 
 const everyMs = 6 * 3_600_000;
 const defaultRetryMs = 10_000;
-/** This month, two ahead, and the last one for what arrives late. */
+/** The current month, the next two, and the last one for late events. */
 const months = [0, 1, 2, -1];
 
-/** Makes the monthly partitions of traces well before their month begins. */
+/** Creates the monthly partitions of traces well before their month begins. */
 export class Partitions {
   readonly #pool: Pool;
   readonly #log: Logger;
@@ -22,7 +22,7 @@ export class Partitions {
     this.#retryMs = retryMs;
   }
 
-  /** Throws only when this month's partition is missing and can't be made. */
+  /** Throws only when this month's partition is missing and can't be created. */
   async start(): Promise<void> {
     try {
       await this.#ensure();
@@ -54,7 +54,7 @@ export class Partitions {
   }
 }
 
-/** Of the month that many months from now: `2026-11-01`. */
+/** The first day of the month that many months from now: `2026-11-01`. */
 function firstDay(offset: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);

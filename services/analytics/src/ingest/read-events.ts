@@ -14,14 +14,14 @@ import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/
 export type RunEvent = { received: Received; run: RunStarted | RunEnded };
 
 export interface ReadEvents {
-  /** One a run: its end, if that is among them. */
+  /** One event per run: its end, if the batch has it. */
   runs: RunEvent[];
-  /** The latest one of each partition. */
+  /** The latest watermark of each partition. */
   watermarks: (Watermark & { source: string })[];
   rejected: { received: Received; reason: string }[];
 }
 
-/** Sorts a batch of events into what can be stored and what nobody can read. Types that are not ours are passed over. */
+/** Separates the storable events of a batch from the unreadable ones. Skips event types of other services. */
 export function readEvents(batch: readonly Received[]): ReadEvents {
   const runs = new Map<string, RunEvent>();
   const watermarks = new Map<string, Watermark & { source: string }>();
@@ -31,7 +31,7 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
       const event = readEvent(received.payload.toString('utf8'));
       if (event.type === runEnded) {
         const run = parseShape(runEndedData, event.data, 'not the end of a run');
-        // The first end is the end.
+        // Only the first end of a run counts.
         if (!isEnd(runs.get(run.run_id)?.run)) runs.set(run.run_id, { received, run });
       } else if (event.type === runStarted) {
         const run = parseShape(runStartedData, event.data, 'not the start of a run');

@@ -13,15 +13,14 @@ export class TenantRetention {
   }
 
   /**
-   * Days, as they are set now; null while the tenant service is away. Throws what it refuses with. Asked once a day and
-   * never answered from a cache, not even in an outage: what a tenant has just decided to keep must not be deleted on an
-   * old answer.
+   * The current retention in days; null during an outage of the tenant service. Throws its other errors. Never cached,
+   * not even during an outage: an outdated answer could delete traces that the tenant has just decided to keep.
    */
   async daysOf(tenantId: string): Promise<number | null> {
     try {
       const request = { tenantId, omitLimitedKeys: true };
       const settings = await this.#peer.call('getTenantSettings', request, { deadlineMs: 2_000 });
-      // A tenant service of an earlier release does not send it.
+      // A tenant service of an earlier release does not send the field.
       return settings.retentionDays >= 1 ? settings.retentionDays : null;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return unknownTenantDays;

@@ -15,11 +15,11 @@ import {
 } from '../store/retention-system-store.ts';
 
 export interface RetentionTimes {
-  /** From the start to the first sweep, at most; half of it at least, as for the others. */
+  /** The longest time from the start to the first sweep; the shortest is half of it. The same holds for the others. */
   firstMs: number;
-  /** From one sweep to the next. */
+  /** The time from one sweep to the next. */
   everyMs: number;
-  /** To the next try, when there was no knowing how long a tenant keeps its traces, or no database. */
+  /** The time until the next sweep after an outage of the database or of the tenant service. */
   retryMs: number;
 }
 
@@ -30,19 +30,19 @@ export interface RetentionOptions {
   log: Logger;
   registry: Registry;
   times?: Partial<RetentionTimes> | undefined;
-  /** Rows that one transaction looks at. */
+  /** The number of rows that one transaction reads. */
   batchSize?: number | undefined;
 }
 
 const defaultTimes: RetentionTimes = { firstMs: 60_000, everyMs: 24 * 3_600_000, retryMs: 10 * 60_000 };
-/** Measured with 122 partitions and `fsync`: 18 ms to delete them, 23 ms to take their texts out; 38 ms at most. */
+/** Measured with 122 partitions and `fsync`: 18 ms to delete a batch, 23 ms to remove its texts; 38 ms at most. */
 const defaultBatchSize = 1_000;
-/** Between two batches, for whoever waits for the same disk. */
+/** Pause between two batches, so that other writers get the disk. */
 const pauseMs = 20;
 
 /**
- * Deletes traces that their tenants keep no longer, once a day. Every replica runs one; they need not agree on who does
- * what, since a batch is one replica's and what is gone is not found again.
+ * Deletes expired traces, once a day. Every replica runs it without coordination: a lock gives each batch to one
+ * replica, and the others don't find deleted rows again.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -59,13 +59,13 @@ export class Retention {
     this.#batchSize = options.batchSize ?? defaultBatchSize;
     this.#rows = new Counter({
       name: 'gatehouse_retention_rows_total',
-      help: 'Traces and dead letters that were deleted, and traces that lost their texts, because of their age',
+      help: 'Traces and dead letters deleted, and traces whose texts were removed, after their retention',
       labelNames: ['action'],
       registers: [options.registry],
     });
     this.#success = new Gauge({
       name: 'gatehouse_retention_success_timestamp_seconds',
-      help: 'When this process last deleted everything that is kept no longer; 0 until it has',
+      help: 'When this replica last finished deleting expired data; 0 until then',
       registers: [options.registry],
     });
   }
@@ -78,7 +78,7 @@ export class Retention {
     await this.#loop.stop();
   }
 
-  /** All tenants once. False when some of it has to be tried again soon. */
+  /** Sweeps all tenants once. False when a part has to be retried soon. */
   async sweep(): Promise<boolean> {
     const { pool, log } = this.#options;
     const complete = await this.#sweepTenants();
@@ -93,8 +93,8 @@ export class Retention {
   }
 
   /**
-   * Ends early while the tenant service is away; the next sweep goes on from there. A tenant whose retention can't be read
-   * or applied for any other reason is skipped until the next sweep.
+   * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant whose retention
+   * can't be read or applied for any other reason is skipped until the next sweep.
    */
   async #sweepTenants(): Promise<boolean> {
     const { pool, tenants, log } = this.#options;
@@ -111,7 +111,7 @@ export class Retention {
         await this.#sweepTenant(tenantId, days);
       } catch (error) {
         if (this.#loop.signal.aborted) throw error;
-        log.warn({ err: error, tenant_id: tenantId }, 'old traces of a tenant could not be deleted');
+        log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
         complete = false;
       }
       this.#lastTenant = tenantId;
@@ -132,7 +132,7 @@ export class Retention {
     }
   }
 
-  /** Batch after batch until one is not full. */
+  /** Repeats a batch until one is not full. */
   async #repeat(action: string, work: () => Promise<number>): Promise<void> {
     for (;;) {
       const rows = await work();
@@ -150,7 +150,7 @@ export class Retention {
   async #round(): Promise<number> {
     const complete = await this.sweep().catch((error: unknown) => {
       if (!this.#loop.signal.aborted)
-        this.#options.log.warn({ err: error }, 'old traces could not be deleted; it is tried again');
+        this.#options.log.warn({ err: error }, 'failed to delete old traces; retrying');
       return false;
     });
     if (complete) this.#success.setToCurrentTime();

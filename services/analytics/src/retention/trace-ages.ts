@@ -3,24 +3,23 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 /**
  * How long traces are kept.
  *
- * The row of a trace is what makes an event that comes again harmless, and without it a run would be counted twice.
- * So there is one day from which on no row is made any more: a run whose id is older than `lateAfterDays` is only ever
- * ended, if its row is there; without one its event is too late and becomes a dead letter. Rows are deleted after that
- * day at the earliest. A tenant that keeps its traces for less has their texts taken out when it wants, and the rest
- * deleted then.
+ * The row of a trace makes repeated events harmless: without it, a repeated event would count the run twice. So no row
+ * is created for a run whose id is older than `lateAfterDays`. An event of such a run only ends a run whose row exists;
+ * without a row it becomes a dead letter. Rows are deleted after that age at the earliest. For a tenant with a shorter
+ * retention the texts are removed at the end of the retention, and the rows later.
  */
 export const lateAfterDays = 30;
 
 /**
- * Between the last event that may make a row and the deletion of that row. Both go by the database's clock; a statement
- * that takes in events ends within seconds.
+ * The time between the last event that may create a row and the deletion of that row. Both follow the database's clock;
+ * a statement that stores events ends within seconds.
  */
 const marginDays = 1 / 24;
 
-/** Nobody can say any more how long the traces of a tenant that is gone should be kept. */
+/** Retention for traces of a deleted tenant, whose own setting no longer exists. */
 export const unknownTenantDays = 90;
 
-/** Their senders' topics and outboxes remember no longer either. */
+/** Retention of dead letters; topics and outboxes keep events no longer than that. */
 export const deadLetterDays = 30;
 
 /** Ages in days at which a trace of a tenant loses its texts and its row. */
@@ -36,7 +35,7 @@ export function traceAges(retentionDays: number): TraceAges {
   };
 }
 
-/** A run as it is kept past its time: without what people and models wrote. Spans hold codes and numbers only. */
+/** A run without its texts, as it is kept after the retention. Spans stay: they hold codes and numbers only. */
 export function withoutTexts<Run extends RunStarted | RunEnded>(run: Run): Run {
   const texts = { input_preview: null, output_preview: null, error_message: null };
   const present = Object.entries(texts).filter(([name]) => name in run);

@@ -7,7 +7,7 @@ import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { unpricedModelsOf } from '../usage/unpriced-models.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
 
-/** What one transaction takes in. Of one run there is one row at most: its end, if that is among them. */
+/** The events that one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {
   runs: readonly (RunStarted | RunEnded)[];
   watermarks: readonly (Watermark & { source: string })[];
@@ -18,7 +18,7 @@ const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, 
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
 
-/** What the end of a run says that its start did not. */
+/** The columns that only the end of a run sets. */
 const endColumns = [
   'status',
   'ended_at',
@@ -44,7 +44,7 @@ const endColumns = [
   'unpriced_models',
 ];
 
-/** Runs of `$1`, which is JSON. */
+/** The runs in `$1`, which is JSON. */
 const input = `
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
@@ -57,12 +57,12 @@ const input = `
     tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
     error_message text, output_preview text, spans json, called boolean, unpriced_models text[])`;
 
-/** How a run's row ends: once. */
+/** Updates the row of a run to its end, once. */
 const change = (end: string): string => `
   change_transaction = pg_current_xact_id(), change_number = nextval('analytics.changes'), changed_at = now(),
   ${endColumns.map((column) => `${column} = ${end}.${column}`).join(', ')}`;
 
-/** What is counted of a row of `traces` that was just written. */
+/** The values that a newly written row of `traces` adds to the roll-ups. */
 const counted = `
   traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
@@ -73,7 +73,7 @@ const counted = `
 const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
 const usageKey = [totalsKey, ...personalDimensions].join(', ');
 
-/** Adds what `ended` is to a table of roll-ups with one row for each value of its key. */
+/** Adds the rows of `ended` to a roll-up table with one row per key. */
 const addUp = (table: string, key: string): string => `
   insert into analytics.${table} (${key}, ${measures.join(', ')})
   select ${key}, ${measuresOfRun.map((share) => `sum(${share})`).join(', ')}
@@ -83,7 +83,7 @@ const addUp = (table: string, key: string): string => `
   on conflict (${key}) do update set
     ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
 
-/** Adds up what `stored` returned. */
+/** Adds the rows that `stored` returned to all roll-ups. */
 const counting = `
   ended as (
     select tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider, channel,
@@ -116,12 +116,12 @@ const counting = `
   )`;
 
 /**
- * Gives numbers to users who have none yet. Of a user who is numbered by two replicas at once the first number stays.
- * Must have been called before runs of these users are taken in.
+ * Assigns numbers to users without one. When two replicas number the same user at once, the first number stays. Call it
+ * before storing runs of these users.
  */
 export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
   const ofUsers = runs.filter((run) => run.user_id !== null);
-  // One run of each user.
+  // One run per user is enough.
   const users = [...new Map(ofUsers.map((run) => [cacheKey(run.tenant_id, run.user_id), run])).values()];
   if (users.length === 0) return;
   await pool.query({
@@ -145,7 +145,7 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
   });
 }
 
-/** Runs as JSON; of those that have ended, with what their calls say: whether there was one, and which have no price. */
+/** Runs as JSON. Ended runs include whether there was an attempt, and the models of attempts without a price. */
 function toJson(runs: Intake['runs']): string {
   return JSON.stringify(
     runs.map((run) =>
@@ -161,12 +161,12 @@ function toJson(runs: Intake['runs']): string {
 }
 
 /**
- * Takes in starts and ends of runs and adds up the ends, in one statement, which is one transaction. Safe to repeat and
- * in any order: a start never follows an end, and only the first end of a run is stored and counted. Rows are written
- * in the order of their keys, so that replicas wait for each other and never in a circle.
+ * Stores starts and ends of runs and adds the ends to the roll-ups, in one statement, which is one transaction. Safe to
+ * repeat and in any order: a start never replaces an end, and only the first end of a run is stored and counted. Rows
+ * are written in the order of their keys, so that replicas don't deadlock.
  *
- * Returns the ids of late runs (`lateAfterDays`). Of those nothing is stored, and nor are the watermarks then, which
- * must not come before the runs.
+ * Returns the ids of late runs (`lateAfterDays`), which it does not store. Then it stores no watermarks either, because
+ * a watermark must not precede its runs.
  */
 export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
@@ -195,11 +195,11 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
 }
 
 /**
- * Ends and counts late runs whose row is still there, without their texts. Returns the ids of those without a row: they
- * may have been counted and deleted. It makes no row, so that one deleted at this moment does not come back either.
+ * Ends and counts late runs whose row still exists, without their texts. Returns the ids of those without a row: they
+ * may have been counted and deleted. Creates no row, so that one that is deleted at the same time stays deleted.
  */
 export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
-  // Unnamed, so that the plan is made for these ids: for the partitions that they are in.
+  // Not a prepared statement, so that PostgreSQL plans for these ids and reads only their partitions.
   const { rows } = await pool.query<{ id: string }>(
     `with input as (${input}),
      stored as (
@@ -216,7 +216,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
   return rows.map(({ id }) => id);
 }
 
-/** Keeps what could not be taken in, once. */
+/** Stores an event that could not be stored as a run, once. */
 export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query({
     name: 'insert_dead_letter',
@@ -227,14 +227,14 @@ export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<
 }
 
 /**
- * Makes the partition of a month; `month` is its first day, `2026-11-01`. Fails after half a second while another
+ * Creates the partition of a month; `month` is its first day, `2026-11-01`. Fails after half a second while another
  * transaction uses the table of traces, such as a backup.
  */
 export async function ensurePartition(pool: Pool, month: string): Promise<void> {
   await pool.query('select analytics.ensure_partition($1::date)', [month]);
 }
 
-/** Whether there is the partition of a month. */
+/** Whether the partition of a month exists. */
 export async function hasPartition(pool: Pool, month: string): Promise<boolean> {
   const { rows } = await pool.query<{ present: boolean }>(
     `select to_regclass('analytics.traces_' || to_char($1::date, 'YYYY_MM')) is not null as present`,

@@ -1,6 +1,6 @@
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 
-/** The tenant after this one that has traces; null after the last. */
+/** The next tenant with traces after this one; null after the last. */
 export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
   const { rows } = await pool.query<{ tenant_id: string }>(
     'select tenant_id from analytics.traces where tenant_id > $1 order by tenant_id limit 1',
@@ -11,15 +11,15 @@ export async function nextTenant(pool: Pool, after: string): Promise<string | nu
 
 export interface Batch {
   tenantId: string;
-  /** Age by the run's id: since it started. */
+  /** The age since the start of the run, by the time in its id. */
   olderThanDays: number;
-  /** Rows that one transaction looks at. */
+  /** The number of rows that one transaction reads. */
   limit: number;
 }
 
 /**
- * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when that was all, or when another
- * replica is at it. Rows that an event is just changing are left for the next time.
+ * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when no more are left, or when another
+ * replica does the same work. Skips rows that an event is changing until the next call.
  */
 export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {
@@ -30,7 +30,7 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
        for update skip locked`,
       [tenantId, olderThanDays, limit],
     );
-    // Apart from the search, so that the plan is made for these ids: for the partition that they are in.
+    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partition.
     const { rowCount } = await client.query('delete from analytics.traces where id = any($1::uuid[])', [
       rows.map((row) => row.id),
     ]);
@@ -40,13 +40,13 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
 
 export interface Blanked {
   rows: number;
-  /** The last trace looked at; null when that was all, or another replica is at it. */
+  /** The last trace read; null when no more are left, or when another replica does the same work. */
   last: string | null;
 }
 
 /**
- * Takes the texts out of a tenant's traces, from the one after `after` on. It is no change that followers are told of.
- * Spans hold codes and numbers only.
+ * Removes the texts from a tenant's traces, starting after the trace `after`. `traces/follow` doesn't show this as a
+ * change. Spans stay: they hold codes and numbers only.
  */
 export async function blankTraces(
   pool: Pool,
@@ -95,8 +95,8 @@ export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
 }
 
 /**
- * One transaction, unless another replica is at the same; then `otherwise`. Two statements of half a second are the
- * second that a writing transaction may take (architecture decision 7).
+ * Runs `work` in one transaction and returns its result; returns `otherwise` while another replica does the same work.
+ * A writing transaction may last one second, so each of its two statements gets half of that.
  */
 async function withTurn<Result>(
   pool: Pool,

@@ -3,7 +3,7 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Position } from '../traces/trace-cursor.ts';
 
-/** A run as it is stored. Bigints and exact amounts come as text. */
+/** A stored run. Bigints and exact amounts are text. */
 export interface TraceRow {
   id: string;
   status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted';
@@ -40,7 +40,7 @@ const columns = `id, status, operation, channel, trace_id, api_key_id, user_id, 
   cached_input_tokens, output_tokens, reasoning_tokens, cost_pico, priced, usage_estimated, error_type, error_message,
   output_preview`;
 
-/** Those that may be large, besides the spans. */
+/** The columns that may be large, besides the spans. */
 const largeColumns = ['input_preview', 'output_preview', 'error_message'];
 
 export interface ChangeFilter {
@@ -55,16 +55,16 @@ export interface ChangeFilter {
 export interface Changes {
   rows: ChangeRow[];
   hasMore: boolean;
-  /** Where to go on. */
+  /** The position where the next call continues. */
   position: Position;
-  /** The PostgreSQL cluster that the position is of. */
+  /** The PostgreSQL cluster that the position belongs to. */
   cluster: string;
   now: Date;
 }
 
 export type ChangeRow = TraceRow & { change_transaction: string; change_number: string };
 
-/** Behind a change that was read. */
+/** The position after a change that was read. */
 export function positionAfter(row: ChangeRow): Position {
   return { transaction: BigInt(row.change_transaction), number: BigInt(row.change_number) };
 }
@@ -75,28 +75,28 @@ interface Horizon {
   now: Date;
 }
 
-/** Changes of a tenant behind a position, of transactions before `oldest`. */
+/** The changes of a tenant after a position, of transactions before `oldest`. */
 interface Range {
   tenantId: string;
   from: Position;
   oldest: string;
 }
 
-/** Runs of one tenant at a time. */
+/** The runs of one tenant per call. */
 export class TraceStore {
   readonly #pool: Pool;
   readonly #maxScanned: number;
 
-  /** `pool` acts as `analytics_app`. `maxScanned` is how many changes a call of `changes` looks at. */
+  /** `pool` acts as `analytics_app`. `maxScanned` is the number of changes that one call of `changes` reads. */
   constructor(pool: Pool, maxScanned = 50_000) {
     this.#pool = pool;
     this.#maxScanned = maxScanned;
   }
 
   /**
-   * Changes after a position, or since a time, in the order of their transactions. Those of transactions that a
-   * concurrent one may still precede are left for the next call: nothing slips in behind a cursor. Where few changes
-   * pass the filter, a page may be empty and have more after it.
+   * The changes after a position, or since a time, in the order of their transactions. Changes that a running
+   * transaction may still precede are left for the next call, so that none is added before a cursor. When few changes
+   * match the filter, a page may be empty although more follow.
    */
   async changes(
     tenantId: string,
@@ -114,7 +114,7 @@ export class TraceStore {
       const start = after(cluster);
       const since = start instanceof Date ? start : null;
       const from = start instanceof Date ? await positionOf(db, { tenantId, since: start, oldest }) : start;
-      // Before the page is read: what moves away meanwhile makes the range smaller, never longer.
+      // Before the page is read: rows that move meanwhile make the range smaller, never longer.
       const end = await this.#endOfScan(db, { tenantId, from, oldest });
       const { rows, more } = await readPage<ChangeRow>(db, {
         columns: `${columns}, change_transaction, change_number, ${filter.spans ? 'spans' : 'null::json as spans'}`,
@@ -146,14 +146,14 @@ export class TraceStore {
         ],
       });
       const last = more ? rows.at(-1) : undefined;
-      // With nothing left, the next call need not look at anything below what was the horizon.
+      // No change is left below the horizon, so the next call can start there.
       const position =
         last === undefined ? (end ?? { transaction: BigInt(oldest), number: 0n }) : positionAfter(last);
       return { rows, hasMore: more || end !== undefined, position: furthest(position, from), cluster, now };
     });
   }
 
-  /** The last change that one call looks at; undefined when it looks at all. */
+  /** The last change that one call reads; undefined when it reads all. */
   async #endOfScan(db: Queryable, { tenantId, from, oldest }: Range): Promise<Position | undefined> {
     const { rows } = await db.query<{ transaction: string; number: string }>(
       `select change_transaction as transaction, change_number as number
@@ -182,9 +182,9 @@ export class TraceStore {
 }
 
 /**
- * A position before all changes since a time. A transaction that began two minutes later than another has the greater
- * id, so the first ones by time have the least id. Only a restore breaks that order: it gives changes the id 3
- * (docs/operations.md), so that a tenant that has those starts with them.
+ * A position before all changes since a time. Of two transactions that began two minutes apart, the later one has the
+ * greater id, so the earliest changes have the lowest ids. Only a restore breaks that order: it gives changes the id 3
+ * (docs/operations.md), so a tenant with such changes starts with them.
  */
 async function positionOf(
   db: Queryable,

@@ -1,10 +1,10 @@
-/** What a run is told apart by in every table of roll-ups, besides its tenant and its quarter of an hour. */
+/** The columns that every roll-up table groups runs by, besides the tenant and the 15-minute bucket. */
 export const dimensions = ['model', 'agent_id', 'provider', 'channel'] as const;
 
-/** What only `usage` tells apart too. */
+/** The columns that only the table `usage` groups by in addition. */
 export const personalDimensions = ['user_id', 'api_key_id'] as const;
 
-/** What is added up, in the order in which tables are written and read: what one run that has ended adds to each. */
+/** The measures of the roll-up tables in column order, each with the SQL expression that one ended run adds to it. */
 const shares = {
   requests: '1',
   errors: "(status in ('error', 'interrupted'))::integer",
@@ -23,8 +23,8 @@ const shares = {
 };
 
 export type Measure = keyof typeof shares;
-/** Its keys and no others: it is a literal. */
+/** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
 
-/** What a row of `traces` adds to the measures, in their order. */
+/** The SQL expressions over a row of `traces`, in the order of `measures`. */
 export const measuresOfRun = Object.values(shares);

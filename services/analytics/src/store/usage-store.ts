@@ -28,8 +28,8 @@ const maxGroups = 10_000;
 type Span = 'hour' | 'day' | 'month';
 
 /**
- * Every moment at which an hour, a day or a month of the period began in the zone, `$3`, in order. Steps that are
- * shorter than any of them miss none, whatever clocks do there.
+ * The starts of all hours, days or months of the period in the time zone `$3`, in order. The steps are shorter than any
+ * such span, so that changes of the clock skip none.
  */
 const starts: Record<Span, string> = {
   hour: startsOf(`date_trunc('hour', t, 'UTC')`, '30 minutes'),
@@ -37,7 +37,7 @@ const starts: Record<Span, string> = {
   month: startsOf(firstMidnight('month'), '14 days'),
 };
 
-/** Where clocks go back over midnight there are two of them, and `date_trunc` means the second. */
+/** When clocks go back over midnight, the day has two midnights, and `date_trunc` returns the second. */
 function firstMidnight(span: 'day' | 'month'): string {
   const start = `date_trunc('${span}', t, $3)`;
   const before = `${start} - interval '1 hour'`;
@@ -51,11 +51,11 @@ function startsOf(start: string, step: string): string {
     order by 1) as starts`;
 }
 
-/** The span's number: to look for a moment among their starts is far cheaper than to ask for each row what day it was. */
+/** The number of the span of a row: searching its starts is far cheaper than computing the local day of each row. */
 const numberOf = (span: Span): string => `width_bucket(at, (select starts from ${span}_starts))`;
 const startOf = (span: Span, key: string): string => `((select starts from ${span}_starts))[${key}]`;
 
-/** What a group is told by; `at` is the start of the quarter of an hour, or the run's end. */
+/** The SQL expression of each group key; `at` is the start of the 15-minute bucket, or the end of the run. */
 const keys: Record<Dimension, string> = {
   hour: numberOf('hour'),
   day: numberOf('day'),
@@ -68,7 +68,7 @@ const keys: Record<Dimension, string> = {
   api_key: 'api_key_id',
 };
 
-/** Keys as they are shown. */
+/** The SQL expression of the label of each key, as the response shows it. */
 const labels: Record<Dimension, (key: string) => string> = {
   hour: (key) => `to_char(${startOf('hour', key)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   day: (key) => `to_char(${startOf('day', key)} at time zone $3, 'YYYY-MM-DD')`,
@@ -86,7 +86,7 @@ const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)`;
 
-/** Roll-ups hold these only where users and keys are told apart. */
+/** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
 
 const inBuckets = `bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;
@@ -97,32 +97,32 @@ const runsBetween = (columns: string, from: string, to: string): string => `
   where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
-/** What the period has before and after its whole quarters of an hour, which are `$11` to `$12`. */
+/** The runs before and after the whole 15-minute buckets of the period, which are `$11` to `$12`. */
 const runsAtTheEnds = (columns: string): string =>
   `${runsBetween(columns, '$1', 'least($11, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
 
 const dimensionColumns = dimensions.join(', ');
 const personalColumns = personalDimensions.join(', ');
 
-/** In the order of the dimensions. */
+/** The dimensions of a run, in the order of the roll-up columns. */
 const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
   coalesce(provider, '') as provider, channel, ${personalColumns}`;
 
-/** Everything that is added up: roll-ups and the runs at the ends of the period. */
+/** All rows to add up: roll-ups, and the runs at the ends of the period. */
 const units = (table: 'usage' | 'usage_totals'): string => `
   select bucket as at, ${dimensionColumns}, ${table === 'usage' ? personalColumns : 'null::text, null::uuid'}, ${measures.join(', ')}
   from analytics.${table}
   where ${inBuckets} ${table === 'usage' ? `and ${personFilters}` : ''}
   union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 
-/** Whose runs they are, one by one. */
+/** The users of the runs, one row per user and bucket. */
 const persons = `
   select bucket as at, ${dimensionColumns}, ${personalColumns}
   from analytics.usage
   where ${inBuckets} and ${personFilters} and user_id is not null
   union all ${runsAtTheEnds(runDimensions)}`;
 
-/** Whose runs they are, as sets: of each chunk of the tenant's users, which. */
+/** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
 const sets = `
   select bucket as at, ${dimensionColumns}, chunk, users
   from analytics.usage_users
@@ -132,7 +132,7 @@ const sets = `
   from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
   where users.tenant_id = $4`;
 
-/** Models that runs without a price have called. */
+/** The models of attempts without a price. */
 const unpricedModels = `
   select unpriced_model
   from analytics.unpriced_models
@@ -149,7 +149,7 @@ type SumRow = Record<Measure, NumberText> & {
   as_of: Date | null;
 };
 
-/** Sums over the runs of one tenant at a time. */
+/** Usage sums over the runs of one tenant per call. */
 export class UsageStore {
   readonly #pool: Pool;
 
@@ -159,7 +159,7 @@ export class UsageStore {
   }
 
   /**
-   * Exact for any period and zone. One statement, hence one moment: sums, groups and `asOf` belong together. Throws
+   * Exact for any period and zone. Sums, groups and `asOf` are from one statement, so they are consistent. Throws
    * `invalid_value` for a time zone that the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
@@ -195,14 +195,14 @@ export class UsageStore {
   }
 }
 
-/** Checks the zone, also where no group needs it: JavaScript has some that the database does not know. */
+/** Checks the time zone, even when no group needs it: JavaScript has some that the database does not know. */
 async function prepare(db: Queryable, timezone: string): Promise<void> {
-  // The planner expects far more groups than there are, and would sort all rows on the disk.
+  // The planner expects far more groups than exist: with less memory it would sort all rows on disk.
   const text = `select set_config('work_mem', '64MB', true), now() at time zone $1`;
   await db.query(text, [timezone]).catch(refuseUnknownTimezone);
 }
 
-/** The row without labels is the total, the others are the groups. */
+/** The statement of a summary. Its row without labels is the total, the other rows are the groups. */
 function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
   const personal =
     filter.user !== null ||
@@ -211,7 +211,7 @@ function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.map((name) => `${name}, `).join('');
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
-  // Groups and their people are one list: joined, keys that are null would never meet.
+  // Groups and their user counts come from a union: a join would not match keys that are null.
   const groups = `
     union all
     (select labels, ${measures.join(', ')}, people, null, null
@@ -251,7 +251,7 @@ function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
     ${groupBy.length === 0 ? '' : groups}`;
 }
 
-/** Rows by the keys of the groups and one column more. */
+/** Groups `rows` by the keys of `groupBy` and by `column`. */
 function grouped(groupBy: readonly Dimension[], column: string, folds: string | null, rows: string): string {
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
   const columns = [...keyColumns, column, ...(folds === null ? [] : [folds])].join(', ');
@@ -259,13 +259,13 @@ function grouped(groupBy: readonly Dimension[], column: string, folds: string | 
   return `select ${columns} from (${rows}) as rows group by ${places}`;
 }
 
-/** The least of the watermarks, once there is one for every partition of every source. */
+/** The lowest watermark; null until every partition of every source has one. */
 const asOf = `
   select case when bool_and(complete) then min(least) end from (
     select count(*) = max(partitions) as complete, min(watermark) as least
     from analytics.watermarks group by source) as sources`;
 
-/** How long ago `as_of` is; null until there is one. */
+/** The age of `as_of` in seconds; null until every source has its watermarks. */
 export async function usageLagSeconds(pool: Pool): Promise<number | null> {
   const { rows } = await pool.query<{ seconds: number | null }>(
     `select extract(epoch from clock_timestamp() - (${asOf}))::float8 as seconds`,
@@ -275,7 +275,7 @@ export async function usageLagSeconds(pool: Pool): Promise<number | null> {
 
 const bucketMs = 15 * 60_000;
 
-/** The whole quarters of an hour in a period; empty if there is none. */
+/** The whole 15-minute buckets of a period; empty if it has none. */
 function innerBuckets({ from, to }: Period): Period {
   const first = Math.ceil(from.getTime() / bucketMs) * bucketMs;
   const end = Math.floor(to.getTime() / bucketMs) * bucketMs;

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { AppError } from '@gatehouse/kit/errors';
 import { z } from 'zod';
 
-/** Behind which change a follower goes on. */
+/** The change after which a follower continues. */
 export interface Position {
   /** Id of the transaction that made the change. */
   transaction: bigint;
-  /** Its number among all changes. */
+  /** The number of the change among all changes. */
   number: bigint;
 }
 
@@ -17,17 +17,17 @@ const integer = (bits: number) =>
     .refine((text) => BigInt(text) < 2n ** BigInt(bits));
 const shape = z.strictObject({
   v: z.literal(1),
-  /** The PostgreSQL cluster that transaction ids are counted by. */
+  /** The PostgreSQL cluster that the transaction id belongs to. */
   c: integer(64),
   t: integer(64),
   n: integer(63),
   f: z.string(),
 });
 
-/** What a cursor holds for besides its position. */
+/** The conditions under which a cursor is valid. */
 export interface CursorScope {
   cluster: string;
-  /** Whoever asks, and the filters. */
+  /** The viewer and the filters of the request. */
   filters: Readonly<Record<string, string | null | undefined>>;
 }
 
@@ -47,11 +47,13 @@ export function encodeCursor(position: Position, scope: CursorScope): string {
 export function decodeCursor(text: string, scope: CursorScope): Position {
   const cursor = parse(text);
   if (cursor.f !== fingerprint(scope.filters))
-    throw new AppError('cursor_mismatch', 'The cursor was given out for other filters.', { param: 'cursor' });
+    throw new AppError('cursor_mismatch', 'The cursor belongs to a request with other filters.', {
+      param: 'cursor',
+    });
   if (cursor.c !== scope.cluster)
     throw new AppError(
       'cursor_expired',
-      'The cursor is of a database that was replaced. Start without one.',
+      'The cursor is from a database that was replaced. Start without a cursor.',
       {
         param: 'cursor',
       },
@@ -63,7 +65,7 @@ function parse(text: string): z.output<typeof shape> {
   try {
     return shape.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
   } catch (error) {
-    throw new AppError('invalid_cursor', 'The cursor is not one that this list gave out.', {
+    throw new AppError('invalid_cursor', 'The cursor is not from this list.', {
       param: 'cursor',
       cause: error,
     });

@@ -13,7 +13,7 @@ describe('the age of the oldest transaction', () => {
     expect(age.see({ oldest: 7n, next: 9n }, 5)).toBe(0);
     expect(age.see({ oldest: 7n, next: 12n }, 10)).toBe(5);
     expect(age.see({ oldest: 7n, next: 20n }, 15)).toBe(10);
-    // 7 has ended, and 11 was running at 10 already.
+    // 7 has ended, and 11 was already running at 10.
     expect(age.see({ oldest: 11n, next: 21n }, 20)).toBe(10);
     expect(age.see({ oldest: 30n, next: 30n }, 25)).toBe(0);
   });

@@ -1,24 +1,25 @@
-/** What a snapshot says of the cluster's transactions (`pg_current_snapshot()`). */
+/** The transaction ids of a snapshot of the database cluster (`pg_current_snapshot()`). */
 export interface Horizon {
-  /** The oldest id that is still running, or `next`. */
+  /** The id of the oldest running transaction, or `next`. */
   oldest: bigint;
-  /** One past the latest id that has ended. */
+  /** One more than the latest id that has ended. */
   next: bigint;
 }
 
-/** Beyond this, hours of one stuck transaction, every second one is forgotten. */
+/** Above this number, after hours of one stuck transaction, every second sighting is dropped. */
 const maxSightings = 2_000;
 
 /**
- * How long the oldest running transaction has held back what came after it. Roles without rights on other sessions can
- * not see when a transaction began, but anyone sees ids: one is at least as old as the first sight of a later one.
+ * How long the oldest running transaction has delayed the changes after it. A role without rights on other sessions
+ * can't see when a transaction began, but it can see ids: a transaction is at least as old as the first sighting of a
+ * later id.
  */
 export class TransactionAge {
   #sightings: { atMs: number; next: bigint }[] = [];
 
-  /** The age in milliseconds at this sight; 0 when nothing runs. Short of the truth by a period of sightings at most. */
+  /** The age in milliseconds; 0 when no transaction runs. Too low by at most the time between two sightings. */
   see({ oldest, next }: Horizon, atMs: number): number {
-    // Ids never go back, except where another cluster has taken the place of the one before.
+    // Ids only decrease when another database cluster has replaced the previous one.
     if (next < (this.#sightings.at(-1)?.next ?? 0n)) this.#sightings = [];
     this.#sightings.push({ atMs, next });
     this.#sightings = this.#sightings.filter((sighting) => sighting.next > oldest);

@@ -1,24 +1,28 @@
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** Whose runs a caller sees. */
+/** The runs and texts that a caller may see. */
 export interface Viewer {
   tenantId: string;
-  /** Only this user's; null for the whole tenant's. */
+  /** Restricts the runs to this user; null for all runs of the tenant. */
   user: string | null;
-  /** Whose prompts and answers are shown: of everybody to admins, else of the user for whom the call is. */
+  /** Admins see the previews of all users; other callers see those of the acting user. */
   previewsOf: { everybody: boolean; user: string | null };
 }
 
 /**
- * A key bound to a user, or a call for one, is about that user. Throws `user_mismatch` when the filter names another.
+ * A request with an acting user sees only runs of that user. Throws `user_mismatch` when the filter names another.
  */
 export function viewerOf(principal: TenantPrincipal, filteredUser: string | undefined): Viewer {
   const { tenantId, role, actingUser } = principal;
   if (actingUser !== null && filteredUser !== undefined && filteredUser !== actingUser)
-    throw new AppError('user_mismatch', 'The call is for another user than the one asked about.', {
-      param: 'user_id',
-    });
+    throw new AppError(
+      'user_mismatch',
+      'user_id names another user than the one that the request acts for.',
+      {
+        param: 'user_id',
+      },
+    );
   const previewsOf = { everybody: role === 'admin', user: actingUser };
   return { tenantId, user: actingUser ?? filteredUser ?? null, previewsOf };
 }

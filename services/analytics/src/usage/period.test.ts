@@ -13,7 +13,7 @@ describe('the period of a summary', () => {
     [{ from: '2026-03-01T12:00:00Z' }],
     [{ from: '2026-02-02T00:00:00Z', to: '2026-02-01T00:00:00Z' }],
     [{ from: '2025-01-24T11:59:59Z', to: '2026-03-01T12:00:00Z' }],
-  ])('can not be %j', (query) => {
+  ])('cannot be %j', (query) => {
     expect(() => periodOf(query, now)).toThrow(
       expect.objectContaining({ code: 'invalid_value', param: 'from' }),
     );

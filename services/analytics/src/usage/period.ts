@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 
-/** From `from`, inclusive, to `to`, exclusive. */
+/** `from` is inclusive, `to` is exclusive. */
 export interface Period {
   from: Date;
   to: Date;
@@ -9,7 +9,7 @@ export interface Period {
 const dayMs = 86_400_000;
 const maxDays = 400;
 
-/** The period asked for; the last 24 hours by default. Throws when it is empty, too long, or out of all proportion. */
+/** The requested period; the last 24 hours by default. Throws a 400 when it is empty or longer than `maxDays`. */
 export function periodOf(query: { from?: string | undefined; to?: string | undefined }, now: Date): Period {
   const to = query.to === undefined ? now : new Date(query.to);
   const from = query.from === undefined ? new Date(to.getTime() - dayMs) : new Date(query.from);

@@ -1,6 +1,6 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 
-/** Sums over runs. Amounts are pico-USD. */
+/** Sums over runs. Amounts are in pico-USD. */
 export interface Totals {
   requests: number;
   errors: number;
@@ -27,6 +27,6 @@ export interface Summary {
   totals: Totals;
   groups: Group[];
   truncated: boolean;
-  /** Every run that ended before it is counted. */
+  /** Every run that ended before this time is counted. */
   asOf: Date;
 }

@@ -1,8 +1,8 @@
 import type { RunEnded } from '@gatehouse/events/run-event';
 
 /**
- * The models, by their ids in the catalogue, of a run's calls that have tokens and no price; null where there is none
- * such. The run's own model where its end says that it is unpriced but tells of no such call.
+ * The catalogue ids of the models of a run's attempts that have tokens and no price; null when there are none. When the
+ * end event marks the run as unpriced but lists no such attempt, the run's own model.
  */
 export function unpricedModelsOf(run: RunEnded): string[] | null {
   if (run.priced) return null;

@@ -244,7 +244,7 @@ describe('what a request goes to', () => {
     );
   });
 
-  it('is told as an agent by its prefix', () => {
+  it('is recognized as an agent by its prefix', () => {
     expect(['agent:helper', 'agent:', 'agents', 'Agent:x', 'x/agent:y'].map(agentRef)).toEqual([
       'helper',
       '',

@@ -103,7 +103,7 @@ describe('a streamed answer', () => {
     expect((await passed({ end_without_done: true })).outcome).toBe('complete');
   });
 
-  it('that can not be read is not listened to any longer', async () => {
+  it('that cannot be parsed is closed', async () => {
     const id = newId();
     const { outcome } = await passed({ id, malformed: 'json', chunks: 400, chunk_delay_ms: 5 });
     expect(outcome).toMatchObject({ kind: 'invalid' });

@@ -49,7 +49,7 @@ describe('the addresses behind a name', () => {
     expect(new Set(asked)).toEqual(new Set(['chat.test']));
   });
 
-  it('stay as they were while the name can not be looked up', async () => {
+  it('stay the same while the name cannot be resolved', async () => {
     await list.start();
     named = new Error('no name server');
     const before = asked.length;

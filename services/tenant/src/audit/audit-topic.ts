@@ -15,8 +15,8 @@ export interface AuditTopicOptions {
 }
 
 /**
- * Where there is Kafka: publishes the changes made by this service, and stores those of all services. Its own come back
- * too, and are skipped because the log has them already.
+ * With Kafka: publishes the changes of this service, and stores those of all services in the audit log. Its own changes
+ * are in the log already, so they are skipped when they are consumed.
  */
 export function shareAuditTopic(shell: Shell, { kafka, pool, intake }: AuditTopicOptions): void {
   const outbox = auditOutbox;

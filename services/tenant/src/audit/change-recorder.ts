@@ -6,7 +6,7 @@ import { insertEntry } from '../store/audit-log-system-store.ts';
 
 export const auditOutbox = new AuditOutbox('tenant');
 
-/** Writes changes made here into the audit log, and into the outbox where there is Kafka to publish them to. */
+/** Writes changes of this service to the audit log and, with Kafka, to the outbox. */
 export function changeRecorder(config: Parameters<typeof kafkaPlace>[0]): RecordChange {
   if (kafkaPlace(config, auditTopic) === null) return insertEntry;
   return async (db, entry) => {

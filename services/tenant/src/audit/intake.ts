@@ -12,7 +12,7 @@ interface Readable {
   entry: AuditEntry;
 }
 
-/** Takes changes that were made in other services into the audit log: exactly once, whatever comes again. */
+/** Stores changes of other services in the audit log, each exactly once even when it is delivered again. */
 export class AuditIntake {
   readonly #auditLog: AuditLogSystemStore;
   readonly #deadLetters: DeadLetters;
@@ -26,7 +26,7 @@ export class AuditIntake {
     });
   }
 
-  /** Resolves when all of it is durable, what nobody can read as dead letters. Throws while there is no database. */
+  /** Resolves once all changes are durable. Unreadable ones become dead letters. Throws during a database outage. */
   async take(batch: readonly Received[]): Promise<void> {
     const readable: Readable[] = [];
     for (const received of batch) {

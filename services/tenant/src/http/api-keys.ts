@@ -78,14 +78,14 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<s
     'api-keys.rotate': async (call: Rotate) => {
       const principal = tenantOf(call);
       const key = found(await apiKeys.find(principal.tenantId, resourceId(call.params, what)), what);
-      // The new text goes to the caller, so this gives as much as creating a key does.
+      // The caller receives the new secret, so the same rules as for the creation of a key apply.
       assertMayGive(powerOf(principal), key);
       const { text, secretSha256 } = newKeyText(key.keyId);
       const overlapSeconds = call.body.overlap_seconds;
       return changes.change(call, async (db) => {
         const changed = await replaceSecret(db, { id: key.id, secretSha256, overlapSeconds });
         if (changed === null)
-          throw new AppError('key_revoked', 'A revoked or expired API key can not be rotated.');
+          throw new AppError('key_revoked', 'A revoked or expired API key cannot be rotated.');
         return { body: { ...showApiKey(changed.after), key: text }, changes: [keyRotated(changed)] };
       });
     },

@@ -4,7 +4,7 @@ import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { showOwnerApiKey, showTenant } from './views.ts';
 
-/** What happened to keys and tenants, for the audit log. */
+/** The changes of keys and tenants, for the audit log. */
 
 export function keyCreated(key: ApiKey): Change {
   const { id, tenantId } = key;
@@ -15,7 +15,7 @@ export function keyRotated(changed: Changed<ApiKey>): Change {
   return keyChanged('api_key.rotated', changed);
 }
 
-/** Nothing for one that was revoked before. */
+/** Empty when the key was revoked before. */
 export function keyRevoked(changed: Changed<ApiKey>): Change[] {
   return changed.before.revokedAt === null ? [keyChanged('api_key.revoked', changed)] : [];
 }

@@ -7,12 +7,12 @@ import { spent } from '../limits/leases.ts';
 import type { LimitStore } from '../store/limit-store.ts';
 import type { Limited } from '../store/limit-statements.ts';
 
-/** `GET /v1/limits`: how much of the limits that hold for the calling key is used. */
+/** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
 export function limitHandlers(store: LimitStore): Record<string, Handler> {
   return {
     'limits.get': async (call: Call) => {
       const { principal } = call;
-      // An owner's key belongs to no tenant, and nothing limits it.
+      // An owner key belongs to no tenant and has no limits.
       if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
       const { limits } = await store.find(principal.tenantId, principal.keyId);
       return { body: { limits: tightest(limits).map(showLimit) } };
@@ -20,7 +20,7 @@ export function limitHandlers(store: LimitStore): Record<string, Handler> {
   };
 }
 
-/** Of a limit of the tenant and one of the key over the same window, the one that is reached first. */
+/** Where the tenant and the key both limit a resource in the same window, keeps the limit with less remaining. */
 function tightest(limits: readonly Limited[]): Limited[] {
   const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
   return [...byWindow.values()].flatMap((same) =>

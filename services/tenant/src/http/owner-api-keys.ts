@@ -27,7 +27,7 @@ export interface OwnerApiKeyDependencies {
 
 const what = 'API key';
 
-/** `/internal/v1/owner/api-keys*`: the owner audits, makes and ends keys of owners and of tenants' admins. */
+/** `/internal/v1/owner/api-keys*`: an owner lists, creates and revokes the keys of owners and of tenants' admins. */
 export function ownerApiKeyHandlers({
   apiKeys,
   tenants,
@@ -54,7 +54,7 @@ export function ownerApiKeyHandlers({
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
       const tenantId = await tenantOfNewKey(body, tenants);
-      // An admin's scopes are not the owner's to have, but the owner's to give.
+      // An owner may grant the scopes of an admin without having them.
       if (body.role === 'owner') assertMayGive({ ...principal, userId: null }, { scopes, userId: null });
       const { text, keyId, secretSha256 } = newKeyText();
       const newKey: NewApiKey = {
@@ -87,7 +87,7 @@ export function ownerApiKeyHandlers({
   };
 }
 
-/** Throws a 400 when role and tenant don't go together, or when there is no such tenant. */
+/** The tenant of the new key. Throws a 400 when `role` and `tenant_id` don't match, or for an unknown tenant. */
 async function tenantOfNewKey(body: CreateBody, tenants: TenantSystemStore): Promise<string | null> {
   const tenantId = body.tenant_id?.toLowerCase() ?? null;
   if (body.role === 'owner') {

@@ -7,7 +7,7 @@ import type { AuditLogSystemStore } from '../store/audit-log-system-store.ts';
 
 type List = Call<unknown, z.output<typeof listAuditLog>>;
 
-/** `/internal/v1/owner/audit-log`: the owner sees what was changed, in every service and by whom. */
+/** `/internal/v1/owner/audit-log`: the administrative changes in all services, with the key that made each. */
 export function ownerAuditLogHandlers(auditLog: AuditLogSystemStore): Record<string, Handler> {
   return {
     'owner.audit-log.list': async ({ query }: List) => {
@@ -26,7 +26,7 @@ export function ownerAuditLogHandlers(auditLog: AuditLogSystemStore): Record<str
   };
 }
 
-/** Throws a 400 for a period that ends before it begins. Times are normalised, so their texts compare. */
+/** Throws a 400 for a period that ends before it begins. Times are normalized, so comparing them as text is correct. */
 function assertPeriod({ from, to }: List['query']): void {
   if (from === undefined || to === undefined || from < to) return;
   throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });

@@ -17,7 +17,7 @@ type List = Call<unknown, z.output<typeof listTenants>>;
 
 const what = 'tenant';
 
-/** `/internal/v1/owner/tenants*`: the owner makes, limits, suspends and archives tenants. */
+/** `/internal/v1/owner/tenants*`: an owner creates, limits, suspends and archives tenants. */
 export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes): Record<string, Handler> {
   return {
     'owner.tenants.list': async ({ query }: List) => {

@@ -6,7 +6,7 @@ import type { ApiKey } from '../keys/api-key.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
-/** The wire shapes of what the domain knows. */
+/** The wire shapes of API keys and tenants. */
 
 export function showApiKey(key: ApiKey): keys.ApiKey {
   return {

@@ -1,6 +1,6 @@
 import type { Call, Handler } from '@gatehouse/http/app';
 
-/** `GET /v1/whoami`: what the edge found out about the key, which is all there is to tell. */
+/** `GET /v1/whoami`: the principal that the edge asserted for the key. */
 export function whoamiHandlers(): Record<string, Handler> {
   return {
     whoami: async ({ principal }: Call) => ({

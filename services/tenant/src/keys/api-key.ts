@@ -3,7 +3,7 @@ import type { Role, Scope } from '@gatehouse/contract/scopes';
 
 export type ApiKeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
-/** What makes a new key; its text is not part of it, only the hash of its secret. */
+/** The values of a new key. It holds the hash of the secret, never the text of the key. */
 export interface NewApiKey {
   id: string;
   /** Null for owner keys only. */
@@ -18,11 +18,11 @@ export interface NewApiKey {
   limits: Limits | null;
   budget: Budget | null;
   expiresAt: string | null;
-  /** The id of the key that made it, or `bootstrap`. */
+  /** The id of the key that created it, or `bootstrap`. */
   createdBy: string;
 }
 
-/** A key as it is kept, without anything of its secret. */
+/** A stored key, without its secret or the hash of it. */
 export interface ApiKey extends Omit<NewApiKey, 'secretSha256' | 'expiresAt'> {
   status: ApiKeyStatus;
   createdAt: Date;

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What a key is checked against. Times are judged by the database. */
+/** The stored values that a key is verified against. The database compares the times. */
 export interface Credentials {
   secretSha256: Buffer;
   /** The secret before the last rotation, while it still works. */
@@ -13,7 +13,7 @@ export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';
 
 const sha256Bytes = 32;
 
-/** What unknown keys are compared with, so that the time an answer takes does not tell which ids exist. */
+/** Unknown keys are compared with this, so that response times do not reveal which ids exist. */
 const nobody: Credentials = {
   secretSha256: randomBytes(sha256Bytes),
   previousSecretSha256: null,
@@ -21,7 +21,7 @@ const nobody: Credentials = {
   expired: false,
 };
 
-/** Judges the hash of a presented secret. That a key is revoked or expired is told only to who knows its secret. */
+/** Verifies the hash of a secret. Only a caller with the right secret learns that a key is revoked or expired. */
 export function judge(credentials: Credentials | null, secretSha256: Buffer): Verdict {
   const { secretSha256: current, previousSecretSha256: previous, revoked, expired } = credentials ?? nobody;
   const matchesCurrent = matches(current, secretSha256);

@@ -2,26 +2,26 @@ import { grants, scopes as allScopes, scopesOf, type Role, type Scope } from '@g
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
- * The scopes of a new key: the requested ones, by default all of its role. Throws a 400 for one beyond the role.
- * The answer is in the contract's order, each scope once.
+ * The scopes of a new key: the requested ones, or by default all scopes of its role. Throws a 400 for a scope that the
+ * role lacks. Returns each scope once, in the order of `packages/contract`.
  */
 export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefined): readonly Scope[] {
   const ofRole = scopesOf(role);
   const beyond = requested?.find((scope) => !ofRole.includes(scope));
   if (beyond !== undefined) {
-    throw new AppError('invalid_value', `A key with the role ${role} can not have the scope ${beyond}.`, {
+    throw new AppError('invalid_value', `A key with the role ${role} cannot have the scope ${beyond}.`, {
       param: 'scopes',
     });
   }
   return allScopes.filter((scope) => (requested ?? ofRole).includes(scope));
 }
 
-/** What a key can do now: its stored scopes may name some that its role has lost since. */
+/** The scopes that a key has now: its stored scopes without those that its role has lost since. */
 export function effectiveScopes(role: Role, stored: readonly Scope[]): readonly Scope[] {
   return stored.filter((scope) => scopesOf(role).includes(scope));
 }
 
-/** What a key lets its holder do. */
+/** What a key permits. */
 export interface Power {
   scopes: readonly Scope[];
   /** The user it is bound to; null reaches all users of the tenant. */
@@ -29,23 +29,27 @@ export interface Power {
 }
 
 /**
- * Nobody gets hold of a key that can do more than the one they have. Throws `scope_missing` or `user_mismatch`.
+ * Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`.
  */
 export function assertMayGive(giver: Power, given: Power): void {
   const missing = given.scopes.find((scope) => !grants(giver.scopes, scope));
   if (missing !== undefined) {
-    throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it can not give it.`, {
+    throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it cannot grant it.`, {
       param: 'scopes',
     });
   }
   if (giver.userId !== null && giver.userId !== given.userId) {
-    throw new AppError('user_mismatch', 'An API key bound to a user gives keys bound to that user only.', {
-      param: 'user_id',
-    });
+    throw new AppError(
+      'user_mismatch',
+      'An API key bound to a user can only create keys bound to that user.',
+      {
+        param: 'user_id',
+      },
+    );
   }
 }
 
-/** Throws a 400 unless a key's end, if it has one, is still to come. */
+/** Throws a 400 when the expiry time of a key is set and not in the future. */
 export function assertInFuture(expiresAt: string | null, nowMs: number): void {
   if (expiresAt === null || Date.parse(expiresAt) > nowMs) return;
   throw new AppError('invalid_value', 'Invalid value for expires_at: must lie in the future.', {

@@ -7,8 +7,8 @@ export interface LastUseOptions {
 }
 
 /**
- * Notes when keys are used, off the request path. A lost note costs nobody anything, so a failure is logged when it
- * begins and not again until a write has worked.
+ * Records when keys are used, off the request path. A lost time of use does no harm, so only the first of several
+ * failures in a row is logged.
  */
 export class LastUse {
   readonly #options: LastUseOptions;
@@ -27,7 +27,7 @@ export class LastUse {
     );
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is in progress. */
   async stop(): Promise<void> {
     await Promise.all(this.#writing.values());
   }
@@ -37,7 +37,7 @@ export class LastUse {
       await this.#options.touch(id);
       this.#failing = false;
     } catch (error) {
-      if (!this.#failing) this.#options.log.warn({ err: error }, 'could not note the last use of API keys');
+      if (!this.#failing) this.#options.log.warn({ err: error }, 'failed to record the last use of API keys');
       this.#failing = true;
     }
   }

@@ -45,7 +45,7 @@ describe('a lease of what is counted', () => {
   it('adds a slice of a large limit: an eighth of what is left, shared by the replicas', () => {
     expect(lease('requests', limitUse({ limit: 16_001n }), ask([1]), 2).granted).toBe(1_001n);
     expect(lease('requests', limitUse({ limit: 16_001n }), ask([]), 2).granted).toBe(0n);
-    // Too few for the requests to come.
+    // Too few for a slice for later requests.
     expect(lease('tokens', limitUse({ limit: 16_000n }), ask([1_000]), 2).granted).toBe(1_000n);
   });
 });

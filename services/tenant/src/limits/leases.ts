@@ -2,15 +2,15 @@ import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { picoOf } from '@gatehouse/kit/money';
 
 /**
- * Limits and budgets (ADR 13). What is spent and held of them lies in the tenant's database; replicas
- * of chat lease slices and spend them without asking, so that no number of replicas passes a limit.
+ * Limits and budgets (ADR 13). The tenant service's database stores what is spent and held. Replicas of chat lease
+ * slices of a limit and spend them without another call, so that all replicas together stay within the limit.
  */
 
 export const resources = ['requests', 'tokens', 'concurrency', 'budget'] as const;
-/** Requests and tokens of a minute, requests at a time, and pico-USD of a day or a month. */
+/** Requests and tokens per minute, concurrent requests, and pico-USD per day or month. */
 export type Resource = (typeof resources)[number];
 
-/** What 64 bits hold, which is what the wire has: nine million dollars. A larger budget counts as that. */
+/** The largest amount that the 64 bits of the RPC hold: nine million dollars. A larger budget is cut to it. */
 const mostPico = 2n ** 63n - 1n;
 
 /** The limit of one resource; null where there is none. */
@@ -31,7 +31,7 @@ export function limitOf(
   return typeof limit === 'number' ? BigInt(limit) : null;
 }
 
-/** Whether replicas hold it while they need it; what is not held is spent as it is leased. */
+/** Whether replicas hold the resource while they need it. Other resources count as spent once leased. */
 export function isHeld(resource: Resource): boolean {
   return resource === 'concurrency' || resource === 'budget';
 }
@@ -39,47 +39,47 @@ export function isHeld(resource: Resource): boolean {
 /** A span of time, in milliseconds since the epoch, by the database's clock. */
 export interface Window {
   start: number;
-  /** Null where there is none, as for concurrency. */
+  /** Null for a window without an end, as for concurrency. */
   end: number | null;
 }
 
-/** What the row of a limit says of the window that it counts in. */
+/** The window that the row of a limit counts in. */
 export interface CountedWindow {
-  /** What replicas call it: when it began, or 0 when nothing was ever counted. */
+  /** The name that replicas use for the window: its first start, or 0 when nothing was ever counted. */
   name: number;
-  /** Null when the row was written by a release that did not keep them. */
+  /** Null when an earlier release wrote the row without them. */
   bounds: { start: number; end: number } | null;
 }
 
-/** The window of now, and what becomes of what was counted. */
+/** The current window, and what happens to the amount counted so far. */
 export interface WindowMove {
   name: number;
   window: Window;
-  /** `kept`: it is the same window. `zero`: a new one. `recount`: a new cut of time that has been spent in already. */
+  /** `kept`: the same window. `zero`: a new window. `recount`: a new window over time that already has spending. */
   used: 'kept' | 'zero' | 'recount';
 }
 
-/** A limit as it stands. */
+/** The current use of a limit. */
 export interface LimitUse {
   limit: bigint;
-  /** The window of now, and what replicas call it. */
+  /** The current window; `name` is the name that replicas use for it. */
   window: Window;
   name: number;
-  /** What is spent in it. */
+  /** The amount spent in the window. */
   used: bigint;
-  /** What other living replicas hold in it. */
+  /** The amount that other live replicas hold in the window. */
   othersHold: bigint;
 }
 
-/** What a replica gives back, keeps and needs. */
+/** What a replica returns, keeps and needs. */
 export interface Ask {
-  /** The window that `returned` and `holding` are of. */
+  /** The window that `returned` and `holding` refer to. */
   windowStart: number;
-  /** Of requests and tokens: leased and not spent; negative where more was spent than leased. */
+  /** For requests and tokens: leased and not spent; negative when more was spent than leased. */
   returned: bigint;
-  /** Of concurrency and budgets: everything that it needs to keep. */
+  /** For concurrency and budgets: everything that the replica needs to keep. */
   holding: bigint;
-  /** Of each waiting request. */
+  /** The amount that each waiting request needs. */
   needs: readonly bigint[];
 }
 
@@ -87,24 +87,24 @@ export interface Lease {
   window: Window;
   name: number;
   granted: bigint;
-  /** What is left. */
+  /** The amount that is left. */
   remaining: bigint;
-  /** What is spent now. */
+  /** The amount spent so far. */
   used: bigint;
-  /** What the replica holds now; 0 for requests and tokens, which are spent as they are leased. */
+  /** The amount that the replica now holds; 0 for requests and tokens, which count as spent once leased. */
   hold: bigint;
 }
 
-/** A lease is good for this long at most, so that a lowered limit and a dead replica matter no longer. */
+/** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */
 export const leaseMs = 2_000;
 
-/** Limits up to this are leased one by one, as larger ones are when a slice would be of few requests. */
+/** Limits up to this are leased per request, and so are larger ones when a slice would cover few requests. */
 const smallLimit = 600n;
 const fewRequests = 4n;
-/** All replicas together hold an eighth of what is left beyond what they need. */
+/** All replicas together hold at most an eighth of the remainder in advance. */
 const sliceOf = 8n;
 
-/** Grants what fits of the needs, and a slice on top for those to come. */
+/** Grants the needs that fit, and a slice in advance for later requests. */
 export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas: number): Lease {
   const { window, name } = limitUse;
   const held = isHeld(resource);
@@ -126,16 +126,16 @@ export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas
   };
 }
 
-/** What is spent and held of the window of now. */
+/** What is spent and held in the current window. */
 export function spent(limitUse: LimitUse): bigint {
   return limitUse.used + limitUse.othersHold;
 }
 
 /**
- * The window to count in, where `now` is the one that the clock and the settings imply. Time alone leads to windows that
- * begin when the counted one ends, or later. Windows never go back by time: a transaction that waited for its turn may
- * have read the clock before the last one. A window that overlaps the counted one is a new cut, because the period or
- * the time zone has changed: it keeps the name, so that what replicas hold and will settle counts in it (ADR 23).
+ * The window to count in; `now` is the window that follows from the clock and the settings. With unchanged settings a
+ * new window begins when the counted one ends, or later. An earlier window is ignored: a transaction that waited for a
+ * lock may have read the clock before the one it waited for. A window that overlaps the counted one means that the
+ * period or the time zone has changed. It keeps the name, so that what replicas hold and settle counts in it (ADR 23).
  */
 export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
   const { name, bounds } = counted;
@@ -149,15 +149,15 @@ export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
   return { name, window: now, used: now.start === bounds.start ? 'kept' : 'recount' };
 }
 
-/** How long a lease of this window is good. */
+/** How long a lease of this window is valid. */
 export function validForMs(window: Window, now: number): number {
   return window.end === null ? leaseMs : Math.max(0, Math.min(leaseMs, window.end - now));
 }
 
-/** What is told of a budget's use, once in each window. */
+/** Percentages of a budget that are recorded when its use reaches them, once per window. */
 export const thresholds = [50, 80, 100] as const;
 
-/** The thresholds in percent that `used` has reached, above those that were told of already. */
+/** The thresholds in percent that `used` has reached, above the highest one recorded already (`told`). */
 export function thresholdsReached(used: bigint, limit: bigint, told: number): number[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));

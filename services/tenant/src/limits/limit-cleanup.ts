@@ -4,14 +4,14 @@ import type { Logger } from '@gatehouse/kit/log';
 const everyMs = 3_600_000;
 
 export interface LimitCleanupOptions {
-  /** Deletes a batch of the rows that leases and settlements leave behind. True when there are more. */
+  /** Deletes a batch of outdated rows of leases and settlements. Returns whether there are more. */
   deleteOld: () => Promise<boolean>;
   /** Tenants whose time zone PostgreSQL does not know. */
   findUnknownTimezones: () => Promise<readonly { id: string; timezone: string }[]>;
   log: Logger;
 }
 
-/** Deletes old rows of limits, and logs tenants whose time zone PostgreSQL does not know. */
+/** Deletes outdated rows of limits, and logs tenants whose time zone PostgreSQL does not know. */
 export function limitCleanup({ deleteOld, findUnknownTimezones, log }: LimitCleanupOptions): PeriodicWork[] {
   return [
     new PeriodicWork({ task: 'delete old settlements', log, everyMs, round: deleteOld }),

@@ -16,8 +16,8 @@ export interface AuthenticateDependencies {
 }
 
 /**
- * Checks a key by its id and the hash of its secret. A key that is no good is an answer; an error means that it could
- * not be checked. Whether its tenant may act is for the edge to say: the answer carries the tenant's status.
+ * Checks a key by its id and the hash of its secret. An invalid key is a rejection in the answer; an error means that
+ * the key could not be checked. The answer carries the tenant's status: the edge decides whether the tenant may act.
  */
 export function authenticate({
   apiKeys,

@@ -5,10 +5,10 @@ import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gateh
 import type { TenantStore } from '../store/tenant-store.ts';
 import { limitedOf } from './resources.ts';
 
-/** About 0.5 MB of an answer, and 65 ms to read them. */
+/** An answer of this size has about 0.5 MB and takes 65 ms to read. */
 const maxLimitedKeys = 10_000;
 
-/** What other services need to know of a tenant. */
+/** Returns the settings of a tenant that other services need. */
 export function getTenantSettings(
   tenants: TenantStore,
 ): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {

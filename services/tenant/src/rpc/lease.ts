@@ -5,14 +5,14 @@ import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/t
 import type { Granted, LeaseSystemStore, ResourceAsk } from '../store/lease-system-store.ts';
 import { fromWire } from './resources.ts';
 
-/** Leases parts of a tenant's limits to a replica. */
+/** Leases amounts of a tenant's limits to a replica of chat. */
 export function lease(leases: LeaseSystemStore): Rpc<LeaseRequest, LeaseResponse> {
   return {
     callers: ['chat'],
     handle: async ({ holderId, sequence, tenantId, asks }) => {
       const read = asks.map(readAsk);
       if (![holderId, tenantId, ...read.map((ask) => ask.subjectId)].every(isUuid))
-        throw new AppError('invalid_value', 'Holder, tenant and subjects are UUIDs.');
+        throw new AppError('invalid_value', 'The ids of holder, tenant and subjects must be UUIDs.');
       const granted = await leases.lease({ id: holderId, sequence }, tenantId, read);
       return { grants: granted.map(showGrant) };
     },
@@ -23,7 +23,10 @@ function readAsk(ask: Ask): ResourceAsk {
   const resource = fromWire(ask.resource);
   const amounts = [ask.holding, ...ask.needs];
   if (resource === null || amounts.some((amount) => amount < 0n))
-    throw new AppError('invalid_value', 'An ask names a known resource and amounts that are not negative.');
+    throw new AppError(
+      'invalid_value',
+      'An ask must name a known resource, and amounts must not be negative.',
+    );
   return {
     subjectId: ask.subjectId,
     resource,

@@ -2,7 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import type { RecordAuditRequest, RecordAuditResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { AuditIntake } from '../audit/intake.ts';
 
-/** Takes in changes, from services that publish without Kafka. */
+/** Stores changes of services that publish without Kafka. */
 export function recordAudit(intake: AuditIntake): Rpc<RecordAuditRequest, RecordAuditResponse> {
   return {
     callers: ['agent'],

@@ -13,13 +13,13 @@ function toWire(resource: Resource): WireResource {
   return wire[resource];
 }
 
-/** Null for one that a newer release knows. */
+/** Null for a resource of a newer release. */
 export function fromWire(resource: WireResource): Resource | null {
   const found = Object.entries(wire).find(([, value]) => value === resource);
   return found === undefined ? null : (found[0] as Resource);
 }
 
-/** What of a tenant or a key is limited. */
+/** The resources that the limits and the budget restrict, under their names on the wire. */
 export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
   return resources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
 }

@@ -4,7 +4,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeaseSystemStore } from '../store/lease-system-store.ts';
 
-/** Charges what runs cost, and frees what dead replicas held. */
+/** Charges the cost of runs, and releases what dead replicas held. */
 export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
@@ -44,7 +44,10 @@ function assertValid({ holderId, settlements, releasedHolderIds }: SettleRequest
     ...settlement.charges.map((charge) => charge.subjectId),
   ]);
   if (![holderId, ...releasedHolderIds, ...ids].every(isUuid))
-    throw new AppError('invalid_value', 'Holders, settlements, tenants and subjects are UUIDs.');
+    throw new AppError(
+      'invalid_value',
+      'The ids of holders, settlements, tenants and subjects must be UUIDs.',
+    );
   if (settlements.some((settlement) => settlement.costPico < 0n))
-    throw new AppError('invalid_value', 'A cost is not negative.');
+    throw new AppError('invalid_value', 'A cost must not be negative.');
 }

@@ -34,7 +34,7 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
   return only(inserted);
 }
 
-/** The key as it is, and stays until the transaction ends. Null when there is none in reach. */
+/** The key, locked until the transaction ends. Null when the connection reaches no such key. */
 async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   const { rows } = await db.query<ApiKey>(
     `select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`,
@@ -43,7 +43,7 @@ async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   return rows[0] ?? null;
 }
 
-/** Ends a key; one that is revoked already keeps its time. Null when there is none in reach. */
+/** Revokes a key; a revoked key keeps its time of revocation. Null when the connection reaches no such key. */
 export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
@@ -59,7 +59,7 @@ export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<A
 
 /**
  * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. Null
- * when the key is revoked or expired, or there is none in reach.
+ * when the key is revoked or expired, or the connection reaches no such key.
  */
 export async function replaceSecret(
   db: Queryable,

@@ -7,7 +7,7 @@ import type { Credentials } from '../keys/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
 
-/** A key as `Authenticate` needs it: what to check, and what to answer. */
+/** A key as `Authenticate` needs it: the values to verify, and those of the answer. */
 export interface KeyToAuthenticate extends Credentials {
   id: string;
   tenantId: string | null;
@@ -28,7 +28,7 @@ export interface ApiKeyFilter extends PageRequest {
   unusedSince: string | null;
 }
 
-/** API keys of all tenants and of owners: for authentication and the owner. */
+/** API keys of all tenants and of owners, for authentication and for the routes of owners. */
 export class ApiKeySystemStore {
   readonly #pool: Pool;
 
@@ -64,13 +64,13 @@ export class ApiKeySystemStore {
   }
 
   /**
-   * Newest first, one more than `limit` when there are more. A filter by status or last use looks at `maxLooked` keys at
-   * most: then `lookedTo` is the last of them, below which the next page goes on, and otherwise null.
+   * Newest first, one more than `limit` when there are more. A filter by status or last use reads `maxLooked` keys at
+   * most: then `lookedTo` is the id of the last one read, where the next page continues. Otherwise it is null.
    */
   async list(filter: ApiKeyFilter): Promise<{ rows: ApiKey[]; lookedTo: string | null }> {
     const looked = filter.status === null && filter.unusedSince === null ? filter.limit + 1 : maxLooked;
     const lookedTo = looked === maxLooked ? await findLookedTo(this.#pool, filter) : null;
-    // By id: given the filters, the planner would expect to find enough among the newest keys of all roles.
+    // Joined by id: with the filters, the planner would expect enough matches among the newest keys of all roles.
     const { rows } = await this.#pool.query<ApiKey>(
       `select ${apiKeyColumns} from tenant.api_keys
        where id = any(array(${newestOfRoles} limit $4))
@@ -84,8 +84,8 @@ export class ApiKeySystemStore {
 }
 
 /**
- * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`; of two at
- * once one wins.
+ * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`. Of two
+ * concurrent calls one inserts a key.
  */
 export async function insertFirstOwnerKey(
   db: Queryable,
@@ -98,15 +98,15 @@ export async function insertFirstOwnerKey(
 }
 
 /**
- * Revokes any key but the last active owner key that never expires, or the last active owner key at all: without one
- * no other could be made. Null when there is no such key. Throws `last_owner_key`.
+ * Revokes any key. Throws `last_owner_key` for the last active owner key that never expires, and for the last active
+ * owner key: without one, no other could be created. Null when there is no such key.
  */
 export async function revokeAnyApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
   return revokeApiKey(db, id);
 }
 
-/** Keys that a page looks at for a filter that no index serves: about 40 ms. */
+/** Keys that a page reads for a filter without an index: about 40 ms. */
 const maxLooked = 10_000;
 
 /** Parameters: one or two roles, tenant, exclusive upper id, rows. */
@@ -124,7 +124,7 @@ function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
   return [filter.roles, filter.tenantId, filter.before, count];
 }
 
-/** The last of the keys that a page looks at; null when there are not that many. */
+/** The id of the last key that a page reads; null when there are fewer keys. */
 async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
     `${newestOfRoles} offset $4 - 1 limit 1`,
@@ -138,7 +138,7 @@ interface OwnerKey {
   expires: boolean;
 }
 
-/** Active owner keys, which no other transaction can end meanwhile. */
+/** The active owner keys, locked against revocation by other transactions. */
 async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
   const { rows } = await db.query<OwnerKey>(
     `select id, expires_at is not null as expires from tenant.api_keys
@@ -152,7 +152,7 @@ function assertNotLastOwnerKey(id: string, active: readonly OwnerKey[]): void {
   const key = active.find((owner) => owner.id === id);
   if (key === undefined) return;
   const others = active.filter((owner) => owner.id !== id);
-  // Where all expire already, one that goes leaves things no worse.
+  // When all owner keys expire, revoking one of several is allowed.
   if (others.some(({ expires }) => !expires || key.expires)) return;
   throw new AppError(
     'last_owner_key',

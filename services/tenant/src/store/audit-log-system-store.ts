@@ -15,10 +15,10 @@ export interface AuditFilter extends PageRequest {
   to: string | null;
 }
 
-/** An entry as it is kept. */
+/** A stored entry. */
 export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
 
-/** Adds an entry to the log, in the transaction of the change that it tells of and with the time of that. */
+/** Adds an entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
   await insert(db, entry, null);
 }
@@ -32,7 +32,7 @@ export class AuditLogSystemStore {
     this.#pool = pool;
   }
 
-  /** Newest first. Entries never go, so that one can mark where to go on. */
+  /** Newest first. Entries are never deleted, so the id of an entry is a stable cursor. */
   async list(filter: AuditFilter): Promise<PageRows<KeptEntry>> {
     return readPage<KeptEntry>(this.#pool, {
       columns: `id, at, action,
@@ -53,14 +53,14 @@ export class AuditLogSystemStore {
     });
   }
 
-  /** Takes in what happened elsewhere: all of it or nothing, and each entry once. */
+  /** Stores entries of other services: all of them or none, and each once. */
   async takeIn(entries: readonly AuditEntry[]): Promise<void> {
     await withTransaction(this.#pool, async (db) => {
       for (const { at, ...entry } of entries) await insert(db, entry, at);
     });
   }
 
-  /** Keeps the letter once, and deletes those older than 30 days. */
+  /** Stores the dead letter once, and deletes those older than 30 days. */
   async insertDeadLetter(letter: DeadLetter): Promise<void> {
     await this.#pool.query(
       `with old as (delete from tenant.dead_letters where received_at < now() - interval '30 days')

@@ -1,15 +1,15 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Window } from '../limits/leases.ts';
 
-/** What was settled of budgets, in buckets of 15 minutes: days begin on one in every time zone (ADR 23). */
+/** Settled spending of budgets, in buckets of 15 minutes: in every time zone, days begin on a bucket (ADR 23). */
 
 export interface Spend {
   used: bigint;
-  /** The highest threshold in percent that the audit log has of the window that begins there. */
+  /** The highest threshold in percent that the audit log has for the window. */
   toldPercent: number;
 }
 
-/** What was spent in a window of each subject. No window, no query. */
+/** The amount that each subject has spent in its window. Makes no query when `asked` is empty. */
 export async function findSpend(
   db: Queryable,
   asked: readonly { subjectId: string; window: Window }[],
@@ -42,9 +42,9 @@ export interface Charge {
 }
 
 /**
- * Charges budgets of a tenant. The cost goes to the bucket of now, or to the last one of the window that the run was
- * reserved in when that is over; to the first one of a window that was over before the last one began. Buckets within
- * the window that is counted in are added to what is used of it. The caller holds the locks of the budgets' rows.
+ * Charges budgets of a tenant. The cost goes to the current bucket. If the window that the run was reserved in has
+ * ended, the cost goes to the last bucket of that window; if that window is older than the previous one, to its first
+ * bucket. Costs in buckets of the counted window also add to its `used`. The caller has locked the budgets' rows.
  */
 export async function chargeBudgets(
   db: Queryable,
@@ -85,7 +85,7 @@ export async function chargeBudgets(
   );
 }
 
-/** Lowers what holders keep of the window that they reserved in, by what they have spent of it. */
+/** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. */
 export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
   await db.query(
     `with charges as (
@@ -106,7 +106,7 @@ export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Pr
   );
 }
 
-/** Notes a threshold for the window that is counted in, and for when the same window is counted in again. */
+/** Stores the highest recorded threshold of the counted window, also for when this window is counted in again. */
 export async function updateTold(
   db: Queryable,
   tenantId: string,
@@ -123,7 +123,7 @@ export async function updateTold(
   );
 }
 
-/** Deletes buckets that no day or month reaches back to. Returns whether there may be more. */
+/** Deletes buckets that are older than any window. Returns whether there may be more. */
 export async function deleteOldSpend(db: Queryable, batch: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `delete from tenant.budget_spend where (subject_id, bucket) in (

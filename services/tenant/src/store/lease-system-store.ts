@@ -19,12 +19,12 @@ import {
 import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 
-/** How often a sign of life is written, of how many holders that is remembered. */
+/** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
 const touchEveryMs = 1_000;
 const maxTouched = 1_000;
-/** After this long a call begins with no other tenant, so that its answer arrives within the caller's deadline of 5 s. */
+/** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
 const settleMs = 2_000;
-/** Replicas that a round of the cleanup deletes. */
+/** Replicas that one round of the cleanup deletes. */
 const maxOldHolders = 10;
 
 export interface ResourceAsk extends Ask {
@@ -40,7 +40,7 @@ export interface Granted {
   resetsInMs: number;
 }
 
-/** What runs came to that one holder reserved for. */
+/** The costs of runs that one holder reserved for. */
 export interface Settlement {
   id: string;
   tenantId: string;
@@ -57,22 +57,22 @@ export interface Uncharged {
   error: unknown;
 }
 
-/** Limits of all tenants, as replicas of chat lease from them. */
+/** The limits of all tenants, from which replicas of chat lease. */
 export class LeaseSystemStore {
   readonly #pool: Pool;
   readonly #recordChange: RecordChange;
-  /** When a holder's sign of life was last written, by the monotonic clock. */
+  /** When the heartbeat of each holder was last written, by the monotonic clock. */
   readonly #touched = new Map<string, number>();
 
-  /** `pool` acts as `tenant_system`; `recordChange` writes down what a budget's use has reached. */
+  /** `pool` acts as `tenant_system`; `recordChange` records the thresholds that a budget's use reaches. */
   constructor(pool: Pool, recordChange: RecordChange) {
     this.#pool = pool;
     this.#recordChange = recordChange;
   }
 
   /**
-   * Leases to `holder`; null where nothing is limited. Throws `lease_superseded` when a later call of the holder has
-   * been here already, and `tenant_suspended` when requests wait and the tenant is not active.
+   * Leases to `holder`; null for resources without a limit. Throws `lease_superseded` when a later call of the holder
+   * was already answered, and `tenant_suspended` when requests wait and the tenant is not active.
    */
   async lease(
     holder: { id: string; sequence: bigint },
@@ -83,7 +83,7 @@ export class LeaseSystemStore {
     await this.#touchHolder(holder.id);
     return withTransaction(this.#pool, async (db) => {
       await insertMissing(db, tenantId, asks);
-      // Held by others is read after the lock is ours: a statement sees what was committed before it began.
+      // The holds of others are read after locking: a statement sees what was committed before it began.
       const limitRows = await findLimitRows(db, subjectIds, { lock: 'for update' });
       const held = await findHeld(db, subjectIds, holder.id);
       const replicas = await countHolders(db);
@@ -132,8 +132,8 @@ export class LeaseSystemStore {
   }
 
   /**
-   * Frees all that dead replicas held. Each in a statement of its own: it has a row for every limited key that used it, and
-   * what is done stays done when the call runs out of time.
+   * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
+   * that used it, and finished replicas stay released when the call exceeds its deadline.
    */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
     for (const id of holderIds)
@@ -141,8 +141,8 @@ export class LeaseSystemStore {
   }
 
   /**
-   * Deletes settlements that are sent no more, buckets of spending that no window reaches back to, and replicas that were
-   * never released. Returns whether there may be more.
+   * Deletes settlements that are no longer repeated, buckets of spending that are older than any window, and replicas
+   * that were never released. Returns whether there may be more.
    */
   async deleteOld(batch = 1_000): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
@@ -191,7 +191,7 @@ export class LeaseSystemStore {
     }
   }
 
-  /** Seldom writes, and in no other transaction: the row would be what everything waits for. */
+  /** Writes rarely and in a transaction of its own: otherwise all calls of the holder would wait for this row. */
   async #touchHolder(id: string): Promise<void> {
     const now = monotonicMs();
     const last = this.#touched.get(id);
@@ -267,7 +267,7 @@ interface AskedLease {
   toldPercent: number;
 }
 
-/** When a budget's window moves on, the one before is remembered for runs that settle late. */
+/** When a budget moves to a new window, the previous one is kept for runs that settle late. */
 async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
   const budget = (asked: AskedLease, bound: number | null): number | null =>
     asked.ask.resource === 'budget' ? bound : null;
@@ -292,7 +292,7 @@ async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Pr
   );
 }
 
-/** What a holder holds is set, not added to, so that an answer that got lost is put right by the next call. */
+/** Sets the amount of a hold instead of adding to it, so that the next call corrects a lost answer. */
 async function upsertHolds(
   db: Queryable,
   {
@@ -326,7 +326,7 @@ async function upsertHolds(
     throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
 }
 
-/** There is no such limit any more: what was held of it must not count when there is one again. */
+/** Sets the holds of a removed limit to 0: they must not count when the limit is set again. */
 async function dropHolds(db: Queryable, holderId: string, asks: readonly ResourceAsk[]): Promise<void> {
   if (asks.length === 0) return;
   await db.query(
@@ -337,7 +337,7 @@ async function dropHolds(db: Queryable, holderId: string, asks: readonly Resourc
   );
 }
 
-/** The ids of those that had not been settled before. */
+/** Stores the settlements and returns the ids of the new ones. */
 async function insertSettlements(
   db: Queryable,
   settlements: readonly Settlement[],

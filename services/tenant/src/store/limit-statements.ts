@@ -13,9 +13,9 @@ import {
 } from '../limits/leases.ts';
 import { findSpend } from './budget-spend-statements.ts';
 
-/** What both stores read of limits in the same words: whose rows they reach is the connection's role and tenant. */
+/** The queries that both stores of limits share. The connection's role and tenant decide which rows they reach. */
 
-/** A replica that has not been heard of for this long is dead, and its concurrency slots are free. */
+/** A replica without a heartbeat for this long is dead, and its concurrency slots are free. */
 const deadAfter = `interval '20 seconds'`;
 const minuteMs = 60_000;
 
@@ -23,16 +23,16 @@ const minuteMs = 60_000;
 export interface Limited {
   subjectId: string;
   resource: Resource;
-  /** Of a budget. */
+  /** Only for a budget. */
   period: Budget['period'] | null;
   limitUse: LimitUse;
-  /** What becomes of what the row has counted. */
+  /** What happens to the amount that the row has counted. */
   counted: WindowMove['used'];
-  /** Of a budget: the highest threshold in percent that the audit log has of this window. */
+  /** For a budget: the highest threshold in percent that the audit log has for this window. */
   toldPercent: number;
 }
 
-/** As of one moment of the database's clock, in milliseconds since the epoch. */
+/** Limits at one moment of the database's clock, in milliseconds since the epoch. */
 export interface LimitsNow {
   now: number;
   /** Null when there is no such tenant. */
@@ -68,8 +68,8 @@ export interface HeldRow {
 }
 
 /**
- * The limits of a tenant and those of its keys `keyIds`, joined with what is spent and held. Nothing is spent yet of a
- * limit without a row.
+ * The limits of a tenant and of its keys `keyIds`, with the amounts spent and held. A limit without a row has no
+ * spending yet.
  */
 export async function readLimits(
   db: Queryable,
@@ -122,7 +122,7 @@ export async function readLimits(
   return { now: subjects[0]?.now ?? 0, tenantStatus: subjects[0]?.status ?? null, limits };
 }
 
-/** `lock` makes others wait who would change the same rows; then the caller must name them in a fixed order. */
+/** The lock `for update` blocks other writers of the same rows. Rows are locked in a fixed order. */
 export async function findLimitRows(
   db: Queryable,
   subjectIds: readonly string[],
@@ -152,7 +152,7 @@ export async function findLimitRows(
   }));
 }
 
-/** Minutes follow from their start. */
+/** The end of a minute follows from its start. */
 function boundsOf(row: {
   resource: Resource;
   window_start: number;
@@ -161,11 +161,11 @@ function boundsOf(row: {
 }): CountedWindow['bounds'] {
   const { window_start: start, starts_at: startsAt, ends_at: endsAt } = row;
   if (row.resource !== 'budget') return { start, end: start + minuteMs };
-  // A window that a replica of the release before has moved on is later than the bounds that it left behind.
+  // A replica of the previous release moves the window without updating its bounds, which then are outdated.
   return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
 }
 
-/** What replicas other than `exceptHolder` hold, summed. Money of a dead one is still held: its runs will be settled. */
+/** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
 export async function findHeld(
   db: Queryable,
   subjectIds: readonly string[],
@@ -192,7 +192,7 @@ export async function findHeld(
   }));
 }
 
-/** Replicas that are alive. */
+/** The number of live replicas. */
 export async function countHolders(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::integer as count from tenant.quota_holders where seen_at > clock_timestamp() - ${deadAfter}`,
@@ -230,7 +230,7 @@ async function findSubjects(
   return rows;
 }
 
-/** Since the epoch. */
+/** An SQL expression: the time in milliseconds since the epoch. */
 function milliseconds(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::float8`;
 }

@@ -1,7 +1,7 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { findHeld, findLimitRows, readLimits, type LimitsNow } from './limit-statements.ts';
 
-/** Limits of one tenant, to look at. */
+/** The limits of one tenant, read-only. */
 export class LimitStore {
   readonly #pool: Pool;
 
@@ -10,7 +10,7 @@ export class LimitStore {
     this.#pool = pool;
   }
 
-  /** The limits of the tenant and of one of its keys, with what is spent and held. */
+  /** The limits of the tenant and of one of its keys, with the amounts spent and held. */
   async find(tenantId: string, keyId: string): Promise<LimitsNow> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, [tenantId, keyId]);

@@ -1,4 +1,4 @@
-/** A tenant's columns as the domain names them. */
+/** A tenant's columns under their names in `Tenant`. */
 export const tenantColumns = `
   id, slug, name, status, limits, budget, allowed_models as "allowedModels", timezone,
   retention_days as "retentionDays",

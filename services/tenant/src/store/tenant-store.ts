@@ -3,7 +3,7 @@ import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { tenantColumns } from './tenant-statements.ts';
 
-/** One tenant, as itself. */
+/** A tenant's access to its own row. */
 export class TenantStore {
   readonly #pool: Pool;
 
@@ -12,7 +12,7 @@ export class TenantStore {
     this.#pool = pool;
   }
 
-  /** The tenant, with its working keys that have limits of their own: of all or of one id, newest first. */
+  /** The tenant, with its active keys that have limits of their own: all of them or one, newest first. */
   async find(
     tenantId: string,
     keys: { id: string | null; max: number },

@@ -12,11 +12,11 @@ import { tenantColumns } from './tenant-statements.ts';
 
 export interface TenantFilter extends PageRequest {
   status: TenantStatus | null;
-  /** Part of the name or slug, in any case. */
+  /** Part of the name or slug; case-insensitive. */
   q: string | null;
 }
 
-/** All tenants, for the owner. */
+/** All tenants, for the routes of owners. */
 export class TenantSystemStore {
   readonly #pool: Pool;
 
@@ -50,8 +50,8 @@ export class TenantSystemStore {
 }
 
 /**
- * A tenant with its first admin key: it never exists without one. Throws `tenant_slug_taken`, and `invalid_value` for a
- * time zone that the database does not know.
+ * Inserts a tenant together with its first admin key. Throws `tenant_slug_taken`, and `invalid_value` for a time zone
+ * that the database does not know.
  */
 export async function insertTenantWithKey(
   db: Queryable,
@@ -66,7 +66,7 @@ export async function insertTenantWithKey(
 }
 
 /**
- * Applies `change` to the settings as they are now, one change after the other. Null when there is no such tenant.
+ * Locks the tenant and applies `change` to its current settings. Null when there is no such tenant.
  * Throws what `insertTenantWithKey` throws.
  */
 export async function changeTenant(
@@ -77,7 +77,7 @@ export async function changeTenant(
   const before = await lockTenant(db, id);
   if (before === null) return null;
   const settings = change(before);
-  // Only a new one: whatever is stored, a tenant can be suspended.
+  // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
   if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
   const after = await updateTenant(db, id, settings).catch((error: unknown) =>
     nameSlugConflict(error, settings.slug),
@@ -85,7 +85,7 @@ export async function changeTenant(
   return { before, after };
 }
 
-/** Windows of budgets are worked out by the database, whose zones are not all of those that JavaScript has. */
+/** The database computes the windows of budgets, and it lacks some time zones that JavaScript has. */
 async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
   await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
 }
@@ -130,7 +130,7 @@ async function updateTenant(db: Queryable, id: string, settings: TenantSettings)
   return only(updated);
 }
 
-/** In the order of the columns of both statements above. */
+/** The values in the order of the columns of both statements above. */
 function settingValues(settings: TenantSettings): unknown[] {
   return [
     settings.slug,

@@ -1,15 +1,15 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type { PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
 
-/** What a tenant may do and how it is treated: everything the owner can set. */
+/** All settings of a tenant that an owner can change. */
 export interface TenantSettings {
   slug: string;
   name: string;
   status: TenantStatus;
-  /** An absent member is no limit. */
+  /** An absent member means no limit. */
   limits: Limits;
   budget: Budget | null;
-  /** Null: every model of the catalogue. */
+  /** Null allows every model of the catalogue. */
   allowedModels: readonly string[] | null;
   timezone: string;
   retentionDays: number;
@@ -25,7 +25,7 @@ export interface Tenant extends NewTenant {
   updatedAt: Date;
 }
 
-/** The settings after a JSON merge patch (RFC 7396): absent members stay, and a null limit is lifted. */
+/** The settings after a JSON merge patch (RFC 7396): absent members stay, and null removes a limit. */
 export function patchSettings(current: TenantSettings, patch: PatchTenant): TenantSettings {
   const { limits, previews } = patch;
   return {
@@ -44,7 +44,7 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
   };
 }
 
-/** Limits in the one form they are kept in: what is not limited is not mentioned. */
+/** Limits in the stored form: without the members that limit nothing. */
 export function withoutNulls(limits: Limits): Limits {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number'));
 }
