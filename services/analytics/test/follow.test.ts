@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { Position } from '../src/traces/trace-cursor.ts';
+import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-cursor.ts';
 import type { Ingest } from '../src/ingest/ingest.ts';
 import { TraceStore } from '../src/store/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
@@ -113,6 +113,25 @@ describe('following traces', () => {
       await settled();
       const after = await readAll(tenant, during.position, 7);
       expect(after.seen.toSorted()).toEqual([`${slow.run_id} ok`, `${quick.run_id} ok`].sort());
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('gives a cursor that is valid while a running transaction hides all changes', async () => {
+    const tenant = newId();
+    const scope = { cluster: '1', filters: {} };
+    const client = new Client({ connectionString: fixture.database.adminUrl });
+    await client.connect();
+    try {
+      await client.query('begin; select pg_current_xact_id()');
+      await ingest.take([received(makeEnd({ tenant_id: tenant }))]);
+      const hidden = await readAll(tenant, new Date(0), 10);
+      expect(hidden.seen).toEqual([]);
+      await client.query('rollback');
+      const position = decodeCursor(encodeCursor(hidden.position, scope), scope);
+      await settled();
+      expect((await readAll(tenant, position, 10)).seen).toHaveLength(1);
     } finally {
       await client.end();
     }

@@ -204,7 +204,8 @@ async function positionOf(
        $3::xid8)::text as transaction`,
     [tenantId, since, oldest],
   );
-  return { transaction: BigInt(rows[0]?.transaction ?? oldest), number: -1n };
+  // Numbers begin at 1. A cursor can hold this one, which it must when a running transaction hides all changes.
+  return { transaction: BigInt(rows[0]?.transaction ?? oldest), number: 0n };
 }
 
 function furthest(position: Position, start: Position): Position {

@@ -7,7 +7,7 @@ import { StreamReader } from '../openai/stream-reader.ts';
 import { noUsage } from '../openai/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from './answer-budget.ts';
-import { AnswerStream } from './answer-stream.ts';
+import { FramePipe } from './frame-pipe.ts';
 import { OpenCall, type AttemptRecord } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
@@ -154,7 +154,7 @@ export class ProviderChain {
     const open = this.#openCall(model);
     const reader = new StreamReader(request.choices);
     try {
-      const stream = new AnswerStream(model.provider.name, await adapter.stream(call), reader);
+      const stream = new FramePipe(model.provider.name, await adapter.stream(call), reader);
       await stream.open();
       source.release();
       open.answered();

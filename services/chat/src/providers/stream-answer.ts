@@ -1,16 +1,16 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '../openai/usage.ts';
-import type { AnswerStream, FrameSink } from './answer-stream.ts';
+import type { FramePipe, FrameSink } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 
 /** A streamed answer whose first chunk arrived. */
 export class StreamAnswer {
   readonly kind = 'stream';
   readonly model: Model;
-  readonly #stream: AnswerStream;
+  readonly #stream: FramePipe;
   readonly #call: OpenCall;
 
-  constructor(model: Model, stream: AnswerStream, call: OpenCall) {
+  constructor(model: Model, stream: FramePipe, call: OpenCall) {
     this.model = model;
     this.#stream = stream;
     this.#call = call;

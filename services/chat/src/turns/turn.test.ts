@@ -13,7 +13,7 @@ import { Admission } from '../limits/admission.ts';
 import { promptSample, readChatRequest } from '../openai/completion-request.ts';
 import { RequestSource } from '../openai/request-source.ts';
 import { AnswerBudget } from '../providers/answer-budget.ts';
-import type { FrameSink } from '../providers/answer-stream.ts';
+import type { FrameSink } from '../providers/frame-pipe.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
-import { AnswerStream, type FrameSink } from './answer-stream.ts';
+import { FramePipe, type FrameSink } from './frame-pipe.ts';
 
 let fixture: ProviderFixture;
 beforeAll(async () => {
@@ -30,17 +30,15 @@ class Sink implements FrameSink {
   }
 }
 
-async function open(x_simulator: object): Promise<AnswerStream> {
+async function open(x_simulator: object): Promise<FramePipe> {
   const source = await fixture.adapter().stream(streamCall(x_simulator));
-  const stream = new AnswerStream('acme', source, new StreamReader(1));
+  const stream = new FramePipe('acme', source, new StreamReader(1));
   await stream.open();
   return stream;
 }
 
 /** What passes from the simulator to a sink, and how it ends. */
-async function passed(
-  x_simulator: object,
-): Promise<{ text: string; stream: AnswerStream; outcome: unknown }> {
+async function passed(x_simulator: object): Promise<{ text: string; stream: FramePipe; outcome: unknown }> {
   const stream = await open(x_simulator);
   const sink = new Sink();
   const outcome = await stream.passTo(sink).then(
@@ -93,7 +91,7 @@ describe('a streamed answer', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
       });
       const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
-      await expect(new AnswerStream('acme', source, new StreamReader(1)).open()).rejects.toMatchObject({
+      await expect(new FramePipe('acme', source, new StreamReader(1)).open()).rejects.toMatchObject({
         kind,
       });
     },
@@ -125,7 +123,7 @@ describe('a streamed answer', () => {
       resume: () => undefined,
       cancel: () => undefined,
     };
-    const stream = new AnswerStream('acme', source, new StreamReader(1));
+    const stream = new FramePipe('acme', source, new StreamReader(1));
     const opened = stream.open();
     const feed = (...frames: Buffer[]) => consumer?.frames(frames);
     feed(comment, comment);

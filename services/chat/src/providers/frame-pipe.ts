@@ -18,7 +18,7 @@ export interface FrameSink {
  * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
  * `[DONE]`, or after a clean close once every choice had its finish reason; everything else is a `ProviderFailure`.
  */
-export class AnswerStream implements FrameConsumer {
+export class FramePipe implements FrameConsumer {
   readonly reader: StreamReader;
   readonly #provider: string;
   readonly #source: ProviderStream;
