@@ -86,17 +86,12 @@ export function createApp(options: AppOptions): RequestListener {
   const own = routes.filter((route) => route.service === options.service);
   assertComplete(options, own);
   const server = new RouteServer(options);
-  const app = routerOf(own, (request, response, match) => server.answer(request, response, match));
+  const router = routerOf(own, (request, response, match) => server.answer(request, response, match));
   const raw = own.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
   return (request, response) => {
-    // `*`, or an absolute URL: express would answer it with a page of its own.
-    if (request.url?.startsWith('/') !== true) {
-      void server.answer(request, response, { kind: 'none' });
-      return;
-    }
     const route = raw.find(({ path, method }) => path === request.url && method === request.method);
     if (route === undefined) {
-      app(request, response);
+      router(request, response);
       return;
     }
     // The edge sets its own Date header, so this one would only cost time.

@@ -1,24 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { allowedMethods, isSafePath, type Match } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Request, type Response } from 'express';
 
 /** Answers one request, by what the router has found for it. */
 export type Answer = (request: IncomingMessage, response: ServerResponse, match: Match) => Promise<void>;
 
 /**
- * An express application with these routes. Like `RouteMatcher`, by which the edge finds a route, it prefers literal
- * segments to parameters, and finds the methods that a path has.
+ * express's router with these routes. Like `RouteMatcher`, by which the edge finds a route, it prefers literal segments
+ * to parameters, and finds the methods that a path has.
  */
-export function routerOf(routes: readonly Route[], answer: Answer): Express {
+export function routerOf(routes: readonly Route[], answer: Answer): RequestListener {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
-  app.use(async (request, response, next) => {
-    const [path = ''] = request.url.split('?', 1);
-    // A path that express reads in another way than the edge has no route.
-    if (path === request.path && isSafePath(path)) next();
-    else await answer(request, response, { kind: 'none' });
-  });
   const byPath = Object.groupBy(routes, ({ path }) => path);
   for (const [path, group = []] of Object.entries(byPath).sort(([a], [b]) => compareSpecific(a, b))) {
     const methods = group.map(({ method }) => method);
@@ -34,7 +28,12 @@ export function routerOf(routes: readonly Route[], answer: Answer): Express {
     );
   }
   app.use(async (request: Request, response: Response) => answer(request, response, { kind: 'none' }));
-  return app;
+  return (request, response) => {
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    // express reads other paths in its own way, and answers `*` or an absolute URL with a page of its own.
+    if (isSafePath(path)) app(request, response);
+    else void answer(request, response, { kind: 'none' });
+  };
 }
 
 /** `/v1/models/{id+}` → `/v1/models/*id`. */

@@ -1,18 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { problemsOf } from '@gatehouse/test/settings-problems';
 import { z } from 'zod';
-import { addresses, ConfigError, milliseconds, parseConfig, port } from './config.ts';
+import { addresses, milliseconds, parseConfig, port } from './config.ts';
 
 const someSettings = { PORT: port, LEVEL: z.enum(['info', 'debug']).default('info'), KEY: z.string() };
-
-function problemsOf(shape: z.ZodType, environment: Record<string, string>): string[] {
-  try {
-    parseConfig(shape, environment);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.message.split('\n').slice(1);
-  }
-}
 
 describe('settings', () => {
   it('are reported wrong all at once, each by its name', () => {

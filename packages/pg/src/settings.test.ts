@@ -1,17 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError, parseConfig } from '@gatehouse/kit/config';
+import { parseConfig } from '@gatehouse/kit/config';
+import { problemsOf } from '@gatehouse/test/settings-problems';
 import { z } from 'zod';
 import { databaseSettings } from './settings.ts';
-
-function problemsOf(shape: z.ZodType, environment: Record<string, string>): string[] {
-  try {
-    parseConfig(shape, environment);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.message.split('\n').slice(1);
-  }
-}
 
 describe('settings of the database', () => {
   it('never repeat a value in what they report: it may be a secret', () => {

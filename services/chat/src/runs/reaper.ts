@@ -1,6 +1,7 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../catalogue/pricing.ts';
@@ -101,18 +102,15 @@ export class Reaper {
   /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
   async #end(rows: readonly EndRow[]): Promise<number> {
     if (rows.length === 0) return 0;
-    try {
-      return (await insertEnds(this.#pool, rows)).length;
-    } catch (error) {
-      if (isDatabaseOutage(error)) throw error;
-      const [only] = rows.length === 1 ? rows : [];
-      if (only !== undefined) {
-        this.#log.error({ err: error, run_id: only.run.run_id }, 'failed to end an interrupted run');
-        return 0;
-      }
-      let ended = 0;
-      for (const row of rows) ended += await this.#end([row]);
-      return ended;
-    }
+    let ended = 0;
+    await togetherOrAlone(rows, {
+      store: async (some) => {
+        ended += (await insertEnds(this.#pool, some)).length;
+      },
+      isRefusal: (error) => !isDatabaseOutage(error),
+      refuse: async ({ run }, error) =>
+        this.#log.error({ err: error, run_id: run.run_id }, 'failed to end an interrupted run'),
+    });
+    return ended;
   }
 }
