@@ -108,6 +108,7 @@ module.exports = {
       'requests are forwarded by proxy/ of the edge',
     ),
     only('kafkajs', `^(packages/events)/|node_modules|${tests}`, 'events go through packages/events'),
+    only('pg-boss', `^(packages/jobs)/|node_modules|${tests}`, 'background jobs go through packages/jobs'),
     only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),
     only('pino', `^(packages/kit)/|node_modules|${tests}`, 'logging goes through packages/kit'),
     only('prom-client', `^(packages/kit)/|node_modules|${tests}`, 'metrics go through packages/kit'),

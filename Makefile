@@ -19,12 +19,12 @@ up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHO
 	@$(WITH_TOOLS) exec node deploy/local/up.ts
 
 dev: node_modules/.package-lock.json ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
-	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} $(WITH_TOOLS) exec node deploy/local/up.ts --watch
+	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} DRAIN_DELAY_MS=$${DRAIN_DELAY_MS:-0} $(WITH_TOOLS) exec node deploy/local/up.ts --watch
 
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)
 
-test-fast: node_modules/.package-lock.json ## Run what needs no whole system and no waiting: under a minute; takes ARGS as well
+test-fast: node_modules/.package-lock.json ## Run what needs no whole system and no waiting: about a minute on two idle cores; takes ARGS as well
 	@$(WITH_TOOLS) $(JEST) --config jest.fast.config.js $(ARGS)
 
 test-outside: node_modules/.package-lock.json ## Run tests with tools of other ecosystems; what this machine lacks is skipped
@@ -35,6 +35,7 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, words, depe
 	$(WITH_TOOLS) eslint .
 	$(WITH_TOOLS) prettier --check --log-level warn .
 	$(WITH_TOOLS) node lint/words.ts
+	$(WITH_TOOLS) node lint/workspaces.ts
 	$(WITH_TOOLS) depcruise packages services deploy charts lint test proto/gen
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
@@ -45,9 +46,10 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, and analytics
+bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, and the knowledge graph
 	@$(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
+	@$(WITH_TOOLS) node test/bench/graph.ts
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh

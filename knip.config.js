@@ -8,7 +8,7 @@ export default {
       entry: [
         'deploy/production-only.ts',
         'charts/{readme,services}.ts',
-        'lint/words.ts',
+        'lint/{words,workspaces}.ts',
         'jest.fast.config.js',
       ],
       ignoreDependencies: [
@@ -21,6 +21,7 @@ export default {
     },
     proto: { entry: ['gen/**/*.ts'] },
     'packages/*': { entry: ['src/*.ts'] },
+    'packages/jobs': { entry: ['src/*.ts', 'test/doomed-worker.ts'] },
     'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
@@ -36,7 +37,7 @@ export default {
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
-        'bench/{run,pass-through,provider,analytics}.ts',
+        'bench/{run,pass-through,provider,analytics,graph}.ts',
         'outside/*.ts',
         '{chart,cluster}/jest.config.js',
       ],

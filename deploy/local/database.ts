@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { services } from '@gatehouse/contract/services';
-import { migrate } from '@gatehouse/pg/migrate';
+import { migrateService } from '@gatehouse/service/migrate';
 import { Client } from 'pg';
 import { repositoryRoot } from './settings.ts';
 import { StartError } from './start-error.ts';
@@ -26,7 +26,7 @@ export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
   await createDatabase(options);
   for (const { name } of services.filter((service) => service.database)) {
     try {
-      await migrate({
+      await migrateService({
         service: name,
         adminUrl: options.adminUrl(database),
         serviceUrl: serviceUrl(options, name),

@@ -54,6 +54,11 @@ describe('the environment of a service', () => {
     expect(environmentOf('edge-1')).not.toHaveProperty('EDGE_GRPC');
   });
 
+  it('lets a process drain before it stops, if others can take its requests', () => {
+    expect(environmentOf('chat-2')).toMatchObject({ DRAIN_DELAY_MS: '1500', DRAIN_TIMEOUT_MS: '10000' });
+    expect(environmentOf('tenant-1')).toMatchObject({ DRAIN_DELAY_MS: '0' });
+  });
+
   it('holds its own secrets and no others', () => {
     const tenant = environmentOf('tenant-1');
     expect(tenant).toMatchObject({

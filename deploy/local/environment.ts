@@ -24,6 +24,9 @@ export interface EnvironmentOptions {
 /** Default drain time after Ctrl-C, short because a person waits for it. */
 const drainTimeoutMs = '10000';
 
+/** A stopping replica serves until every edge has noticed, which checks its replicas every second. */
+const drainDelayMs = '1500';
+
 const passedNames = new Set([
   'PATH',
   'HOME',
@@ -54,6 +57,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
   const { secrets } = options;
   return {
     DRAIN_TIMEOUT_MS: drainTimeoutMs,
+    DRAIN_DELAY_MS: hasSiblings(replica, options.replicas) ? drainDelayMs : '0',
     ...(service.models ? { ...pick(options.caller, () => true), ...options.provider } : {}),
     ...sharedEnvironment(options.caller),
     ...peerAddresses(options.replicas),
@@ -69,6 +73,11 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
     ...(service.keyRing ? { SECRETS_KEYRING: secrets.keyRing } : {}),
     ...(service.models ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
   };
+}
+
+/** Whether another process of the service can take the requests of this one. */
+function hasSiblings({ name, service }: Replica, replicas: readonly Replica[]): boolean {
+  return replicas.some((other) => other.service === service && other.name !== name);
 }
 
 /** `<SVC>_HTTP` and `<SVC>_GRPC` of every service. Every process gets all of them, because addresses are not secret. */

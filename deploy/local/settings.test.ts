@@ -17,6 +17,7 @@ describe('the settings of make up', () => {
       tenant: 1,
       agent: 1,
       analytics: 1,
+      memory: 1,
       chat: 1,
       edge: 1,
     });
@@ -41,7 +42,14 @@ describe('the settings of make up', () => {
 
   it('take the number of processes of each service, with spaces and a last comma', () => {
     const { replicas } = loadSettings({ GATEHOUSE_REPLICAS: 'edge=2, chat=3,' });
-    expect(Object.fromEntries(replicas)).toEqual({ tenant: 1, agent: 1, analytics: 1, chat: 3, edge: 2 });
+    expect(Object.fromEntries(replicas)).toEqual({
+      tenant: 1,
+      agent: 1,
+      analytics: 1,
+      memory: 1,
+      chat: 3,
+      edge: 2,
+    });
   });
 
   it.each([
@@ -79,9 +87,13 @@ describe('the settings of make up', () => {
     [
       'GATEHOUSE_REPLICAS',
       'chatt=2',
-      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, chat, edge.',
+      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, memory, chat, edge.',
     ],
-    ['INSPECT', 'door', 'INSPECT names "door", but the services are tenant, agent, analytics, chat, edge.'],
+    [
+      'INSPECT',
+      'door',
+      'INSPECT names "door", but the services are tenant, agent, analytics, memory, chat, edge.',
+    ],
   ])('refuse %s=%s in one sentence', (name, value, sentence) => {
     expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));
   });

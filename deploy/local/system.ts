@@ -38,7 +38,6 @@ export interface SystemOptions {
 
 /** Node's own default; further processes of the service take the ports after it. */
 const firstInspectPort = 9229;
-const defaultDrainMs = 10_000;
 /** Services abandon a stop ten seconds after their drain time. */
 const stopMarginMs = 12_000;
 const answerTimeoutMs = 1_000;
@@ -247,10 +246,10 @@ export class LocalSystem {
   }
 
   #supervisedService(replica: Replica, index: number, environment: EnvironmentOptions): MemberOptions {
-    const { log, caller, settings, restartOnExit = true } = this.#options;
+    const { log, settings, restartOnExit = true } = this.#options;
     const inspected = settings.inspect === replica.service.name;
-    const drainMs =
-      Number(caller['DRAIN_TIMEOUT_MS'] ?? defaultDrainMs) + Number(caller['DRAIN_DELAY_MS'] ?? 0);
+    const own = serviceEnvironment(replica, environment);
+    const drainMs = Number(own['DRAIN_TIMEOUT_MS']) + Number(own['DRAIN_DELAY_MS']);
     return {
       name: replica.name,
       ports: replica.ports,
@@ -260,7 +259,7 @@ export class LocalSystem {
           name: replica.name,
           main: mainOf(replica.service.name),
           nodeOptions: inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : [],
-          environment: serviceEnvironment(replica, environment),
+          environment: own,
           log,
           stopTimeoutMs: drainMs + stopMarginMs,
         }),

@@ -102,7 +102,7 @@ describe('before an install or an upgrade changes a pod', () => {
     const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
     expect(
       migrations?.containers.map((container) => environmentOf(container).secrets.MIGRATION_DATABASE_URL),
-    ).toEqual(['owner-database/url', 'analytics-database/url', 'owner-database/url', 'owner-database/url']);
+    ).toEqual(databaseServices.map((name) => `${name === 'analytics' ? 'analytics' : 'owner'}-database/url`));
     expect(refusal({ ...required, ...own })).toContain(
       'services.analytics.ownDatabase needs secrets.existing',
     );

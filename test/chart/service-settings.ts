@@ -2,6 +2,7 @@ import { loadConfig as loadAgentConfig } from '@gatehouse/service-agent/config';
 import { loadConfig as loadAnalyticsConfig } from '@gatehouse/service-analytics/config';
 import { loadConfig as loadChatConfig } from '@gatehouse/service-chat/config';
 import { loadConfig as loadEdgeConfig } from '@gatehouse/service-edge/config';
+import { loadConfig as loadMemoryConfig } from '@gatehouse/service-memory/config';
 import { loadConfig as loadTenantConfig } from '@gatehouse/service-tenant/config';
 
 export type Environment = Record<string, string>;
@@ -12,5 +13,6 @@ export const settingsOf: Readonly<Record<string, (environment: Environment) => o
   analytics: loadAnalyticsConfig,
   chat: loadChatConfig,
   edge: loadEdgeConfig,
+  memory: loadMemoryConfig,
   tenant: loadTenantConfig,
 };

@@ -11,6 +11,8 @@ export default {
     ...suites.map((suite) => `<rootDir>/test/e2e/${suite}.test.ts`),
     '<rootDir>/test/conformance/openai-*.test.ts',
   ],
+  // Tests wait for a second of the minute, and here the minute is a real one.
+  testTimeout: 120_000,
   // Their provider listens at the one place that the installed catalogue names.
   maxWorkers: 1,
 };

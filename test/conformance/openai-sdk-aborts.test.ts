@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(async () => gateway.stop());
 
-/** A tenth of a second is promised; machines differ. */
-const promptlyMs = 1_000;
+/** A tenth of a second is promised, and `make bench` measures it. Here other tests use the same cores. */
+const promptlyMs = 3_000;
 
 describe('a client that leaves', () => {
   it('in the middle of a stream closes the provider’s connection, and the run is cancelled with its usage', async () => {

@@ -14,7 +14,8 @@ export interface Operation {
   operationId: string;
   security?: unknown[];
   'x-required-scope'?: Scope;
-  'x-required-role'?: string;
+  'x-also-required-scope'?: Scope;
+  'x-required-role'?: 'owner' | 'admin';
   parameters: (Parameter | Reference)[];
   requestBody?: { content: Record<string, { examples: Record<string, { value: unknown }> }> };
   responses: Record<string, DocumentedResponse>;
@@ -69,9 +70,10 @@ export function ownParameters({ parameters }: Operation): Parameter[] {
 /** The lowest role whose keys an operation takes; null for none. */
 export function roleFor(operation: Operation): 'owner' | 'admin' | 'user' | null {
   if (operation.security?.length === 0) return null;
-  if (operation['x-required-role'] === 'owner') return 'owner';
-  const scope = operation['x-required-scope'];
-  return scope === undefined || scopesOf('user').includes(scope) ? 'user' : 'admin';
+  const role = operation['x-required-role'];
+  if (role !== undefined) return role;
+  const needed = [operation['x-required-scope'], operation['x-also-required-scope']];
+  return needed.every((scope) => scope === undefined || scopesOf('user').includes(scope)) ? 'user' : 'admin';
 }
 
 /** Says what is not as the document has it; empty when all is. */

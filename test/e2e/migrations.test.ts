@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { migrate } from '@gatehouse/pg/migrate';
+import { migrateService } from '@gatehouse/service/migrate';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { PlainOwnerServer } from '@gatehouse/test/plain-owner';
@@ -13,17 +13,20 @@ import { seedUsage, usageContradictions, usageTables } from '@gatehouse/test/usa
 import { Client } from 'pg';
 
 const servicesFolder = path.join(import.meta.dirname, '../../services');
-const services = ['tenant', 'agent', 'chat', 'analytics'] as const;
+const services = ['tenant', 'agent', 'memory', 'chat', 'analytics'] as const;
 type Service = (typeof services)[number];
 
 /** Values that don't follow from a column's type and check. `{n}` is the number of the row, in six digits. */
-const values: Readonly<Record<string, string>> = {
+const values: Readonly<Record<string, string | null>> = {
   'tenants.timezone': 'UTC',
   'tenants.limits': '{}',
   'api_keys.key_id': 'ABCDEFGHIJ{n}',
   'api_keys.role': 'user',
   'api_keys.scopes': '{}',
   'agents.visibility': 'tenant',
+  'relations.valid_to': null,
+  // The user id is deleted with the completion.
+  'user_deletions.completed_at': null,
   // Chat's 0007 fails while runs are in progress.
   'runs.status': 'ok',
 };
@@ -82,7 +85,7 @@ class StepwiseMigration {
   async step(name: string): Promise<void> {
     const sql = await readFile(path.join(servicesFolder, this.#service, 'migrations', name), 'utf8');
     await writeFile(path.join(this.#folder, name), this.#edit(name, sql));
-    await migrate({
+    await migrateService({
       service: this.#service,
       adminUrl: this.#ownerUrl,
       serviceUrl: server.serviceUrl(this.#database, this.#service),
@@ -226,6 +229,7 @@ describe('an upgrade of analytics that lost history under such an owner', () => 
 const queuesOf: Readonly<Record<string, string>> = {
   tenant: 'tenant.audit_outbox',
   agent: 'agent.audit_outbox',
+  memory: 'memory.audit_outbox',
   chat: 'chat.outbox, chat.open_runs, chat.run_costs, chat.settlements',
 };
 

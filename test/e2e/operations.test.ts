@@ -1,3 +1,4 @@
+import { services } from '@gatehouse/contract/services';
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -77,7 +78,7 @@ const describeTools = tools === undefined ? describe.skip : describe;
 const obstacle = tools === undefined ? ' (skipped: no PostgreSQL with its own pg_dump)' : '';
 
 describeTools(`the commands of that page${obstacle}`, () => {
-  const passwords = { tenant: 'pass-t', agent: 'pass-a', analytics: 'pass-y', chat: 'pass-c' };
+  const passwords = Object.fromEntries(services.map(({ name }) => [name, `pass-${name}`]));
   const state = { runs: 0 };
   let folder: string;
   const servers: Postgres[] = [];
@@ -182,6 +183,7 @@ describeTools(`the commands of that page${obstacle}`, () => {
         PATH: [tools, path.dirname(process.execPath), process.env['PATH']].join(path.delimiter),
         ADMIN_DATABASE_URL: on.adminUrl('gatehouse'),
         CHAT_DATABASE_URL: urlOf(on, 'chat'),
+        TENANT_DATABASE_URL: urlOf(on, 'tenant'),
         ANALYTICS_DATABASE_URL: urlOf(on, 'analytics'),
         RESTORE_MAINTENANCE_URL: restored.adminUrl('postgres'),
         RESTORE_DATABASE_URL: restored.adminUrl('gatehouse'),

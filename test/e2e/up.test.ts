@@ -132,6 +132,7 @@ describe('make up', () => {
       'tenant-1',
       'agent-1',
       'analytics-1',
+      'memory-1',
       'chat-1',
       'edge-1',
     ]);
@@ -140,7 +141,7 @@ describe('make up', () => {
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
     const stopped = [...system.output.matchAll(/^(\w+)-1 .* stopping /gm)].map(([, service]) => service);
-    expect(stopped).toEqual(['edge', 'chat', 'analytics', 'agent', 'tenant']);
+    expect(stopped).toEqual(['edge', 'chat', 'memory', 'analytics', 'agent', 'tenant']);
   }, 60_000);
 
   it('continues with the same keys, on another port and with more processes', async () => {

@@ -22,10 +22,11 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fuzz() {
   # Each where it gets in; that every other operation answers it with 403 is quicker seen in test/e2e/openapi.test.ts.
-  local paths=--exclude-path-regex
-  [ "$1" = owner ] && paths=--include-path-regex
+  # Left out: JSON lines, which it can't write, and extraction, whose 502 says what the simulator answers.
+  local paths=(--exclude-path-regex '^/internal/|/memory/import$|/kg/extract$')
+  [ "$1" = owner ] && paths=(--include-path-regex '^/internal/')
   mkdir "$folder/$1" && cd "$folder/$1" || return
-  "$python" -m schemathesis.cli run "$url/openapi.json" "$paths" ^/internal/ -H "Authorization: Bearer $(credential "$1_key")" \
+  "$python" -m schemathesis.cli run "$url/openapi.json" "${paths[@]}" -H "Authorization: Bearer $(credential "$1_key")" \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allow_header_conformance,unsupported_method,wrong_data_refused,documented_error_code \
     --max-examples 10 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
     --continue-on-failure --warnings off --no-color >"$folder/$1.log" 2>&1

@@ -12,6 +12,8 @@ import { loadConfig as chatConfig } from '@gatehouse/service-chat/config';
 import { createChatService, type ChatOverrides } from '@gatehouse/service-chat/service';
 import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
 import { createEdgeService, type EdgeOverrides } from '@gatehouse/service-edge/service';
+import { loadConfig as memoryConfig } from '@gatehouse/service-memory/config';
+import { createMemoryService } from '@gatehouse/service-memory/service';
 import type { Service } from '@gatehouse/service/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
@@ -28,12 +30,14 @@ import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
 const host = '127.0.0.1';
-const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'chat'];
+const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'memory', 'chat'];
 
 export interface GatewayOptions {
   edges?: number;
   chats?: number;
   chat?: ChatOverrides;
+  /** How long chat and analytics wait for late events before the deletion of a user's data is completed. */
+  forgetSettleMs?: number;
   edge?: EdgeOverrides;
   analytics?: number;
   /** If unset, events go to analytics directly. The test creates the topics. */
@@ -176,7 +180,10 @@ export class TestGateway implements SomeGateway {
     const tenant = await ports();
     const agent = await ports();
     const analytics = await Promise.all(Array.from({ length: options.analytics ?? 1 }, ports));
+    const memory = await ports();
     const models = await this.#catalogue();
+    const { forgetSettleMs } = options;
+    const forgetting = forgetSettleMs === undefined ? {} : { forgetSettleMs };
     const list = (name: 'http' | 'grpc', of: Ports[]): string =>
       of.map((each) => `${host}:${each[name]}`).join(',');
     const peers = {
@@ -186,6 +193,8 @@ export class TestGateway implements SomeGateway {
       AGENT_HTTP: list('http', [agent]),
       ANALYTICS_GRPC: list('grpc', analytics),
       ANALYTICS_HTTP: list('http', analytics),
+      MEMORY_GRPC: list('grpc', [memory]),
+      MEMORY_HTTP: list('http', [memory]),
       CHAT_GRPC: list('grpc', chats),
       CHAT_HTTP: list('http', chats),
     };
@@ -208,12 +217,13 @@ export class TestGateway implements SomeGateway {
     this.#add('agent-1', async () => createAgentService(agentConfig(environment('agent', agent))));
     for (const [index, at] of analytics.entries()) {
       this.#add(`analytics-${index + 1}`, async () =>
-        createAnalyticsService(analyticsConfig(environment('analytics', at))),
+        createAnalyticsService(analyticsConfig(environment('analytics', at)), forgetting),
       );
     }
+    this.#add('memory-1', async () => createMemoryService(memoryConfig(environment('memory', memory))));
     for (const [index, at] of chats.entries()) {
       this.#add(`chat-${index + 1}`, async () =>
-        createChatService(await chatConfig(environment('chat', at)), options.chat),
+        createChatService(await chatConfig(environment('chat', at)), { ...forgetting, ...options.chat }),
       );
     }
     for (let index = 0; index < (options.edges ?? 1); index += 1) {

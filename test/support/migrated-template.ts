@@ -1,4 +1,4 @@
-import { migrate } from '@gatehouse/pg/migrate';
+import { migrateService } from '@gatehouse/service/migrate';
 import { Client } from 'pg';
 import { loginUrl, superuserUrl, templateName, type TestPostgres } from './postgres-environment.ts';
 
@@ -17,7 +17,7 @@ export async function createTemplate(
     await client.end();
   }
   try {
-    await migrate({
+    await migrateService({
       service,
       adminUrl: superuserUrl(server, template),
       serviceUrl: loginUrl(server, service, template),

@@ -17,7 +17,7 @@ export interface SeedOptions {
   /** Tables that the caller fills. */
   except: readonly string[];
   /** Values by `table.column`, for columns whose valid values are not clear from type and check. */
-  values: Readonly<Record<string, string>>;
+  values: Readonly<Record<string, string | null>>;
 }
 
 const rowsPerRound = 2;
@@ -26,7 +26,7 @@ const rowsPerRound = 2;
 const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
 
 /**
- * Inserts rows into every table, with a value in every column. Rows with the same number have the same ids, so that
+ * Inserts rows into every table, with a value in every column unless `values` says null. Rows with the same number have the same ids, so that
  * references are valid. `client` must be a superuser.
  */
 export async function seedRows(client: Client, options: SeedOptions): Promise<void> {
@@ -37,11 +37,14 @@ export async function seedRows(client: Client, options: SeedOptions): Promise<vo
   for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
     for (let n = 0; n < rowsPerRound; n += 1) {
       const number = round * rowsPerRound + n;
-      const row = own.map((column) => values[`${table}.${column.name}`] ?? valueOf(column, number));
+      const row = own.map((column) => {
+        const given = values[`${table}.${column.name}`];
+        return given === undefined ? valueOf(column, number) : given;
+      });
       await client.query(
         `insert into ${schema}.${table} (${own.map(({ name }) => name).join(', ')}) overriding system value
          values (${own.map((_, index) => `$${index + 1}`).join(', ')})`,
-        row.map((value) => value.replaceAll('{n}', String(number).padStart(6, '0'))),
+        row.map((value) => value?.replaceAll('{n}', String(number).padStart(6, '0')) ?? null),
       );
     }
   }
@@ -70,6 +73,11 @@ const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
   integer: String,
   bigint: String,
   numeric: String,
+  'double precision': String,
+  'smallint[]': (n) => `{${n}}`,
+  'integer[]': (n) => `{${n}}`,
+  'bigint[]': (n) => `{${n}}`,
+  'bit varying': (n) => n.toString(2),
   json: () => '{}',
   jsonb: () => '{}',
   // 32 bytes, like a SHA-256.

@@ -19,7 +19,7 @@ export interface Answer {
 }
 
 /** Services with a database. */
-export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'chat';
+export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'memory' | 'chat';
 
 /** A gateway from the perspective of clients and provider, wherever it runs: enough for most tests. */
 export interface SomeGateway {

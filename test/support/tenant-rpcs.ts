@@ -1,19 +1,12 @@
 import type { RpcsOf } from '@gatehouse/grpc/server';
-import type { GetTenantSettingsResponse, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { someRpcs } from './some-rpcs.ts';
 
-type TenantRpcs = RpcsOf<typeof TenantServiceService>;
+export type TenantRpcs = RpcsOf<typeof TenantServiceService>;
 
 /** The RPCs of a tenant service, of which the test implements some; all others fail. */
 export function tenantRpcs(played: Partial<TenantRpcs>): TenantRpcs {
-  const unused = { callers: [], handle: () => Promise.reject(new Error('not part of this test')) };
-  return {
-    authenticate: unused,
-    getTenantSettings: unused,
-    lease: unused,
-    settle: unused,
-    recordAudit: unused,
-    ...played,
-  };
+  return someRpcs(TenantServiceService, played);
 }
 
 /** Settings of a tenant without restrictions, except for `fields`. */

@@ -12,6 +12,9 @@ export interface Outcome extends Reply {
   changes: readonly Change[];
 }
 
+/** The parts of a request that its change is recorded with. */
+export type ChangeCall = Pick<Call, 'route' | 'principal' | 'clientIp' | 'requestId' | 'claim'>;
+
 /** Stores an audit entry in the transaction of its change. */
 export type RecordChange = (db: Queryable, entry: NewAuditEntry) => Promise<void>;
 
@@ -45,7 +48,7 @@ export class Changes {
    * Runs `work` in a transaction that sees the rows of the caller's tenant or, on a route for owners, of all tenants.
    * Commits the effect, the changes and the reply together. Rolls back if `work` throws.
    */
-  async change(call: Call, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
+  async change(call: ChangeCall, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { app, system } = this.#options;
     const whole = (db: Queryable): Promise<Reply> => this.#commit(call, db, work);
     return call.route.access.kind === 'owner'
@@ -53,7 +56,7 @@ export class Changes {
       : withTenant(app, tenantOf(call).tenantId, whole);
   }
 
-  async #commit(call: Call, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
+  async #commit(call: ChangeCall, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { changes, ...reply } = await work(db);
     const { principal, clientIp, requestId, claim } = call;
     const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser };

@@ -74,7 +74,7 @@ export class Idempotency implements RepeatGuard {
    */
   async once(request: KeyedRequest, work: (claim: Claim) => Promise<Reply>): Promise<Reply> {
     const claim = { id: newId(), request, answered: false };
-    const known = await this.#store.claim(request, claim.id);
+    const known = await this.#store.claim({ ...request, fingerprint: claimFingerprint(request) }, claim.id);
     if (known !== null) return this.#repeat(request, known);
     try {
       const reply = await work(claim);
@@ -91,12 +91,23 @@ export class Idempotency implements RepeatGuard {
    * rolled back.
    */
   async store(db: Queryable, claim: Claim, answer: Answer): Promise<void> {
-    if (!(await this.#store.complete(db, claim.id, this.#seal(claim, answer)))) throw takenOver();
+    const fingerprint = knownFingerprint(claim.request);
+    if (fingerprint === null) throw new Error('the response was stored before the end of the body');
+    const response = this.#seal(claim, answer);
+    if (!(await this.#store.complete(db, { id: claim.id, fingerprint, response }))) throw takenOver();
     claim.answered = true;
   }
 
-  #repeat(request: KeyedRequest, known: KnownUse): Reply {
-    if (!known.fingerprint.equals(request.fingerprint)) {
+  /**
+   * Keeps a claim for another minute. Call it every 30 s at most while the work takes longer than that. Throws when a
+   * repeat has taken over the claim.
+   */
+  async renew({ id, request }: Claim): Promise<void> {
+    if (!(await this.#store.renew(request.tenantId, id))) throw takenOver();
+  }
+
+  async #repeat(request: KeyedRequest, known: KnownUse): Promise<Reply> {
+    if (!(await isRepeat(request, known))) {
       throw new AppError(
         'idempotency_key_reused',
         `This ${idempotencyKeyHeader} was used for another request.`,
@@ -120,9 +131,11 @@ export class Idempotency implements RepeatGuard {
     const known = toAppError(error);
     const { status, headers } = known;
     try {
-      if (isFinal(status)) {
+      const fingerprint = knownFingerprint(request);
+      if (isFinal(status) && fingerprint !== null) {
         const answer = { status, headers, body: errorBody(known, request.requestId) };
-        await this.#store.completeAlone(request.tenantId, id, this.#seal(claim, answer));
+        const response = this.#seal(claim, answer);
+        await this.#store.completeAlone(request.tenantId, { id, fingerprint, response });
       } else {
         await this.#store.release(request.tenantId, id);
       }
@@ -146,6 +159,23 @@ export class Idempotency implements RepeatGuard {
   #context({ id, request }: Pick<Claim, 'id' | 'request'>): string {
     return `${request.tenantId ?? 'owner'}/${this.#service}.idempotency_records/response/${id}`;
   }
+}
+
+/** Marks the claim of a request whose fingerprint is not known yet. */
+const unknownFingerprint = Buffer.alloc(32);
+
+function claimFingerprint(request: KeyedRequest): Buffer {
+  return knownFingerprint(request) ?? unknownFingerprint;
+}
+
+function knownFingerprint({ fingerprint }: KeyedRequest): Buffer | null {
+  return Buffer.isBuffer(fingerprint) ? fingerprint : fingerprint.known;
+}
+
+/** Whether a request may be the same as an earlier one. Reads its body only if the earlier one is complete. */
+async function isRepeat({ fingerprint }: KeyedRequest, known: KnownUse): Promise<boolean> {
+  if (known.fingerprint.equals(unknownFingerprint)) return true;
+  return known.fingerprint.equals(Buffer.isBuffer(fingerprint) ? fingerprint : await fingerprint.rest());
 }
 
 /** Whether a repeat would get the same error: not for server errors, nor if another key or a later time may help. */

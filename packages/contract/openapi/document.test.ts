@@ -114,13 +114,14 @@ describe('the examples', () => {
   );
 
   it.each(all)('$name is by the shapes of its route', ({ route, example }) => {
-    const requestShape = route.body ?? route.passedBody;
+    const requestShape = route.body ?? route.passedBody ?? (route.bodyLines && z.array(route.bodyLines));
     expect(example.body !== undefined).toBe(requestShape !== undefined);
     if (requestShape !== undefined) expect(problems(requestShape, example.body)).toEqual([]);
     if (example.query !== undefined) expect(route.query && problems(route.query, example.query)).toEqual([]);
     const named = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => name);
     expect(Object.keys(example.params ?? {})).toEqual(named);
-    const { shape } = route.response;
+    const { shape: one, lines } = route.response;
+    const shape = lines === true && one !== null ? z.array(one) : one;
     if (example.events !== undefined) expect(route.response.events).toBe(true);
     else if (shape === null) expect(example.response).toBeUndefined();
     else expect(problems(shape, example.response)).toEqual([]);

@@ -1,8 +1,9 @@
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
-import { MiB } from '../src/route.ts';
+import { jsonLines, MiB } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
+import { linesContent } from './json-lines.ts';
 import { responsesOf, sharedHeaders } from './responses.ts';
 import { Schemas, type JsonObject } from './schemas.ts';
 import { tagOf, tagsOf } from './tags.ts';
@@ -61,7 +62,11 @@ function operation(route: Route, schemas: Schemas): JsonObject {
     description: describe(route),
     ...(route.access.kind === 'public' && { security: [] }),
     ...(route.access.kind === 'scope' && { 'x-required-scope': route.access.scope }),
-    ...(route.access.kind === 'owner' && { 'x-required-role': 'owner' }),
+    ...(route.access.kind === 'scope' &&
+      route.access.also !== undefined && { 'x-also-required-scope': route.access.also }),
+    ...((route.access.kind === 'admin' || route.access.kind === 'owner') && {
+      'x-required-role': route.access.kind,
+    }),
     'x-acting-user': route.actingUser,
     'x-operator-surface': route.operatorSurface,
     parameters: parametersOf(route, Object.values(examples), schemas),
@@ -84,21 +89,38 @@ function accessText(access: Access): string {
       return 'Needs no key.';
     case 'key':
       return 'Needs any valid key.';
+    case 'admin':
     case 'owner':
-      return 'Needs a key with the role `owner`.';
+      return `Needs a key with the role \`${access.kind}\`.`;
     case 'scope':
-      return `Needs a key with the scope \`${access.scope}\`.`;
+      return access.also === undefined
+        ? `Needs a key with the scope \`${access.scope}\`.`
+        : `Needs a key with the scopes \`${access.scope}\` and \`${access.also}\`.`;
   }
 }
 
 function requestBody(route: Route, schemas: Schemas): JsonObject | null {
+  const { bodyLimit, bodyLines } = route;
+  if (bodyLines !== undefined)
+    return {
+      description: `At most ${bodyLimit / MiB} MiB`,
+      required: false,
+      content: {
+        [jsonLines]: linesContent({
+          schema: schemas.of(bodyLines, 'input'),
+          examples: examplesOf(route),
+          which: 'body',
+          maxLength: bodyLimit,
+        }),
+      },
+    };
   const shape = route.body ?? route.passedBody;
   if (shape === undefined) return null;
   const bodies = Object.entries(examplesOf(route)).map(
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
   );
   return {
-    description: `At most ${route.bodyLimit / MiB} MiB`,
+    description: `At most ${bodyLimit / MiB} MiB`,
     // A body that may be `{}` may be omitted.
     required: !shape.safeParse({}).success,
     content: {

@@ -18,6 +18,7 @@ const either =
 const needsKey: When = ({ access }) => access.kind !== 'public';
 const needsScope: When = ({ access }) => access.kind === 'scope';
 const ofOwner: When = ({ access }) => access.kind === 'owner';
+const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
 const takesActingUser: When = ({ actingUser }) => actingUser;
@@ -27,6 +28,8 @@ const namesResource: When = ({ path }) => path.includes('{');
 const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough }) => passThrough;
+const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
+const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
 /** Which routes may return each code. A new code does not compile without an entry. */
@@ -39,17 +42,19 @@ const when: Record<ErrorCode, When> = {
   invalid_cursor: takesCursor,
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
-  acting_user_required: at('agents.create', 'agents.patch'),
+  acting_user_required: either(at('agents.create', 'agents.patch'), writesMemory),
+  embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
-  agent_disabled: at('chat.completions'),
-  role_missing: ofOwner,
+  agent_disabled: at('chat.completions', 'kg.extract'),
+  limit_reached: either(at('memory.documents.put', 'memory.import'), writesGraph),
+  role_missing: either(ofOwner, ofAdmin),
   scope_missing: either(needsScope, at('owner.api-keys.create')),
   tenant_suspended: (route) => needsKey(route) && !ofOwner(route),
-  user_mismatch: either(takesActingUser, at('api-keys.create', 'api-keys.rotate')),
+  user_mismatch: either(takesActingUser, ofAdmin, at('api-keys.create', 'api-keys.rotate')),
   caller_not_allowed: never,
   model_unpriced: callsProvider,
   relay_forbidden: never,
@@ -71,10 +76,15 @@ const when: Record<ErrorCode, When> = {
   provider_unprocessable: callsProvider,
   insufficient_quota: callsProvider,
   provider_rate_limited: callsProvider,
-  rate_limit_exceeded: either(callsProvider, takesBody, at('usage.summary', 'costs.summary')),
+  rate_limit_exceeded: either(
+    callsProvider,
+    takesBody,
+    at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export'),
+  ),
   client_closed_request: never,
   internal: always,
   bad_gateway: servedBehindEdge,
+  extraction_failed: at('kg.extract'),
   provider_authentication: callsProvider,
   provider_error: callsProvider,
   provider_invalid_response: callsProvider,

@@ -2,19 +2,26 @@ import type { z } from 'zod';
 import type { Example, Route } from '../src/route.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
+const printable = '^[\\x20-\\x7e]{1,255}$';
+
 /** Schemas of path parameters, by name. */
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
+  user_id: { type: 'string', pattern: printable, description: 'Id of the end user, percent-encoded' },
   'id+': {
     type: 'string',
     minLength: 1,
     maxLength: 256,
     description: 'Id of the model, or `agent:` followed by the key of an agent',
   },
+  'path+': {
+    type: 'string',
+    minLength: 1,
+    maxLength: 512,
+    description: 'Segments separated by `/`, none of them empty, `.` or `..`',
+  },
 };
-
-const printable = '^[\\x20-\\x7e]{1,255}$';
 
 /** Shared parameters, by their name among the components. */
 export const sharedParameters: Readonly<Record<string, JsonObject>> = {

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import { errorBody } from '../src/error-body.ts';
-import type { Example, Examples, Route } from '../src/route.ts';
+import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
+import { linesContent } from './json-lines.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
 const header = (description: string, schema: JsonObject = { type: 'string' }): JsonObject => ({
@@ -78,15 +79,23 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
 }
 
 function success(route: Route, examples: Examples, schemas: Schemas): JsonObject {
-  const { status, shape, events, revalidated } = route.response;
+  const { status, shape, events, lines, revalidated } = route.response;
   const headers = headerRefs([
     ...(hasLocation(route) ? ['Location'] : []),
     ...(route.idempotencyKey ? ['Idempotency-Replayed'] : []),
     ...(route.passThrough ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);
-  const description = { 200: 'Done', 201: 'Created', 204: 'Done; no content' }[status];
+  const description = { 200: 'Done', 201: 'Created', 202: 'Accepted', 204: 'Done; no content' }[status];
   if (shape === null) return { description, headers };
+  if (lines === true) {
+    const schema = responseSchema(route, shape, schemas);
+    return {
+      description,
+      headers,
+      content: { [jsonLines]: linesContent({ schema, examples, which: 'response' }) },
+    };
+  }
   const all = Object.entries(examples);
   const content: JsonObject = {
     'application/json': {
@@ -133,7 +142,7 @@ const meanings: Readonly<Record<number, string>> = {
   408: 'The headers or the body arrived too slowly',
   409: 'The request conflicts with the current state',
   413: 'The body is too large',
-  415: 'The body is not JSON, or is encoded (`Content-Encoding`)',
+  415: 'The content type of the body is not supported, or it is encoded (`Content-Encoding`)',
   422: "The provider can't process the request",
   429: 'A limit or budget is exceeded',
   431: 'The headers, with the path and query, are larger than 16 KiB',

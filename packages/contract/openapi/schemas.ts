@@ -58,11 +58,19 @@ export class Schemas {
   }
 }
 
-/** Removes details that do not help readers: patterns behind formats, and the largest safe integer. */
+/**
+ * Removes details that do not help readers: patterns behind formats, the largest safe integer, and a union around a
+ * single shape.
+ */
 function simplify({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  const [only, another] = jsonSchema.oneOf ?? [];
+  if (only !== undefined && another === undefined) {
+    delete jsonSchema.oneOf;
+    Object.assign(jsonSchema, only);
+  }
 }
 
 function asComponent(schema: object): JsonObject {

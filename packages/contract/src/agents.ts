@@ -52,12 +52,15 @@ export const agentMemory = z.strictObject({
   enabled: z.boolean(),
   recall_limit: z.int().min(1).max(50),
   write: z.boolean(),
+  analyser: z
+    .enum(['english', 'simple'])
+    .describe('How search reads words: `simple` for languages without a stemmer, and for code'),
 });
 
 const defaultIterations = 10;
 // A function, so that each request gets its own object: zod copies defaults only one level deep.
 const defaultTools = () => ({ mcp_servers: [], builtin: [], max_iterations: defaultIterations });
-const defaultMemory = { enabled: false, recall_limit: 5, write: false };
+const defaultMemory = { enabled: false, recall_limit: 5, write: false, analyser: 'english' } as const;
 
 export const visibility = z.enum(['tenant', 'private']);
 export const agentStatus = z.enum(['active', 'disabled']);
@@ -117,6 +120,7 @@ export const createAgent = z.strictObject({
       enabled: z.boolean().default(defaultMemory.enabled),
       recall_limit: agentMemory.shape.recall_limit.default(defaultMemory.recall_limit),
       write: z.boolean().default(defaultMemory.write),
+      analyser: agentMemory.shape.analyser.default(defaultMemory.analyser),
     })
     .default(defaultMemory),
   visibility: fields.visibility.default('tenant'),
@@ -164,7 +168,7 @@ const supportExample = {
   system_prompt: 'You help customers with their orders. Be brief and kind.',
   parameters: { temperature: 0.3, max_tokens: 800 },
   tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
-  memory: { enabled: false, recall_limit: 5, write: false },
+  memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
   visibility: 'tenant',
   owner_user_id: null,
   status: 'active',

@@ -16,8 +16,15 @@ export const auditActions = [
   'api_key.rotated',
   'api_key.revoked',
   'budget.threshold_reached',
+  'memory.forgotten',
+  'memory.imported',
+  'memory_document.created',
+  'memory_document.updated',
+  'memory_document.deleted',
+  'memory_graph.updated',
   'tenant.created',
   'tenant.updated',
+  'user_data.deletion_requested',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

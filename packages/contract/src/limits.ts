@@ -8,14 +8,25 @@ const count = z.int();
 const usdAmount = z.string();
 
 export const limitState = z.strictObject({
-  resource: z.enum(['requests', 'tokens', 'concurrency', 'budget']),
-  /** Null for concurrency. */
+  resource: z.enum([
+    'requests',
+    'tokens',
+    'concurrency',
+    'budget',
+    'memory_documents',
+    'memory_bytes',
+    'memory_entities',
+  ]),
+  /** Null for what has no window: concurrency and memory. */
   window: z.enum(['minute', 'day', 'month']).nullable(),
   /** Counts are numbers; money is decimal text in USD. */
   limit: z.union([count, usdAmount]),
   /** Includes reservations for requests in progress. */
-  used: z.union([count, usdAmount]),
-  remaining: z.union([count, usdAmount]),
+  used: z
+    .union([count, usdAmount])
+    .nullable()
+    .describe('`null` for limits of memory while the memory service is unavailable'),
+  remaining: z.union([count, usdAmount]).nullable().describe('`null` when `used` is'),
   resets_at: utcTime.nullable(),
 });
 export type LimitState = z.output<typeof limitState>;
@@ -33,7 +44,7 @@ export const routes: readonly Route[] = [
     summary: 'Get the limits of the key and their use',
     examples: {
       tenant: {
-        summary: 'Requests per minute, concurrent requests and a monthly budget',
+        summary: 'Requests per minute, concurrent requests, a monthly budget and memory',
         response: {
           limits: [
             {
@@ -52,6 +63,30 @@ export const routes: readonly Route[] = [
               used: '12.340500000000',
               remaining: '37.659500000000',
               resets_at: '2026-02-01T00:00:00.000Z',
+            },
+            {
+              resource: 'memory_documents',
+              window: null,
+              limit: 100_000,
+              used: 1_204,
+              remaining: 98_796,
+              resets_at: null,
+            },
+            {
+              resource: 'memory_bytes',
+              window: null,
+              limit: 5_368_709_120,
+              used: 9_310_221,
+              remaining: 5_359_398_899,
+              resets_at: null,
+            },
+            {
+              resource: 'memory_entities',
+              window: null,
+              limit: 1_000_000,
+              used: 0,
+              remaining: 1_000_000,
+              resets_at: null,
             },
           ],
         },

@@ -8,7 +8,9 @@ export type Access =
   | { kind: 'public' }
   /** Any valid key. */
   | { kind: 'key' }
-  | { kind: 'scope'; scope: Scope }
+  | { kind: 'scope'; scope: Scope; also?: Scope }
+  /** Keys with the role `admin`, whatever their scopes. */
+  | { kind: 'admin' }
   | { kind: 'owner' };
 
 /**
@@ -20,6 +22,7 @@ export interface Example {
   /** Path parameters. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number>>;
+  /** An array of its lines for a body of JSON lines; likewise the response. */
   body?: unknown;
   /** The response body; absent if there is none. */
   response?: unknown;
@@ -56,6 +59,8 @@ export interface Route {
   body?: z.ZodType;
   /** Shape of a body that is passed on, for the documentation only: not validated. */
   passedBody?: z.ZodType;
+  /** Shape of each line of a body of JSON lines, which edge and service stream; the handler validates the lines. */
+  bodyLines?: z.ZodType;
   /** Query parameters; if absent, every parameter is rejected. */
   query?: z.ZodObject;
   response: RouteResponse;
@@ -67,20 +72,29 @@ export interface Route {
 }
 
 export interface RouteResponse {
-  status: 200 | 201 | 204;
+  status: 200 | 201 | 202 | 204;
   shape: z.ZodType | null;
   /** Whether the response may be server-sent events. */
   events?: true;
+  /** Whether the response is JSON lines, each of the shape. */
+  lines?: true;
   /** Another status with the same shape. */
-  also?: 503;
+  also?: 200 | 503;
   /** Whether the response has a strong `ETag`, so that `If-None-Match` can return 304. */
   revalidated?: true;
 }
 
 export const MiB = 1024 * 1024;
 
-/** Access for keys with this scope. */
-export const scope = (name: Scope): Access => ({ kind: 'scope', scope: name });
+/** The content type of JSON lines. */
+export const jsonLines = 'application/x-ndjson';
+
+/** Access for keys with this scope, and with another one if given. */
+export const scope = (name: Scope, also?: Scope): Access => ({
+  kind: 'scope',
+  scope: name,
+  ...(also !== undefined && { also }),
+});
 
 type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
 
@@ -88,7 +102,7 @@ type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
 export function route(
   fields: Omit<Route, Optional | 'operatorSurface'> & Partial<Pick<Route, Optional>>,
 ): Route {
-  const bodyLimit = fields.body === undefined ? 0 : MiB;
+  const bodyLimit = fields.body === undefined && fields.bodyLines === undefined ? 0 : MiB;
   const operatorSurface = isOperatorSurface(fields.method, fields.path);
   return {
     actingUser: false,
@@ -101,6 +115,8 @@ export function route(
 }
 
 export const owner: Access = { kind: 'owner' };
+export const admin: Access = { kind: 'admin' };
 export const ok = (shape: z.ZodType): RouteResponse => ({ status: 200, shape });
 export const created = (shape: z.ZodType): RouteResponse => ({ status: 201, shape });
+export const accepted = (shape: z.ZodType): RouteResponse => ({ status: 202, shape });
 export const noContent: RouteResponse = { status: 204, shape: null };

@@ -15,8 +15,9 @@ describe('the route table', () => {
 
   it('names for every route which keys may call it; only the health probe, the documentation and the console are public', () => {
     for (const { access, id } of routes) {
-      expect(['public', 'key', 'scope', 'owner']).toContain(access.kind);
-      if (access.kind === 'scope') expect(scopes).toContain(access.scope);
+      expect(['public', 'key', 'scope', 'admin', 'owner']).toContain(access.kind);
+      if (access.kind === 'scope')
+        expect(scopes).toEqual(expect.arrayContaining([access.scope, access.also ?? access.scope]));
       if (access.kind === 'public')
         expect(['health', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
     }
@@ -37,8 +38,11 @@ describe('the route table', () => {
   });
 
   it('takes an Idempotency-Key wherever something is created, and where a secret is made', () => {
-    for (const { id, idempotencyKey, response } of routes)
-      expect([id, idempotencyKey]).toEqual([id, response.status === 201 || id === 'api-keys.rotate']);
+    const others = new Set(['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import']);
+    for (const { id, method, idempotencyKey, response } of routes) {
+      const creates = method === 'POST' && (response.status === 201 || others.has(id));
+      expect([id, idempotencyKey]).toEqual([id, creates || id === 'api-keys.rotate']);
+    }
   });
 
   it.each([
@@ -64,11 +68,13 @@ describe('the route table', () => {
     }
   });
 
-  it('gives each body its limit: 20 MiB to completions, 1 MiB to the rest, nothing where none is read', () => {
-    for (const { passThrough, body, bodyLimit, method } of routes) {
-      expect(bodyLimit).toBe(passThrough ? 20 * 2 ** 20 : body === undefined ? 0 : 2 ** 20);
-      if (method === 'GET' || method === 'DELETE') expect(body).toBeUndefined();
-      else expect(body !== undefined || passThrough || method === '*').toBe(true);
+  it('gives each body its limit: 64 MiB to imports, 20 to completions, 4 to documents, 1 to the rest, nothing where none is read', () => {
+    for (const { id, passThrough, body, bodyLines, bodyLimit, method } of routes) {
+      const ofBody = id === 'memory.documents.put' ? 4 : 1;
+      const gathered = passThrough ? 20 : body === undefined ? 0 : ofBody;
+      expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
+      if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);
+      else expect(body !== undefined || bodyLines !== undefined || passThrough || method === '*').toBe(true);
     }
   });
 

@@ -2,15 +2,18 @@ import * as agents from './agents.ts';
 import * as audit from './audit.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
+import * as graph from './graph.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
+import * as memory from './memory.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
 import * as usage from './usage.ts';
+import * as users from './users.ts';
 import type { Route } from './route.ts';
 
 export type { Access, Route, RouteResponse } from './route.ts';
@@ -23,9 +26,12 @@ export const resources = [
   openai,
   chat,
   agents,
+  memory,
+  graph,
   traces,
   usage,
   keys,
+  users,
   limits,
   ownerApiKeys,
   audit,

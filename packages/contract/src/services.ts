@@ -2,6 +2,8 @@
 interface ServiceFacts {
   /** Has a schema with migrations, and the login role `<name>_login`. */
   database?: true;
+  /** Has background jobs: the schema `<name>_jobs` beside its own. */
+  jobs?: true;
   /** Serves gRPC. */
   grpc?: true;
   /** Publishes or reads events: gets `KAFKA_*`. */
@@ -17,15 +19,38 @@ interface ServiceFacts {
 }
 
 const facts = {
-  tenant: { database: true, grpc: true, kafka: true, keyRing: true, calls: [] },
-  agent: { database: true, grpc: true, kafka: true, keyRing: true, calls: ['chat', 'tenant'] },
+  tenant: {
+    database: true,
+    jobs: true,
+    grpc: true,
+    kafka: true,
+    keyRing: true,
+    calls: ['analytics', 'chat', 'memory'],
+  },
+  agent: {
+    database: true,
+    jobs: true,
+    grpc: true,
+    kafka: true,
+    keyRing: true,
+    calls: ['chat', 'memory', 'tenant'],
+  },
   analytics: { database: true, grpc: true, kafka: true, calls: ['tenant'] },
+  memory: {
+    database: true,
+    jobs: true,
+    grpc: true,
+    kafka: true,
+    keyRing: true,
+    calls: ['agent', 'chat', 'tenant'],
+  },
   chat: {
     database: true,
     grpc: true,
     kafka: true,
+    keyRing: true,
     models: true,
-    calls: ['agent', 'analytics', 'tenant'],
+    calls: ['agent', 'analytics', 'memory', 'tenant'],
   },
   edge: { public: true, calls: ['tenant'] },
 } as const satisfies Record<string, ServiceFacts>;

@@ -103,7 +103,7 @@ describe('creating an agent', () => {
       system_prompt: '',
       parameters: {},
       tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
-      memory: { enabled: false, recall_limit: 5, write: false },
+      memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
       visibility: 'tenant',
       status: 'active',
       metadata: {},

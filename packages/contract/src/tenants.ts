@@ -15,6 +15,24 @@ const timezone = z
   .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
   .describe('IANA time zone that defines the days and months of the tenant');
 
+/** What agents of the tenant may remember, all together. */
+export const memoryLimits = z
+  .strictObject({
+    documents: z.int().min(0).max(1_000_000_000).nullable().optional(),
+    bytes: z
+      .int()
+      .min(0)
+      .max(2 ** 50)
+      .nullable()
+      .optional()
+      .describe('Text of documents as UTF-8'),
+    entities: z.int().min(0).max(1_000_000_000).nullable().optional(),
+  })
+  .describe('Absent or `null` means the default: 100,000 documents, 5 GiB and 1,000,000 entities');
+export type MemoryLimits = z.output<typeof memoryLimits>;
+
+export const tenantLimits = limits.extend({ memory: memoryLimits.nullable().optional() });
+
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),
   max_chars: z.int().min(1).max(10_000).default(500),
@@ -26,7 +44,7 @@ export const tenant = z.strictObject({
   slug,
   name: z.string(),
   status: tenantStatus,
-  limits,
+  limits: tenantLimits,
   budget: budget.nullable(),
   allowed_models: z.array(z.string()).nullable(),
   timezone: z.string(),
@@ -38,7 +56,7 @@ export const tenant = z.strictObject({
 export type Tenant = z.output<typeof tenant>;
 
 const settings = {
-  limits,
+  limits: tenantLimits,
   budget: budget.nullable(),
   allowed_models: z
     .array(modelId)
@@ -66,7 +84,7 @@ export const patchTenant = z.strictObject({
   slug: slug.optional(),
   name: storableText(1, 200).optional(),
   status: tenantStatus.optional(),
-  limits: limits.optional(),
+  limits: settings.limits.optional(),
   budget: settings.budget.optional(),
   allowed_models: settings.allowed_models.optional(),
   timezone: settings.timezone.optional(),
@@ -97,7 +115,7 @@ export const tenantExample = {
   slug: 'acme',
   name: 'Acme Ltd',
   status: 'active',
-  limits: { requests_per_minute: 3_000, max_concurrent: 50 },
+  limits: { requests_per_minute: 3_000, max_concurrent: 50, memory: { documents: 20_000 } },
   budget: { usd: '500.00', period: 'month' },
   allowed_models: null,
   timezone: 'Europe/Berlin',
@@ -199,7 +217,7 @@ export const routes: readonly Route[] = [
         body: { limits: { max_concurrent: null }, allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'] },
         response: {
           ...tenantExample,
-          limits: { requests_per_minute: 3_000 },
+          limits: { requests_per_minute: 3_000, memory: { documents: 20_000 } },
           allowed_models: ['gpt-4.1-mini', 'gpt-4.1-nano'],
           updated_at: '2026-01-12T08:00:00.000Z',
         },

@@ -19,14 +19,14 @@ export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'inter
 
 const traceId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hexadecimal digits');
 
-/** One provider call of a run. */
+/** One step of a run: a provider call, or the search in the agent's memory. */
 export const span = z.strictObject({
   id: uuid,
   kind: z.enum(['llm', 'tool', 'memory', 'embedding']),
   name: z.string(),
   status: z.enum(['ok', 'error', 'cancelled', 'not_sent', 'interrupted']),
-  provider: z.string(),
-  request_model: z.string(),
+  provider: z.string().nullable().describe('Null for kinds without a provider, such as `memory`'),
+  request_model: z.string().nullable(),
   response_model: z.string().nullable(),
   started_at: utcTime.nullable(),
   duration_ms: count.nullable(),
@@ -36,6 +36,13 @@ export const span = z.strictObject({
   cost_usd: usd.nullable(),
   usage_estimated: z.boolean(),
   error: z.strictObject({ type: z.string() }).nullable(),
+  memory: z
+    .strictObject({
+      passages: count.describe('Passages in the prompt'),
+      mode: z.string().nullable().describe('`hybrid` or `lexical`; null without a result'),
+    })
+    .optional()
+    .describe('Only for the kind `memory`; its `error.type` is `timeout` or `unavailable`'),
 });
 export type Span = z.output<typeof span>;
 
@@ -48,7 +55,9 @@ export const trace = z.strictObject({
   agent_id: uuid.nullable(),
   user_id: z.string().nullable(),
   session_id: z.string().nullable(),
-  api_key_id: uuid,
+  api_key_id: uuid
+    .nullable()
+    .describe('Null for runs that no request with a key began, such as those of `memory`'),
   request_model: z.string(),
   response_model: z.string().nullable(),
   provider: z.string().nullable(),
@@ -142,6 +151,24 @@ const spanExample = {
   error: null,
 };
 
+const memorySpanExample = {
+  ...spanExample,
+  id: '0198c2c4-0a6b-7b40-9e11-3c5d7f9a1b2d',
+  kind: 'memory',
+  name: 'search_memory',
+  provider: null,
+  request_model: null,
+  response_model: null,
+  started_at: '2026-01-10T09:15:00.123Z',
+  duration_ms: 6,
+  time_to_first_token_ms: null,
+  http_status: null,
+  input_tokens: 0,
+  output_tokens: 0,
+  cost_usd: null,
+  memory: { passages: 3, mode: 'hybrid' },
+};
+
 export const routes: readonly Route[] = [
   route({
     id: 'traces.follow',
@@ -177,13 +204,24 @@ export const routes: readonly Route[] = [
     access: scope('analytics.read'),
     actingUser: true,
     response: ok(trace),
-    summary: 'Get a run with its provider calls',
-    description: 'The id is the `x-run-id` header of the response.',
+    summary: 'Get a run with its steps',
+
+    description:
+      'The id is the `x-run-id` header of the response. Each provider call is a span, and so is the search in the memory of an agent.',
     examples: {
       run: {
         summary: 'A run with one call',
         params: { id: traceExample.id },
         response: { ...traceExample, spans: [spanExample] },
+      },
+      memory: {
+        summary: 'A run of an agent that searched its memory',
+        params: { id: traceExample.id },
+        response: {
+          ...traceExample,
+          agent_id: '0198c2b0-3d5a-7a41-8f2e-6b1c9d0e4f32',
+          spans: [memorySpanExample, spanExample],
+        },
       },
     },
   }),

@@ -28,6 +28,7 @@ export const textLimits = {
   response_model: 256,
   error_code: 64,
   error_message: 2_000,
+  recall_mode: 32,
 } as const;
 
 /** 11 models, each called 11 times: the catalogue allows 10 fallbacks and 10 retries. */
@@ -56,6 +57,22 @@ const pico = z
   .regex(/^\d{1,30}$/)
   .max(30);
 
+/** The search in the memory of the run's agent before its first provider call. */
+export const recall = z.object({
+  id: z.uuid(),
+  outcome: z.enum(['ok', 'timeout', 'unavailable']),
+  /** How memory searched: `hybrid` or `lexical`. Null without a result. */
+  mode: text('recall_mode').nullable(),
+  /** The number of passages in the prompt. */
+  passages: count(1_000),
+  /** From the arrival of the request. */
+  offset_ms: count(maxInteger),
+  duration_ms: count(maxInteger),
+});
+export type Recall = z.output<typeof recall>;
+/** The name of its span, also in OpenTelemetry (gen_ai.operation.name). */
+export const recallSpanName = 'search_memory';
+
 const identity = {
   run_id: z.uuid(),
   tenant_id: z.uuid(),
@@ -64,13 +81,16 @@ const identity = {
   request_id: text('request_id'),
   trace_id: text('trace_id'),
   span_id: text('span_id'),
-  api_key_id: z.uuid(),
+  /** Null for runs that no request with a key began. */
+  api_key_id: z.uuid().nullable(),
   user_id: text('user_id').nullable(),
   session_id: text('session_id').nullable(),
   agent_id: z.uuid().nullable(),
   request_model: text('request_model'),
   streamed: z.boolean(),
   input_preview: text('preview').nullable(),
+  /** Absent for runs without one. */
+  recall: recall.optional(),
   started_at: time,
 };
 

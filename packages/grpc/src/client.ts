@@ -53,7 +53,7 @@ export interface CallContext {
   deadlineMs: number;
   requestId?: string | undefined;
   trace?: TraceContext | undefined;
-  /** The edge's assertion, passed on when the call is made for a caller. */
+  /** The edge's assertion, passed on when the call is made for a caller; or a delegation to the peer. */
   assertion?: string | undefined;
 }
 

@@ -1,5 +1,10 @@
-import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
-import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
+import {
+  isTenantPrincipal,
+  type Delegation,
+  type Principal,
+  type TenantPrincipal,
+} from '@gatehouse/identity/principal';
+import { assertionHeader, isDelegation, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
@@ -24,8 +29,14 @@ import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 export interface RpcContext {
   /** The calling service, verified by its token. */
   caller: string;
-  /** The principal that the caller acts for, if it sent an assertion. */
+  /** The principal that the caller acts for, if it sent an assertion of the edge. */
   principal: Principal | null;
+  /** The assertion or delegation itself, to be passed on. */
+  assertion: string | null;
+  /** What the caller has delegated to this service, if it sent that instead of an assertion. */
+  delegation: Delegation | null;
+  /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if never. */
+  deadline: number;
   requestId: string;
   trace: TraceContext;
   log: Logger;
@@ -40,6 +51,8 @@ export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPr
 export interface Rpc<Request, Response> {
   /** Services that may call this RPC; any other gets PERMISSION_DENIED. */
   callers: readonly string[];
+  /** Whether a caller may send a delegation instead of an assertion of the edge. */
+  acceptsDelegation?: true;
   handle: (request: Request, context: RpcContext) => Promise<Response>;
 }
 
@@ -174,8 +187,8 @@ export class GrpcServer {
       const fields = { rpc: method, request_id: text(call.metadata, requestIdKey), trace_id: trace.traceId };
       let code: status | undefined;
       try {
-        const context = await this.#contextOf(call.metadata, rpc.callers, trace);
-        rejectIfLate(call.getDeadline());
+        const context = await this.#contextOf(call, rpc, trace);
+        rejectIfLate(context.deadline);
         callback(null, await rpc.handle(call.request, context));
         this.#options.log.debug({ ...fields, duration_ms: Math.round(monotonicMs() - startedAt) }, 'call');
       } catch (error) {
@@ -193,8 +206,13 @@ export class GrpcServer {
       void answer(call, callback);
   }
 
-  async #contextOf(metadata: Metadata, callers: readonly string[], trace: TraceContext): Promise<RpcContext> {
+  async #contextOf(
+    call: ServerUnaryCall<unknown, unknown>,
+    rpc: Rpc<unknown, unknown>,
+    trace: TraceContext,
+  ): Promise<RpcContext> {
     const { service, verifier, log } = this.#options;
+    const { metadata } = call;
     const caller = await verifier
       .callerOf(text(metadata, callerTokenKey) ?? '', service)
       .catch((error: unknown) => {
@@ -202,24 +220,36 @@ export class GrpcServer {
           cause: error,
         });
       });
-    if (!callers.includes(caller))
+    if (!rpc.callers.includes(caller))
       throw new AppError('caller_not_allowed', `The ${caller} service is not allowed to call this RPC.`);
     const assertion = text(metadata, assertionHeader);
-    const principal =
-      assertion === undefined
-        ? null
-        : await verifier.principalOf(assertion, { anyAge: true }).catch((error: unknown) => {
-            throw new AppError('service_unauthenticated', 'The call has no valid assertion.', {
-              cause: error,
-            });
-          });
+    const actsFor = await this.#readAssertion(assertion, caller, rpc).catch((error: unknown) => {
+      throw new AppError('service_unauthenticated', 'The call has no valid assertion.', { cause: error });
+    });
     const requestId = text(metadata, requestIdKey) ?? '';
     return {
       caller,
-      principal,
+      ...actsFor,
+      assertion: assertion ?? null,
+      deadline: Number(call.getDeadline()),
       requestId,
       trace,
       log: log.child({ request_id: requestId, trace_id: trace.traceId }),
+    };
+  }
+
+  async #readAssertion(
+    assertion: string | undefined,
+    caller: string,
+    { acceptsDelegation }: Rpc<unknown, unknown>,
+  ): Promise<Pick<RpcContext, 'principal' | 'delegation'>> {
+    const { service, verifier } = this.#options;
+    if (assertion === undefined) return { principal: null, delegation: null };
+    if (acceptsDelegation !== true || !isDelegation(assertion, service))
+      return { principal: await verifier.principalOf(assertion, { anyAge: true }), delegation: null };
+    return {
+      principal: null,
+      delegation: await verifier.delegationOf(assertion, { issuer: caller, service }),
     };
   }
 }
@@ -229,9 +259,8 @@ function text(metadata: Metadata, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function rejectIfLate(deadline: Date | number): void {
-  if (deadline === Infinity) return;
-  if (Number(deadline) - Date.now() < leastUsefulMs) {
+function rejectIfLate(deadline: number): void {
+  if (deadline - Date.now() < leastUsefulMs) {
     throw new AppError('service_timeout', 'The call arrived with too little time left.');
   }
 }

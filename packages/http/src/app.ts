@@ -51,7 +51,7 @@ export type Handler = (call: Call<any, any>) => Promise<Reply>;
  * twice.
  */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
-export type RawCall = RequestContext & { route: Route; principal: Principal; assertion: string };
+export type RawCall = RequestContext & Pick<Call, 'route' | 'params' | 'principal' | 'assertion'>;
 
 export interface AppOptions {
   service: ServiceName;
@@ -145,11 +145,7 @@ class RouteServer {
     }
   }
 
-  async #serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    call: RawCall & Pick<Call, 'params'>,
-  ): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
     if (rawHandler !== undefined) {
       readQuery(request, call.route);
@@ -169,10 +165,10 @@ class RouteServer {
   async #readJson(
     request: IncomingMessage,
     response: ServerResponse,
-    { route, principal }: RawCall,
+    { route, principal }: Pick<Call, 'route' | 'principal'>,
   ): Promise<Buffer> {
     if (route.body === undefined) return Buffer.alloc(0);
-    checkBodyHeaders(request, route.bodyLimit);
+    checkBodyHeaders(request, route);
     const { bodyBudget } = this.#options;
     const share =
       bodyBudget === undefined || !hasBody(request)
@@ -181,11 +177,7 @@ class RouteServer {
     return readBody(request, route.bodyLimit, { share });
   }
 
-  async #reply(
-    request: IncomingMessage,
-    bytes: Buffer,
-    call: RawCall & Pick<Call, 'params'>,
-  ): Promise<Reply> {
+  async #reply(request: IncomingMessage, bytes: Buffer, call: RawCall): Promise<Reply> {
     const { route, principal, params, requestId } = call;
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);

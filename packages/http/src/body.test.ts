@@ -147,7 +147,7 @@ describe('the headers of a body', () => {
     ['do not matter where there is no body', 'content-encoding: gzip', null],
   ])('%s', async (_name, head, expected) => {
     const { request, socket } = await send(head, '{}');
-    const check = (): void => checkBodyHeaders(request, limit);
+    const check = (): void => checkBodyHeaders(request, { bodyLimit: limit });
     if (expected === null) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ code: expected }));
     socket.destroy();
@@ -155,7 +155,7 @@ describe('the headers of a body', () => {
 
   it('an error about Content-Encoding names that header', async () => {
     const { request, socket } = await send(`${json}\r\ncontent-encoding: zstd`, '{}');
-    expect(() => checkBodyHeaders(request, limit)).toThrow(
+    expect(() => checkBodyHeaders(request, { bodyLimit: limit })).toThrow(
       expect.objectContaining({ param: 'Content-Encoding', status: 415 }),
     );
     socket.destroy();

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import type { Route } from '@gatehouse/contract/routes';
+import { jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { hasMoreValues } from '@gatehouse/kit/json-size';
@@ -59,7 +61,7 @@ export function readBody(
   });
 }
 
-function clientLeft(): AppError {
+export function clientLeft(): AppError {
   return new AppError('client_closed_request', 'The client disconnected before its request was complete.');
 }
 
@@ -96,8 +98,13 @@ export function parseJson(body: Buffer): unknown {
 
 /** Whether a `content-type` header means JSON: `application/json` or a `+json` suffix (RFC 6839). */
 export function isJson(contentType: string | undefined): boolean {
-  const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  const type = mediaType(contentType);
   return type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
+}
+
+/** A content type without its parameters. */
+function mediaType(contentType: string | undefined): string {
+  return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
 /** Whether the request headers announce a body. */
@@ -113,14 +120,19 @@ export function announcedBytes(request: IncomingMessage): number | null {
 }
 
 /**
- * Throws 413 or 415 if the headers show a body that is too large, not JSON, or encoded. The size of a chunked body is
- * checked as it arrives.
+ * Throws 413 or 415 if the headers show a body that is too large, of another content type than that of the route, or
+ * encoded. The size of a chunked body is checked as it arrives.
  */
-export function checkBodyHeaders(request: IncomingMessage, limit: number): void {
+export function checkBodyHeaders(
+  request: IncomingMessage,
+  { bodyLimit, bodyLines }: Pick<Route, 'bodyLimit' | 'bodyLines'>,
+): void {
   if (!hasBody(request)) return;
-  if ((announcedBytes(request) ?? 0) > limit) throw tooLarge(limit);
-  if (!isJson(request.headers['content-type']))
-    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
+  if ((announcedBytes(request) ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
+  const type = request.headers['content-type'];
+  const [fits, expected] =
+    bodyLines === undefined ? [isJson(type), 'application/json'] : [mediaType(type) === jsonLines, jsonLines];
+  if (!fits) throw new AppError('unsupported_media_type', `The request body must be ${expected}.`);
   const encoding = request.headers['content-encoding']?.trim() ?? '';
   if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
     throw new AppError('unsupported_media_type', 'The request body must not be encoded (Content-Encoding).', {

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
 import type { Reply } from './reply.ts';
 
 /** The spelling in messages and `param`. */
@@ -16,8 +17,16 @@ export interface KeyedRequest {
   /** SHA-256 of the route and the parameters in its path. */
   target: Buffer;
   /** SHA-256 of everything that defines the request. */
-  fingerprint: Buffer;
+  fingerprint: Buffer | StreamedFingerprint;
   requestId: string;
+}
+
+/** The fingerprint of a request whose body is processed while it arrives. */
+export interface StreamedFingerprint {
+  /** Null until the whole body has arrived. */
+  readonly known: Buffer | null;
+  /** Reads the rest of the body and discards it. Throws the errors of reading it. */
+  rest(): Promise<Buffer>;
 }
 
 /** The exclusive right to execute a keyed request. */
@@ -55,13 +64,26 @@ export function fingerprintOf(
   principal: Pick<Principal, 'keyId' | 'actingUser'>,
   { url, body }: { url: string; body: Buffer },
 ): Buffer {
-  const who = JSON.stringify([principal.keyId, principal.actingUser, url]);
-  return createHash('sha256').update(who).update(body).digest();
+  return fingerprintHash(principal, url).update(body).digest();
+}
+
+/** The same, to which the body must still be added. */
+export function fingerprintHash(principal: Pick<Principal, 'keyId' | 'actingUser'>, url: string): Hash {
+  const [path = ''] = url.split('?', 1);
+  const spelled = path.split('/').map(withOneSpelling).join('/') + url.slice(path.length);
+  const who = JSON.stringify([principal.keyId, principal.actingUser, spelled]);
+  return createHash('sha256').update(who);
 }
 
 /** SHA-256 of the scope of a key: the route and its path parameters. */
 export function targetOf(routeId: string, params: Record<string, string>): Buffer {
+  const spelled = Object.entries(params).map(([name, value]) => [name, withOneSpelling(value)]);
   return createHash('sha256')
-    .update(JSON.stringify([routeId, params]))
+    .update(JSON.stringify([routeId, Object.fromEntries(spelled)]))
     .digest();
+}
+
+/** Ids match in any case (see `resourceId`), so a repeat may spell them differently. */
+function withOneSpelling(segment: string): string {
+  return isUuid(segment) ? segment.toLowerCase() : segment;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { pageBytes } from '@gatehouse/pg/page';
+import { pageBytes } from '@gatehouse/kit/page';
 import fc from 'fast-check';
 import { decodeCursor, encodeCursor, pageOf } from './pagination.ts';
 

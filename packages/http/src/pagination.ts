@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import { pageBytes, type PageRows } from '@gatehouse/pg/page';
+import { pageBytes, type PageRows } from '@gatehouse/kit/page';
 
 /** One page of a list, as the API returns it. */
 export interface Page<Item> {

@@ -36,13 +36,18 @@ export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, acces
     case 'public':
     case 'key':
       return;
+    case 'admin':
+      if (principal.role !== 'admin')
+        throw new AppError('role_missing', 'This endpoint is for admin keys of a tenant only.');
+      return;
     case 'owner':
       if (principal.role !== 'owner')
         throw new AppError('role_missing', 'This endpoint is for owner keys only.');
       return;
     case 'scope':
-      if (!grants(principal.scopes, access.scope)) {
-        throw new AppError('scope_missing', `The API key lacks the scope ${access.scope}.`);
+      for (const scope of [access.scope, access.also]) {
+        if (scope !== undefined && !grants(principal.scopes, scope))
+          throw new AppError('scope_missing', `The API key lacks the scope ${scope}.`);
       }
   }
 }

@@ -1,11 +1,24 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
 
 /** The id in a path, in lower case. A text that is no id gets the same 404 as an id that does not exist. */
 export function resourceId(params: Record<string, string>, what: string): string {
   const { id = '' } = params;
   if (!isUuid(id)) throw notFound(what);
   return id.toLowerCase();
+}
+
+/** A parameter of the path in the form of `shape`. Throws `invalid_value` for any other text. */
+export function pathParameter<Shape extends z.ZodType>(
+  params: Record<string, string>,
+  name: string,
+  shape: Shape,
+): z.output<Shape> {
+  const parsed = shape.safeParse(params[name]);
+  if (parsed.success) return parsed.data;
+  const reason = parsed.error.issues[0]?.message ?? 'invalid';
+  throw new AppError('invalid_value', `Invalid value for ${name}: ${reason}.`, { param: name });
 }
 
 /** The row that was found, or the 404 that foreign and missing resources share: `There is no such <what>.` */

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { RouteMatcher, type Match } from '@gatehouse/contract/match';
 import { routes } from '@gatehouse/contract/routes';
 import { innerServices } from '@gatehouse/contract/services';
@@ -42,11 +44,13 @@ describe.each(innerServices)('the router of %s', (service) => {
   const own = routes.filter((route) => route.service === service);
   const matcher = new RouteMatcher(own);
   let found: Match | undefined;
+  let foundUrl: string | undefined;
   let server: Server;
 
   beforeAll(async () => {
-    const app = routerOf(own, (_request, response, match) => {
+    const app = routerOf(own, (request, response, match) => {
       found = match;
+      foundUrl = request.url;
       response.end();
       return Promise.resolve();
     });
@@ -77,6 +81,39 @@ describe.each(innerServices)('the router of %s', (service) => {
       }
     }
     expect(different).toEqual([]);
+  });
+
+  /** As `routed`, with any bytes in the URL; null when it is not valid HTTP. */
+  async function routedRaw(url: string): Promise<Match | null | undefined> {
+    found = undefined;
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const request = `GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    const head = await text(socket.end(Buffer.from(request, 'latin1')));
+    return head.startsWith('HTTP/1.1 400') ? null : found;
+  }
+
+  it('finds the same also with odd characters in path and query, and passes the URL on as it was', async () => {
+    const odd = fc.constantFrom(
+      ...Array.from('\\#?%/;:@&=+.|^`{}[]"<>\'*\t\f\u00a0\u0085\u00ff'),
+      'a',
+      '..',
+      '%2e',
+      '//h',
+    );
+    const oddText = fc.array(odd, { maxLength: 4 }).map((parts) => parts.join(''));
+    const path = fc.constantFrom(...own.map((route) => route.path.replace(/\{\w+\+?\}/g, 'a')));
+    const url = fc
+      .tuple(path, oddText, fc.option(oddText, { nil: null }))
+      .map(([start, rest, query]) => start + rest + (query === null ? '' : `?${query}`));
+    await fc.assert(
+      fc.asyncProperty(url, async (each) => {
+        const mine = await routedRaw(each);
+        if (mine === null) return;
+        expect(shown(mine)).toBe(shown(matcher.match('GET', each.split('?', 1)[0] ?? '')));
+        expect(foundUrl).toBe(each);
+      }),
+      { numRuns: 300, examples: [[`${own[0]?.path ?? ''}/a\\b?x=#`], ['/v1/agents/a\\b?x=\u00a0']] },
+    );
   });
 });
 

@@ -11,6 +11,10 @@ export type Answer = (request: IncomingMessage, response: ServerResponse, match:
  * to parameters, and finds the methods that a path has.
  */
 export function routerOf(routes: readonly Route[], answer: Answer): RequestListener {
+  const answerWithUrl: Answer = (request, response, match) => {
+    request.url = (request as Request).originalUrl;
+    return answer(request, response, match);
+  };
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
   const byPath = Object.groupBy(routes, ({ path }) => path);
@@ -20,19 +24,26 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
     for (const found of group) {
       const method = found.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
       route[method](async (request: Request, response: Response) =>
-        answer(request, response, { kind: 'route', route: found, params: paramsOf(request) }),
+        answerWithUrl(request, response, { kind: 'route', route: found, params: paramsOf(request) }),
       );
     }
     route.all(async (request, response) =>
-      answer(request, response, { kind: 'method', allow: allowedMethods(methods) }),
+      answerWithUrl(request, response, { kind: 'method', allow: allowedMethods(methods) }),
     );
   }
-  app.use(async (request: Request, response: Response) => answer(request, response, { kind: 'none' }));
+  app.use(async (request: Request, response: Response) => answerWithUrl(request, response, { kind: 'none' }));
   return (request, response) => {
-    const [path = ''] = (request.url ?? '').split('?', 1);
+    const { url = '' } = request;
+    const [path = ''] = url.split('?', 1);
     // express reads other paths in its own way, and answers `*` or an absolute URL with a page of its own.
-    if (isSafePath(path)) app(request, response);
-    else void answer(request, response, { kind: 'none' });
+    if (!isSafePath(path)) {
+      void answer(request, response, { kind: 'none' });
+      return;
+    }
+    // express parses a URL with certain characters in its query by other rules, which change the path as well.
+    request.url = path;
+    (request as Request).originalUrl = url;
+    app(request, response);
   };
 }
 

@@ -24,8 +24,11 @@ async function serve(listener: RequestListener, drainTimeoutMs = 5_000): Promise
 }
 
 /** The response on a connection that the client keeps open. */
-async function ask(server: HttpServer, agent: Agent): Promise<{ response: IncomingMessage; text: string }> {
-  const [response] = (await once(get({ port: server.port, agent }), 'response')) as [IncomingMessage];
+async function ask(
+  { port }: Pick<HttpServer, 'port'>,
+  agent: Agent,
+): Promise<{ response: IncomingMessage; text: string }> {
+  const [response] = (await once(get({ port, agent }), 'response')) as [IncomingMessage];
   const chunks = (await response.toArray()) as Buffer[];
   return { response, text: Buffer.concat(chunks).toString() };
 }
@@ -56,6 +59,20 @@ function heldAnswer(
 }
 
 describe('an HTTP server that stops', () => {
+  it('answers a request that arrives on an idle connection as it stops', async () => {
+    const server = await serve((_request, response) => response.end('ok'));
+    const agent = new Agent({ keepAlive: true });
+    const { port } = server;
+    await ask(server, agent);
+    const stopped = server.stop();
+    await sleep(thinkMs);
+    expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+    const { response, text } = await ask({ port }, agent);
+    expect([text, response.headers.connection]).toEqual(['ok', 'close']);
+    await stopped;
+    agent.destroy();
+  });
+
   it('finishes what is in flight, closes that connection, and takes nothing new', async () => {
     const held = heldAnswer('finished');
     const server = await serve((_request, response) => held.begin(response), 30_000);

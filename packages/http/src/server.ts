@@ -6,7 +6,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
 import { Yallist } from 'yallist';
 import { inviteWhenRead } from './expect-continue.ts';
@@ -25,8 +25,8 @@ export interface HttpServerOptions {
 }
 
 /**
- * While draining, an idle connection closes this long after its last response. A client that sends another request at
- * once still gets a response, with `Connection: close`, instead of an error.
+ * Once the server stops, an idle connection closes this long after the stop or its last response. A client that sends
+ * another request at once still gets a response, with `Connection: close`, instead of an error.
  */
 const lingerMs = 500;
 
@@ -71,6 +71,19 @@ function listWhileOpen<Entry>(list: Yallist<Entry>, stream: EventEmitter, entry:
   stream.once('close', () => {
     if (node !== undefined) list.removeNode(node);
   });
+}
+
+/** Why a connection closed whose request was still in flight when the drain time was over. */
+class DrainTimeout extends Error {
+  constructor() {
+    super('the server stopped before the response was complete');
+    this.name = 'DrainTimeout';
+  }
+}
+
+/** Whether a response closed because its server stopped, and not because its client left. */
+export function wasCutByStop({ req }: ServerResponse): boolean {
+  return req.socket.errored instanceof DrainTimeout;
 }
 
 interface Connection {
@@ -153,7 +166,6 @@ export class HttpServer {
    */
   drain(): void {
     this.#draining = true;
-    this.#server.keepAliveTimeout = lingerMs;
     for (const answer of this.#answers) if (!answer.headersSent) answer.setHeader('connection', 'close');
   }
 
@@ -161,21 +173,23 @@ export class HttpServer {
   async stop(): Promise<void> {
     this.drain();
     if (!this.#server.listening) return;
-    // This also closes idle connections.
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const { drainTimeoutMs, cut } = this.#options;
+    const idleMs = Math.min(lingerMs, drainTimeoutMs);
+    this.#server.keepAliveTimeout = idleMs;
+    // The `close` of an HTTP server would close idle connections at once, on which requests may be in transit.
+    const closed = new Promise<void>((resolve) =>
+      TcpServer.prototype.close.call(this.#server, () => resolve()),
+    );
     const timers = [
-      // Node counts a connection without requests as busy. Waits, because a request may be in transit on a new one.
-      setTimeout(() => this.#closeUnused(), lingerMs),
+      setTimeout(() => this.#closeIdle(), idleMs),
       setTimeout(() => cut?.(), drainTimeoutMs),
-      setTimeout(
-        () => this.#server.closeAllConnections(),
-        drainTimeoutMs + (cut === undefined ? 0 : partingMs),
-      ),
+      setTimeout(() => this.#closeAll(), drainTimeoutMs + (cut === undefined ? 0 : partingMs)),
     ];
     await closed;
     timers.forEach(clearTimeout);
     clearInterval(this.#sweep);
+    // Ends the timer of the HTTP server.
+    this.#server.close();
   }
 
   #cutUnread({ onCut }: UnreadResponses): void {
@@ -186,7 +200,13 @@ export class HttpServer {
     }
   }
 
-  #closeUnused(): void {
+  #closeAll(): void {
+    for (const { socket } of this.#connections) socket.destroy(new DrainTimeout());
+  }
+
+  /** Node counts a connection that has carried no request as busy. */
+  #closeIdle(): void {
+    this.#server.closeIdleConnections();
     for (const { socket } of this.#connections) if (socket.bytesRead === 0) socket.destroy();
   }
 }

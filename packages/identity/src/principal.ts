@@ -20,3 +20,15 @@ export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string
 export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {
   return principal.tenantId !== null && principal.tenantSlug !== null;
 }
+
+/**
+ * What memory and webhook may assert to chat for work without a request: a model call for one agent of a tenant. It
+ * grants the scope `chat` and nothing else.
+ */
+export interface Delegation {
+  tenantId: string;
+  /** The id of the only agent that it is valid for. */
+  agentId: string;
+  /** The user whose data the call is about. */
+  actingUser: string | null;
+}

@@ -2,7 +2,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
-import type { Principal } from './principal.ts';
+import type { Delegation, Principal } from './principal.ts';
 
 /** Lifetime of a token in seconds. Cached tokens are reused for the first third of it. */
 export const tokenLifetimeS = 60;
@@ -11,12 +11,20 @@ const reuseMs = (tokenLifetimeS * 1_000) / 3;
 /** The audience of a principal assertion: any service, because it is passed on with the request. */
 export const assertionAudience = 'gatehouse';
 
+/** The audience of a delegation: one service. Differs from the audience of service tokens, so neither passes as the other. */
+export function delegationAudience(service: string): string {
+  return `gatehouse/${service}`;
+}
+
+/** The only scope of a delegation. */
+export const delegatedScope = 'chat';
+
 interface Cached {
   token: Promise<string>;
   mintedAt: number;
 }
 
-/** Signs service tokens and, at the edge, principal assertions. */
+/** Signs service tokens; at the edge, principal assertions; in memory and webhook, delegations to chat. */
 export class Signer {
   readonly #key: SigningKey;
   readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
@@ -49,6 +57,14 @@ export class Signer {
       if (principal.actingUser === principal.boundUser) this.#names.set(principal, name);
     }
     return this.#cached(name, () => this.#sign({ principal }, assertionAudience));
+  }
+
+  /** A token that asks chat to call a model for one agent. Valid if memory or webhook signs it. */
+  delegation({ tenantId, agentId, actingUser }: Delegation): Promise<string> {
+    const delegation = { tenantId, agentId, actingUser, scopes: [delegatedScope] };
+    return this.#cached(cacheKey('delegation', tenantId, agentId, actingUser), () =>
+      this.#sign({ delegation }, delegationAudience('chat')),
+    );
   }
 
   #cached(name: string, mint: () => Promise<string>): Promise<string> {

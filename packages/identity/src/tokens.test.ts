@@ -7,9 +7,11 @@ import {
   serviceOf,
   type ServiceKeys,
 } from './keys.ts';
-import type { Principal } from './principal.ts';
+import type { Delegation, Principal } from './principal.ts';
 import { Signer } from './signer.ts';
-import { Verifier } from './verifier.ts';
+import { isDelegation, Verifier } from './verifier.ts';
+
+const services = ['edge', 'chat', 'agent', 'tenant', 'analytics', 'memory', 'webhook'];
 
 let keys: ServiceKeys;
 let verifier: Verifier;
@@ -17,7 +19,7 @@ let edge: Signer;
 let chat: Signer;
 
 beforeAll(async () => {
-  keys = await generateServiceKeys(['edge', 'chat']);
+  keys = await generateServiceKeys(services);
   verifier = await Verifier.create(keys.publicKeys);
   edge = await Signer.create(privateKey('edge'));
   chat = await Signer.create(privateKey('chat'));
@@ -215,6 +217,64 @@ describe('an assertion', () => {
     await expect(verifier.principalOf(`${header}.${raised}.${signature}`)).rejects.toThrow();
     const other = signature.startsWith('A') ? 'B' : 'A';
     await expect(verifier.principalOf(`${header}.${body}.${other}${signature.slice(1)}`)).rejects.toThrow();
+  });
+});
+
+describe('a delegation', () => {
+  const delegation: Delegation = { tenantId: 't1', agentId: 'a1', actingUser: 'ada' };
+  const forChat = (issuer: string) => ({ issuer, service: 'chat' });
+
+  it('of memory or webhook is accepted by chat, for its one agent', async () => {
+    for (const issuer of ['memory', 'webhook']) {
+      const made = await (await Signer.create(privateKey(issuer))).delegation(delegation);
+      expect(isDelegation(made, 'chat')).toBe(true);
+      expect(await verifier.delegationOf(made, forChat(issuer))).toEqual(delegation);
+    }
+  });
+
+  it('is refused by every other service, as an assertion, and as a service token', async () => {
+    const made = await (await Signer.create(privateKey('memory'))).delegation(delegation);
+    for (const service of ['agent', 'tenant', 'analytics', 'memory', 'webhook', 'edge']) {
+      expect(isDelegation(made, service)).toBe(false);
+      await expect(verifier.delegationOf(made, { issuer: 'memory', service })).rejects.toThrow();
+    }
+    await expect(verifier.principalOf(made)).rejects.toThrow();
+    await expect(verifier.principalOf(made, { anyAge: true })).rejects.toThrow();
+    await expect(verifier.callerOf(made, 'chat')).rejects.toThrow();
+  });
+
+  it('is not the word of another service, nor passed on by one', async () => {
+    for (const issuer of ['edge', 'chat', 'agent', 'analytics', 'tenant']) {
+      const made = await (await Signer.create(privateKey(issuer))).delegation(delegation);
+      await expect(verifier.delegationOf(made, forChat(issuer))).rejects.toThrow('may not delegate');
+    }
+    const made = await (await Signer.create(privateKey('memory'))).delegation(delegation);
+    await expect(verifier.delegationOf(made, forChat('webhook'))).rejects.toThrow('may not delegate');
+  });
+
+  it.each<[string, JWTPayload]>([
+    ['more scopes', { delegation: { ...delegation, scopes: ['chat', 'agents.write'] } }],
+    ['another scope', { delegation: { ...delegation, scopes: ['agents.write'] } }],
+    ['no scope', { delegation }],
+    ['no agent', { delegation: { ...delegation, agentId: undefined, scopes: ['chat'] } }],
+    ['no tenant', { delegation: { ...delegation, tenantId: undefined, scopes: ['chat'] } }],
+    ['no word on the user', { delegation: { ...delegation, actingUser: undefined, scopes: ['chat'] } }],
+    ['nothing in it', {}],
+    ['an age of two minutes', { delegation: { ...delegation, scopes: ['chat'] }, exp: now() - 61 }],
+  ])('with %s is refused', async (_name, claims) => {
+    const fields = { iss: 'memory', aud: 'gatehouse/chat', ...claims };
+    const made = await token({ key: privateKey('memory'), claims: fields });
+    await expect(verifier.delegationOf(made, forChat('memory'))).rejects.toThrow();
+  });
+
+  it('is made anew for another tenant, agent or user', async () => {
+    const memory = await Signer.create(privateKey('memory'));
+    const first = await memory.delegation(delegation);
+    expect(await memory.delegation({ ...delegation })).toBe(first);
+    for (const fields of [{ tenantId: 't2' }, { agentId: 'a2' }, { actingUser: null }]) {
+      const other = await memory.delegation({ ...delegation, ...fields });
+      expect(await verifier.delegationOf(other, forChat('memory'))).toEqual({ ...delegation, ...fields });
+    }
   });
 });
 

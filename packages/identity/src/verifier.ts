@@ -1,14 +1,17 @@
 import { decodeJwt, jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPublicKeys, serviceOf } from './keys.ts';
-import type { Principal } from './principal.ts';
-import { assertionAudience } from './signer.ts';
+import type { Delegation, Principal } from './principal.ts';
+import { assertionAudience, delegatedScope, delegationAudience } from './signer.ts';
 
 /** The header, and gRPC metadata key, that carries a principal assertion. */
 export const assertionHeader = 'x-gatehouse-assertion';
 
 /** The services that may issue principal assertions. */
 const assertionIssuers = new Set(['edge']);
+
+/** The services that may issue delegations. */
+const delegationIssuers = new Set(['memory', 'webhook']);
 
 /** Tolerated clock difference between nodes, so that a replica with a wrong clock is not locked out. */
 const clockToleranceS = 60;
@@ -61,6 +64,26 @@ export class Verifier {
     return principal as Principal;
   }
 
+  /**
+   * Returns the delegation that `issuer` made for `service`. Throws when another service made it or it is for another
+   * service, when it grants anything but the scope `chat`, or when it has expired.
+   */
+  async delegationOf(
+    token: string,
+    { issuer, service }: { issuer: string; service: string },
+  ): Promise<Delegation> {
+    const payload = await this.#verify(token, delegationAudience(service));
+    if (payload.iss !== issuer || !delegationIssuers.has(issuer))
+      throw new Error(`the issuer ${payload.iss ?? '(none)'} may not delegate as ${issuer}`);
+    const claim = payload['delegation'] as Partial<Delegation & { scopes: unknown }> | undefined;
+    const { tenantId, agentId, actingUser, scopes } = claim ?? {};
+    if (JSON.stringify(scopes) !== JSON.stringify([delegatedScope]))
+      throw new Error(`a delegation must have the scope ${delegatedScope} and no other`);
+    if (typeof tenantId !== 'string' || typeof agentId !== 'string' || actingUser === undefined)
+      throw new Error('the delegation is incomplete');
+    return { tenantId, agentId, actingUser };
+  }
+
   async #verify(token: string, audience: string, anyAge = false): Promise<JWTPayload> {
     const cacheKey = token.slice(-48);
     const known = this.#verified.get(cacheKey);
@@ -94,4 +117,13 @@ export class Verifier {
 function withinLife(token: string): Date {
   const { exp = 0 } = decodeJwt(token);
   return new Date(Math.min(Date.now(), (exp - 1) * 1_000));
+}
+
+/** Whether a token states that it is a delegation to `service`. Proves nothing: `delegationOf` verifies it. */
+export function isDelegation(token: string, service: string): boolean {
+  try {
+    return decodeJwt(token).aud === delegationAudience(service);
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,6 @@
 import { parseConfig } from '@gatehouse/kit/config';
 import { z } from 'zod';
-import { migrate } from './migrate.ts';
+import { migrate, type MigrateOptions } from './migrate.ts';
 import { databaseSettings } from './settings.ts';
 
 const settings = z.object({
@@ -9,14 +9,18 @@ const settings = z.object({
   MIGRATION_DATABASE_URL: databaseSettings.DATABASE_URL,
 });
 
-/** Runs the migration step of a service in its own process. Throws with the reason when it fails. */
+/**
+ * Runs the migration step of a service in its own process. Throws with the reason when it fails. `step` replaces
+ * `migrate` where a service needs more.
+ */
 export async function migrateCommand(
   service: string,
   directory: string,
   environment: Record<string, string | undefined>,
+  step: (options: MigrateOptions) => Promise<void> = migrate,
 ): Promise<void> {
   const config = parseConfig(settings, environment);
-  await migrate({
+  await step({
     service,
     adminUrl: config.MIGRATION_DATABASE_URL,
     serviceUrl: config.DATABASE_URL,

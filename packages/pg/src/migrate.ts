@@ -14,6 +14,8 @@ export interface MigrateOptions {
   serviceUrl: string;
   /** Folder of `NNNN_*.sql`. */
   directory: string;
+  /** Further work of the step, as the owner and under its lock, after the migrations. It must be safe to repeat. */
+  also?: (owner: Client) => Promise<void>;
 }
 
 /**
@@ -30,7 +32,10 @@ export async function migrate(options: MigrateOptions): Promise<void> {
   try {
     await takeMigrationLock(owner);
     await makeRoles(owner, roles);
-    await runMigrations(owner, options);
+    await explainLockTimeout(options.service, async () => {
+      await runMigrations(owner, options);
+      await options.also?.(owner);
+    });
     await ensureLogin(owner, roles);
   } finally {
     await owner.end();
@@ -54,24 +59,28 @@ async function takeMigrationLock(owner: Client): Promise<void> {
 }
 
 async function runMigrations(owner: Client, options: MigrateOptions): Promise<void> {
+  await runner({
+    dbClient: owner,
+    noLock: true,
+    dir: options.directory,
+    direction: 'up',
+    // Only .sql files are migrations, as in `assertMigrated`.
+    ignorePattern: '(?!.*\\.sql$).*',
+    schema: options.service,
+    createSchema: true,
+    migrationsSchema: options.service,
+    migrationsTable: migrationsTable,
+    log: () => undefined,
+  });
+}
+
+async function explainLockTimeout(service: string, work: () => Promise<void>): Promise<void> {
   try {
-    await runner({
-      dbClient: owner,
-      noLock: true,
-      dir: options.directory,
-      direction: 'up',
-      // Only .sql files are migrations, as in `assertMigrated`.
-      ignorePattern: '(?!.*\\.sql$).*',
-      schema: options.service,
-      createSchema: true,
-      migrationsSchema: options.service,
-      migrationsTable: migrationsTable,
-      log: () => undefined,
-    });
+    await work();
   } catch (error) {
     if ((error as { code?: string }).code !== lockNotAvailable) throw error;
     throw new Error(
-      `a migration of ${options.service} waited ${lockTimeoutMs} ms for a table lock that a long transaction holds, ` +
+      `a migration of ${service} waited ${lockTimeoutMs} ms for a table lock that a long transaction holds, ` +
         'such as a backup; it was rolled back: run the migration step again when the transaction has ended',
       { cause: error },
     );

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { Probe } from '../test/probe.ts';
-import { pageBytes, readPage, sizeOf } from './page.ts';
+import { pageBytes } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from './page.ts';
 import { withTenant } from './pool.ts';
 
 let probe: Probe;

@@ -1,7 +1,5 @@
+import { pageBytes, type PageRows } from '@gatehouse/kit/page';
 import type { Queryable } from './pool.ts';
-
-/** Size limit of a page in bytes, for rows as read and for items as sent. */
-export const pageBytes = 4 * 1024 * 1024;
 
 export interface PageQuery {
   columns: string;
@@ -13,12 +11,6 @@ export interface PageQuery {
   size: string;
   limit: number;
   values: readonly unknown[];
-}
-
-/** Rows of a page, and whether more rows follow. */
-export interface PageRows<Row> {
-  rows: Row[];
-  more: boolean;
 }
 
 /**

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { DatabaseError } from 'pg';
 import { Probe } from '../test/probe.ts';
 import { isDatabaseOutage, isUniqueViolation, wrapDatabaseError } from './errors.ts';
-import { createPool, withTenant, withTransaction, type Pool } from './pool.ts';
+import { afterCommit, createPool, withTenant, withTransaction, type Pool } from './pool.ts';
 import { toPgText } from './text.ts';
 
 const log = createLogger('test', 'silent');
@@ -78,6 +78,22 @@ describe('working for a tenant', () => {
     });
     await expect(failing).rejects.toThrow('changed my mind');
     expect(await texts(acme)).toEqual(['a']);
+  });
+
+  it('calls what waits for its commit once, and only if it commits', async () => {
+    const calls: string[] = [];
+    const note = (what: string, fails = false): Promise<void> =>
+      withTenant(pool, newId(), (client) => {
+        afterCommit(client, () => calls.push(what));
+        expect(calls).not.toContain(what);
+        return fails ? Promise.reject(new Error(what)) : Promise.resolve();
+      });
+    await note('committed');
+    await caught(note('rolled back', true));
+    await note('next');
+    expect(calls).toEqual(['committed', 'next']);
+    afterCommit(pool, () => calls.push('no transaction'));
+    expect(calls).toEqual(['committed', 'next', 'no transaction']);
   });
 
   it('takes nothing for a tenant that is no id', async () => {

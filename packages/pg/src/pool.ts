@@ -98,8 +98,38 @@ export async function withTenant<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
+  return transaction(pool, `begin; ${settingOf(tenantId)}`, work);
+}
+
+/** The same for reads whose statements must all see the state at one moment. */
+export async function withTenantSnapshot<Result>(
+  pool: Pool,
+  tenantId: string,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return transaction(pool, `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`, work);
+}
+
+function settingOf(tenantId: string): string {
   if (!/^[0-9a-f-]{36}$/i.test(tenantId)) throw new Error('not a tenant id');
-  return transaction(pool, `begin; select set_config('gatehouse.tenant_id', '${tenantId}', true)`, work);
+  return `select set_config('gatehouse.tenant_id', '${tenantId}', true)`;
+}
+
+/** Work to do once the transaction of a client is committed. Empty but for the few transactions that add jobs. */
+const afterCommits = new WeakMap<object, (() => void)[]>();
+
+/**
+ * Calls `work` when the transaction of `db` has been committed, and never if it is rolled back; if `db` is a pool, whose
+ * statements commit by themselves, calls it at once.
+ */
+export function afterCommit(db: Queryable, work: () => void): void {
+  if (db instanceof Pool) {
+    work();
+    return;
+  }
+  const waiting = afterCommits.get(db);
+  if (waiting === undefined) afterCommits.set(db, [work]);
+  else waiting.push(work);
 }
 
 async function transaction<Result>(
@@ -113,6 +143,7 @@ async function transaction<Result>(
     await client.query(begin);
     const result = await work(client);
     await client.query('commit');
+    afterCommits.get(client)?.forEach((done) => done());
     return result;
   } catch (error) {
     await client.query('rollback').catch((rollbackError: unknown) => {
@@ -120,6 +151,7 @@ async function transaction<Result>(
     });
     return wrapDatabaseError(error);
   } finally {
+    afterCommits.delete(client);
     client.release(broken);
   }
 }

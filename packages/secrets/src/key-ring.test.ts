@@ -89,6 +89,36 @@ describe('rotation', () => {
   });
 });
 
+describe('hashes', () => {
+  const [old, recent] = [key(1), key(2)];
+  const before = KeyRing.parse(`k1:${old}`);
+  const during = KeyRing.parse(`k2:${recent},k1:${old}`);
+
+  it('are the same for the same text in the same context only', () => {
+    const different = fc.tuple(fc.string(), fc.string()).filter(([a, b]) => a !== b);
+    fc.assert(
+      fc.property(different, fc.string(), ([one, other], same) => {
+        expect(ring.hashes(one, same)).toEqual(ring.hashes(one, same));
+        expect(ring.hashes(one, same)).not.toEqual(ring.hashes(other, same));
+        expect(ring.hashes(same, one)).not.toEqual(ring.hashes(same, other));
+      }),
+    );
+  });
+
+  it('follow a rotation: the new key first, and those of older keys as they were', () => {
+    expect(before.hashes('ann', 'c')).toEqual([expect.stringMatching(/^k1:[\w-]{43}$/)]);
+    expect(during.hashes('ann', 'c')).toEqual([
+      expect.stringMatching(/^k2:[\w-]{43}$/),
+      ...before.hashes('ann', 'c'),
+    ]);
+  });
+
+  it('of another key are others', () => {
+    const other = KeyRing.parse(`k1:${recent}`);
+    expect(other.hashes('ann', 'c')).not.toEqual(before.hashes('ann', 'c'));
+  });
+});
+
 describe('a key ring', () => {
   const secret = 'S3cr3t'.repeat(6);
   it.each([

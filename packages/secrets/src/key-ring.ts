@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
  * Envelope encryption with AES-256-GCM (NIST SP 800-38D). Each value gets a fresh data key; the data key is wrapped by
@@ -81,6 +81,22 @@ export class KeyRing {
   /** Whether a value should be sealed again, because its key is no longer the first in the ring. */
   isStale(sealed: Buffer): boolean {
     return sealed.subarray(2, 2 + (sealed[1] ?? 0)).toString() !== this.#current;
+  }
+
+  /**
+   * Keyed hashes (HMAC-SHA-256) of a text, by which it is recognized and can't be guessed without the key ring:
+   * `<key id>:<base64url>`, the current one first. Store that one, and look it up by all, so that it is found after a
+   * rotation as long as its key is in the ring. `context` keeps hashes of different uses and tenants apart.
+   */
+  hashes(text: string, context: string): [current: string, ...older: string[]] {
+    const hash = (id: string): string => {
+      // Separate keys for hashing and encryption (NIST SP 800-57, part 1, 5.2).
+      const key = Buffer.from(hkdfSync('sha256', this.#keyOf(id), '', 'gatehouse hash', keyBytes));
+      const contextKey = createHmac('sha256', key).update(context).digest();
+      return `${id}:${createHmac('sha256', contextKey).update(text).digest('base64url')}`;
+    };
+    const older = [...this.#keys.keys()].filter((id) => id !== this.#current);
+    return [hash(this.#current), ...older.map(hash)];
   }
 
   #keyOf(id: string): Buffer {

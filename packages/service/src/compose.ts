@@ -42,8 +42,7 @@ export function together(...parts: readonly Part[]): Part {
     },
     drain: () => parts.forEach((part) => part.drain?.()),
     async stop() {
-      // In reverse order, because an HTTP server closes idle connections at once and must have read requests that just
-      // arrived.
+      // In reverse order, as all parts.
       const stopped = await Promise.allSettled([...parts].reverse().map(async (part) => part.stop?.()));
       for (const result of stopped) if (result.status === 'rejected') throw result.reason as Error;
     },

@@ -12,6 +12,7 @@ const settings = z.object({
   ...databaseSettings,
   ...secretsSettings,
   CHAT_GRPC: addresses,
+  MEMORY_GRPC: addresses,
   TENANT_GRPC: addresses,
   ...kafkaSettings,
 });

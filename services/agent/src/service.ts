@@ -2,15 +2,20 @@ import { Changes } from '@gatehouse/changes/changes';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { rpcService } from '@gatehouse/grpc/server';
+import { JobWorker } from '@gatehouse/jobs/job-worker';
+import { Jobs } from '@gatehouse/jobs/jobs';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { publishOutbox } from '@gatehouse/service/outbox-publisher';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AgentConfig } from './config.ts';
+import { agentTasks, forgetAgent, type DeletedAgent } from './agents/deleted-agents.ts';
 import { agentHandlers } from './http/agents.ts';
+import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
 import { listVisibleAgents } from './rpc/list-visible-agents.ts';
 import { resolveAgent } from './rpc/resolve-agent.ts';
@@ -35,6 +40,7 @@ export async function createAgentService(
     },
   });
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const outbox = new AuditOutbox('agent');
   const { source } = outbox;
@@ -56,10 +62,14 @@ export async function createAgentService(
     log: shell.log,
   });
   const { idempotency } = changes;
+  const { log, registry } = shell;
+  const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
+  const addForgetJob = ({ tenantId, agentId }: DeletedAgent) =>
+    jobs.add(system, { task: 'forget_agent', tenantId, ids: { agentId } });
   const agentsOfRpcs = new AgentStore(rpc);
   return shell.createService({
     handler: shell.createApp({
-      handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes }),
+      handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes, jobs }),
       idempotency,
     }),
     rpcs: [
@@ -68,6 +78,17 @@ export async function createAgentService(
         listVisibleAgents: listVisibleAgents(agentsOfRpcs),
       }),
     ],
-    parts: [idempotency],
+    parts: [
+      new JobWorker({
+        jobs,
+        handlers: {
+          forget_agent: forgetAgent({ forgetMemory: forgetMemoryAt(memory), again: addForgetJob }),
+        },
+        log,
+        registry,
+        drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+      }),
+      idempotency,
+    ],
   });
 }

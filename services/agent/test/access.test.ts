@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import type { Peer } from '@gatehouse/grpc/client';
-import { testIdentity } from '@gatehouse/test/identity';
+import { newId } from '@gatehouse/kit/ids';
+import { makePrincipal, testIdentity } from '@gatehouse/test/identity';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { As } from '@gatehouse/test/service-under-test';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
@@ -87,22 +88,40 @@ describe('other paths', () => {
 
 type Rpc = (peer: Peer<AgentServiceClient>, context: { assertion?: string }) => Promise<unknown>;
 
-describe.each<[string, Rpc]>([
+describe.each<[string, string[], Rpc]>([
   [
     'ResolveAgent',
+    ['chat', 'memory'],
     (peer, context) => peer.call('resolveAgent', { idOrKey: 'x' }, { deadlineMs: 5_000, ...context }),
   ],
   [
     'ListVisibleAgents',
+    ['chat'],
     (peer, context) => peer.call('listVisibleAgents', { before: '' }, { deadlineMs: 5_000, ...context }),
   ],
-])('%s', (_name, rpc) => {
-  it('is refused to every service but chat', async () => {
+])('%s', (_name, callers, rpc) => {
+  it('is refused to every service but those that need it', async () => {
     const assertion = await agents.identity.assertion(tenant.admin);
-    for (const caller of ['edge', 'tenant', 'agent', 'memory', 'webhook', 'analytics']) {
-      const call = rpc(await agents.peer(caller), { assertion });
-      await expect(call).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    const refused: string[] = [];
+    const all = ['chat', 'edge', 'tenant', 'agent', 'memory', 'webhook', 'analytics'];
+    for (const caller of all) {
+      const code = await rpc(await agents.peer(caller), { assertion }).then(
+        () => 'ok',
+        (error: unknown) => (error as { code?: string }).code,
+      );
+      if (code === 'caller_not_allowed') refused.push(caller);
     }
+    expect(refused).toEqual(all.filter((caller) => !callers.includes(caller)));
+  });
+
+  it('is refused to a service that asserts the principal itself', async () => {
+    const memory = await agents.identity.signer('memory');
+    const delegation = { tenantId: tenant.id, agentId: newId(), actingUser: null };
+    for (const assertion of [await memory.delegation(delegation), await memory.assertion(makePrincipal())])
+      for (const caller of callers)
+        await expect(rpc(await agents.peer(caller), { assertion })).rejects.toMatchObject({
+          code: 'bad_gateway',
+        });
   });
 
   it('is refused without an assertion of the edge for a principal in a tenant', async () => {

@@ -15,7 +15,8 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createAgentService } from '../src/service.ts';
-import { AuditTaker } from './audit-taker.ts';
+import { AuditTaker } from '@gatehouse/test/audit-taker';
+import { MemoryOfAgents } from './memory-of-agents.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
@@ -42,14 +43,20 @@ export interface TestTenant {
 export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceClient>, AnswerBody> {
   /** Stands in for chat. */
   readonly chat: ModelCatalogue;
+  readonly memory: MemoryOfAgents;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
 
-  private constructor(ground: ServiceGround, peers: { chat: ModelCatalogue; tenant: AuditTaker }) {
+  private constructor(
+    ground: ServiceGround,
+    peers: Pick<AgentServiceUnderTest, 'chat' | 'memory' | 'tenant'>,
+  ) {
     super('agent', ground);
     this.chat = peers.chat;
+    this.memory = peers.memory;
     this.tenant = peers.tenant;
     ground.onStop(() => peers.chat.stop());
+    ground.onStop(() => peers.memory.server.stop());
     ground.onStop(() => peers.tenant.stop());
   }
 
@@ -57,7 +64,8 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     const ground = await ServiceGround.prepare('agent');
     const chat = await ModelCatalogue.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
-    const started = new AgentServiceUnderTest(ground, { chat, tenant });
+    const memory = await MemoryOfAgents.start(ground.identity);
+    const started = new AgentServiceUnderTest(ground, { chat, memory, tenant });
     await started.run(options);
     return started;
   }
@@ -67,7 +75,12 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   }
 
   override environment(): Record<string, string> {
-    return { ...super.environment(), CHAT_GRPC: this.chat.address, TENANT_GRPC: this.tenant.address };
+    return {
+      ...super.environment(),
+      CHAT_GRPC: this.chat.address,
+      MEMORY_GRPC: this.memory.server.address,
+      TENANT_GRPC: this.tenant.address,
+    };
   }
 
   protected connect(address: string, signer: Signer): Peer<AgentServiceClient> {

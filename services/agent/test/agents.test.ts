@@ -29,7 +29,7 @@ describe('creating an agent', () => {
       system_prompt: '',
       parameters: {},
       tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
-      memory: { enabled: false, recall_limit: 5, write: false },
+      memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
       visibility: 'tenant',
       owner_user_id: null,
       status: 'active',
@@ -56,7 +56,7 @@ describe('creating an agent', () => {
         odd: null,
       },
       tools: { mcp_servers: ['files'], builtin: ['web_fetch'], max_iterations: 50 },
-      memory: { enabled: true, recall_limit: 50, write: true },
+      memory: { enabled: true, recall_limit: 50, write: true, analyser: 'simple' },
       visibility: 'private',
       owner_user_id: ' ~ "user" ',
       status: 'disabled',
@@ -83,7 +83,7 @@ describe('creating an agent', () => {
       memory: { enabled: true },
     });
     expect(agent.tools).toEqual({ mcp_servers: [], builtin: [], max_iterations: 3 });
-    expect(agent.memory).toEqual({ enabled: true, recall_limit: 5, write: false });
+    expect(agent.memory).toEqual({ enabled: true, recall_limit: 5, write: false, analyser: 'english' });
   });
 
   it('refuses a key that is taken in the tenant, and only there', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { pageBytes } from '@gatehouse/pg/page';
+import { pageBytes } from '@gatehouse/kit/page';
 import { createPool } from '@gatehouse/pg/pool';
 import { AgentStore } from '../src/store/agent-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';

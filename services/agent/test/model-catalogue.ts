@@ -1,6 +1,7 @@
 import type { GrpcServer } from '@gatehouse/grpc/server';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import type { TestIdentity } from '@gatehouse/test/identity';
+import { chatRpcs } from '@gatehouse/test/chat-rpcs';
 import { peerServer } from '@gatehouse/test/peer-server';
 
 /** Chat as the agent service sees it: a real gRPC server that knows some models, and remembers what it was asked. */
@@ -34,16 +35,19 @@ export class ModelCatalogue {
   /** At the old address, if there was one. */
   async restart(): Promise<void> {
     const server = await peerServer('chat', this.#identity, this.#server?.port);
-    this.#server = server.add(ChatServiceService, {
-      checkModels: {
-        callers: ['agent'],
-        handle: async ({ ids }, { principal }) => {
-          await this.#hanging?.promise;
-          this.asked.push({ tenantId: principal?.tenantId, ids });
-          return { unknownIds: ids.filter((id) => !this.models.has(id)) };
+    this.#server = server.add(
+      ChatServiceService,
+      chatRpcs({
+        checkModels: {
+          callers: ['agent'],
+          handle: async ({ ids }, { principal }) => {
+            await this.#hanging?.promise;
+            this.asked.push({ tenantId: principal?.tenantId, ids });
+            return { unknownIds: ids.filter((id) => !this.models.has(id)) };
+          },
         },
-      },
-    });
+      }),
+    );
     await server.start();
   }
 

@@ -1,5 +1,5 @@
 import { runCommand } from '@gatehouse/kit/command';
-import { migrateCommand } from '@gatehouse/pg/migrate-command';
+import { migrateServiceCommand } from '@gatehouse/service/migrate';
 import { migrations } from './config.ts';
 
-await runCommand(() => migrateCommand('analytics', migrations, process.env));
+await runCommand(() => migrateServiceCommand('analytics', migrations, process.env));

@@ -15,7 +15,9 @@ import { traceHandlers } from './http/traces.ts';
 import { Ingest } from './ingest/ingest.ts';
 import { Partitions } from './ingest/partitions.ts';
 import { TenantRetention } from './peers/tenant-retention.ts';
+import { ForgottenUsers } from './retention/forgotten-users.ts';
 import { Retention, type RetentionTimes } from './retention/retention.ts';
+import { forgetUser } from './rpc/forget-user.ts';
 import { ingestEvents } from './rpc/ingest.ts';
 import { TraceStore } from './store/trace-store.ts';
 import { UsageStore } from './store/usage-store.ts';
@@ -24,6 +26,8 @@ import { UsageStore } from './store/usage-store.ts';
 export interface AnalyticsOverrides extends ShellOverrides {
   /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;
+  /** How long a deletion of a user is not complete, since events may be written late. */
+  forgetSettleMs?: number;
 }
 
 /** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
@@ -51,6 +55,7 @@ export async function createAnalyticsService(
   const ingest = new Ingest({ pool, log, registry });
   const tenants = new TenantRetention(tenant);
   const times = overrides.retentionTimes;
+  const forgotten = new ForgottenUsers({ pool, log, settleMs: overrides.forgetSettleMs });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
@@ -58,10 +63,16 @@ export async function createAnalyticsService(
         ...summaryHandlers(new UsageStore(pools.summaries)),
       },
     }),
-    rpcs: [rpcService(AnalyticsServiceService, { ingest: ingestEvents(ingest) })],
+    rpcs: [
+      rpcService(AnalyticsServiceService, {
+        ingest: ingestEvents(ingest),
+        forgetUser: forgetUser(forgotten),
+      }),
+    ],
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),
+      forgotten,
       new Freshness(pools.app, registry),
       ...consumers(shell, config, ingest),
     ],

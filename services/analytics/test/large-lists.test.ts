@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { tracePage } from '@gatehouse/contract/traces';
 import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
-import { pageBytes } from '@gatehouse/pg/page';
+import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
 import { TraceStore } from '../src/store/trace-store.ts';
 import { UsageStore } from '../src/store/usage-store.ts';

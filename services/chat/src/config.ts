@@ -2,6 +2,7 @@ import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
+import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 import { loadCatalogue } from './catalogue/catalogue-file.ts';
@@ -11,9 +12,11 @@ const settings = z.object({
   ...serviceSettings,
   ...grpcSettings,
   ...databaseSettings,
+  ...secretsSettings,
   TENANT_GRPC: addresses,
   AGENT_GRPC: addresses,
   ANALYTICS_GRPC: addresses,
+  MEMORY_GRPC: addresses,
   ...kafkaSettings,
   /** The operator's catalogue of providers and models. */
   GATEHOUSE_MODELS: z.string().min(1),

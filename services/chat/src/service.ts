@@ -1,8 +1,10 @@
 import { usageTopic } from '@gatehouse/events/run-event';
+import { isOutage } from '@gatehouse/grpc/errors';
 import { rpcService } from '@gatehouse/grpc/server';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
+import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { publishOutbox } from '@gatehouse/service/outbox-publisher';
 import { createPools } from '@gatehouse/service/pools';
@@ -14,6 +16,8 @@ import { RunTelemetry } from './runs/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
 import { modelHandlers } from './http/models.ts';
 import { Limiter } from './limits/limiter.ts';
+import { Completions } from './runs/completions.ts';
+import { ForgottenUsers } from './runs/forgotten-users.ts';
 import { Instance } from './runs/instance.ts';
 import { Reaper } from './runs/reaper.ts';
 import { RunRecorder } from './runs/run-recorder.ts';
@@ -21,22 +25,35 @@ import { Settler } from './runs/settler.ts';
 import { Vacuum } from './runs/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
 import { LeaseClient } from './peers/leases.ts';
+import { MemoryClient } from './peers/memory.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
+import { complete } from './rpc/complete.ts';
+import { embed } from './rpc/embed.ts';
+import { forgetUser } from './rpc/forget-user.ts';
 import { eventSource, runOutbox } from './store/outbox-system-store.ts';
+import { RecallStep } from './turns/recall.ts';
+import { RememberQueue } from './turns/remember-queue.ts';
 
 /** What a test may replace. */
 export interface ChatOverrides extends ShellOverrides {
   /** Silence of a provider after which the client gets a comment. */
   silenceMs?: number;
+  /** The most that a search in memory may delay a turn. */
+  recallBudgetMs?: number;
+  /** How long a deletion of a user is not complete, since runs may be written late. */
+  forgetSettleMs?: number;
 }
+
+/** How long turns that wait for memory may delay the stop. */
+const longestRememberMs = 5_000;
 
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createChatService(
   config: ChatConfig,
-  { silenceMs, ...overrides }: ChatOverrides = {},
+  { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
   const { log, registry, tracer, bodyBudget } = shell;
@@ -58,6 +75,8 @@ export async function createChatService(
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
+  // Not required: agents answer without memory.
+  const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   shell.require('tenant', () => tenant.reached);
   shell.require('agent', () => agent.reached);
   publishOutbox(shell, {
@@ -80,25 +99,65 @@ export async function createChatService(
   const settings = new TenantSettingsClient(tenant);
   const agents = new AgentClient(agent);
   const providers = new ProviderRegistry(catalogue, config.providerKeys, registry);
+  const telemetry = new RunTelemetry(registry, tracer, otelMeter);
+  const memories = new MemoryClient(memory);
+  const remember = new RememberQueue({
+    memory: memories,
+    isOutage,
+    log,
+    registry,
+    drainMs: Math.min(config.DRAIN_TIMEOUT_MS, longestRememberMs),
+  });
+  const completions = new Completions({ pool, instance, keyRing: config.SECRETS_KEYRING, log });
+  const forgotten = new ForgottenUsers({ pool, log, settleMs: forgetSettleMs });
+  const answers = answerBudget(registry);
+  const turns = {
+    catalogue,
+    agents,
+    settings,
+    providers,
+    answers,
+    recorder,
+    pricing,
+    telemetry,
+    limiter,
+    log,
+  };
   return shell.createService({
     handler: shell.createApp({
       handlers: modelHandlers({ catalogue, agents, settings }),
       rawHandlers: completionHandlers({
-        catalogue,
-        providers,
-        answers: answerBudget(registry),
-        recorder,
-        pricing,
-        telemetry: new RunTelemetry(registry, tracer, otelMeter),
-        agents,
-        settings,
-        limiter,
+        ...turns,
+        recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
+        remember,
         bodyBudget,
-        log,
         ...(silenceMs === undefined ? {} : { silenceMs }),
       }),
     }),
-    rpcs: [rpcService(ChatServiceService, { checkModels: checkModels(catalogue, settings) })],
-    parts: [{ stop: () => providers.close() }, instance, settler, recorder, reaper, vacuum],
+    rpcs: [
+      rpcService(ChatServiceService, {
+        checkModels: checkModels(catalogue, settings),
+        embed: embed(turns),
+        complete: complete({ ...turns, completions }),
+        forgetUser: forgetUser(forgotten),
+      }),
+    ],
+    parts: [
+      { stop: () => providers.close() },
+      // Connects, so that the first search does not spend its time on that.
+      {
+        start() {
+          log.debug({ reachable: memory.reachable }, 'connecting to memory');
+        },
+      },
+      instance,
+      settler,
+      remember,
+      recorder,
+      reaper,
+      vacuum,
+      completions,
+      forgotten,
+    ],
   });
 }

@@ -4,6 +4,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
+import { Peer } from '@gatehouse/grpc/client';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import {
   TenantServiceService,
   type GetTenantSettingsResponse,
@@ -19,10 +21,12 @@ import { peerServer } from '@gatehouse/test/peer-server';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
+import { MemoryStandIn } from './memory-stand-in.ts';
 
 /** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
 export class ChatHarness {
@@ -55,20 +59,30 @@ export class ChatHarness {
   readonly settlements: Settlement[] = [];
   /** Their settlements can't be charged. */
   readonly stuckTenants = new Set<string>();
+  /** The memory service. */
+  readonly memory: MemoryStandIn;
+  #catalogueFields: Record<string, unknown> = {};
   #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, ground: ServiceGround) {
     this.simulator = simulator;
     this.#ground = ground;
     ({ database: this.database, identity: this.identity, proxy: this.proxy } = ground);
+    this.memory = new MemoryStandIn(ground.identity);
+    ground.onStop(() => this.memory.stop());
     ground.onStop(() => simulator.close());
   }
 
-  static async start(overrides: ChatOverrides = {}): Promise<ChatHarness> {
+  /** `catalogue`: members of the catalogue in place of others. */
+  static async start(
+    overrides: ChatOverrides = {},
+    catalogue: Record<string, unknown> = {},
+  ): Promise<ChatHarness> {
     const harness = new ChatHarness(
       await startProviderSimulator({ apiKey: 'provider-key' }),
       await ServiceGround.prepare('chat'),
     );
+    harness.#catalogueFields = catalogue;
     await harness.#startPeers();
     await harness.startReplica(overrides);
     return harness;
@@ -93,11 +107,13 @@ export class ChatHarness {
         UNREAD_TIMEOUT_MS: 60_000,
         ASSERTION_PRIVATE_KEY: this.identity.privateKey('chat'),
         ASSERTION_PUBLIC_KEYS: this.identity.publicKeys,
+        SECRETS_KEYRING: KeyRing.parse(this.identity.keyRing),
         DATABASE_URL: this.proxy.url,
         DATABASE_POOL: 4,
         TENANT_GRPC: [this.#peers.tenant],
         AGENT_GRPC: [this.#peers.agent],
         ANALYTICS_GRPC: [this.#peers.analytics],
+        MEMORY_GRPC: [this.memory.address],
         KAFKA_PREFIX: '',
         GATEHOUSE_MODELS: 'unused',
         catalogue: await this.#catalogue(providers),
@@ -140,6 +156,18 @@ export class ChatHarness {
       body: typeof body === 'string' ? body : JSON.stringify(body),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
+  }
+
+  /** The first replica as the service `caller` sees it over gRPC. */
+  async peer(caller: string): Promise<Peer<ChatServiceClient>> {
+    const made = new Peer({
+      peer: 'chat',
+      addresses: [`127.0.0.1:${this.#services[0]?.grpcPort ?? 0}`],
+      stub: ChatServiceClient,
+      signer: await this.identity.signer(caller),
+    });
+    this.#ground.onStop(() => made.close());
+    return made;
   }
 
   async get(path: string, principal: Partial<Principal> = {}): Promise<Response> {
@@ -205,7 +233,10 @@ export class ChatHarness {
           },
         },
         { id: 'quick-with-priced-fallback', provider: 'quick', fallbacks: ['priced'] },
+        { id: 'embedder', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '0' } },
       ],
+      embeddings: { model: 'embedder' },
+      ...this.#catalogueFields,
     });
   }
 
@@ -264,6 +295,7 @@ export class ChatHarness {
       },
     });
     const analytics = (await peerServer('analytics', this.identity)).add(AnalyticsServiceService, {
+      forgetUser: { callers: [], handle: () => Promise.reject(new Error('not part of this test')) },
       ingest: {
         callers: ['chat'],
         handle: ({ events }) => {
@@ -273,6 +305,7 @@ export class ChatHarness {
         },
       },
     });
+    await this.memory.start();
     for (const server of [tenant, agent, analytics]) {
       await server.start();
       this.#ground.onStop(() => server.stop());

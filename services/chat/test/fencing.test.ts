@@ -73,6 +73,7 @@ function someRun(): StartedRun {
     requestModel: 'small',
     streamed: false,
     inputPreview: null,
+    recall: null,
     charges: null,
   });
 }

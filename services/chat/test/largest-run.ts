@@ -49,6 +49,10 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       requestModel: text,
       streamed: false,
       inputPreview: text,
+      recall: {
+        ...{ id: newId(), outcome: 'unavailable', mode: text, passages: 1_000 },
+        ...{ offset_ms: ms, duration_ms: ms },
+      },
       charges: null,
     },
     end: {

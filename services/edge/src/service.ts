@@ -11,7 +11,7 @@ import { AccessLog } from './http/access-log.ts';
 import { createEdgeApp } from './http/edge-app.ts';
 import { Gateway } from './http/gateway.ts';
 import { AddressList } from './replicas/address-list.ts';
-import { Forwarder } from './proxy/forwarder.ts';
+import { Forwarder, streamsBody } from './proxy/forwarder.ts';
 import { GeneralProxy } from './proxy/general-proxy.ts';
 import { Liveness } from './replicas/liveness.ts';
 import { PassThrough } from './proxy/pass-through.ts';
@@ -36,7 +36,7 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
     shell.add(addresses);
     shell.add(new Liveness(addresses));
     upstreams.set(name, addresses);
-    if (routes.some((route) => route.service === name && route.passThrough))
+    if (routes.some((route) => route.service === name && streamsBody(route)))
       passThrough.set(name, new PassThrough(addresses));
   }
   const forwarder = new Forwarder({

@@ -78,6 +78,7 @@ export class EdgeUnderTest {
       AGENT_HTTP: http,
       CHAT_HTTP: http,
       ANALYTICS_HTTP: http,
+      MEMORY_HTTP: http,
       ...environment,
     });
     const edge = await createEdgeService(config, { log, ...overrides });

@@ -15,7 +15,7 @@ export function upload(edge: EdgeUnderTest, path: string, framing: number | stri
     `POST ${path} HTTP/1.1`,
     'host: gateway',
     `authorization: Bearer ${edge.key}`,
-    'content-type: application/json',
+    ...(String(framing).includes('content-type') ? [] : ['content-type: application/json']),
     typeof framing === 'number' ? `content-length: ${framing}` : framing,
   ];
   socket.write(`${lines.join('\r\n')}\r\n\r\n`);

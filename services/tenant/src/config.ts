@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { parseConfig } from '@gatehouse/kit/config';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
@@ -11,6 +11,9 @@ const settings = z.object({
   ...grpcSettings,
   ...databaseSettings,
   ...secretsSettings,
+  ANALYTICS_GRPC: addresses,
+  CHAT_GRPC: addresses,
+  MEMORY_GRPC: addresses,
   ...kafkaSettings,
 });
 

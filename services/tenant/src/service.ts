@@ -1,5 +1,10 @@
 import { Changes } from '@gatehouse/changes/changes';
 import { rpcService } from '@gatehouse/grpc/server';
+import { JobWorker } from '@gatehouse/jobs/job-worker';
+import { Jobs } from '@gatehouse/jobs/jobs';
+import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
@@ -8,14 +13,19 @@ import { migrations, type TenantConfig } from './config.ts';
 import { shareAuditTopic } from './audit/audit-topic.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
 import { AuditIntake } from './audit/intake.ts';
+import { deletionHandlers, deletionTasks } from './deletions/deletion-tasks.ts';
+import { deletionUpkeep } from './deletions/deletion-upkeep.ts';
 import { LastUse } from './keys/last-use.ts';
 import { apiKeyHandlers } from './http/api-keys.ts';
 import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerAuditLogHandlers } from './http/owner-audit-log.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
+import { userDataHandlers } from './http/user-data.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { limitCleanup } from './limits/limit-cleanup.ts';
+import { MemoryUsageClient } from './peers/memory-usage.ts';
+import { forgetUserAt } from './peers/user-data.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
 import { lease } from './rpc/lease.ts';
@@ -24,6 +34,8 @@ import { settle } from './rpc/settle.ts';
 import { ApiKeyStore } from './store/api-key-store.ts';
 import { ApiKeySystemStore } from './store/api-key-system-store.ts';
 import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
+import { DeletionStore } from './store/deletion-store.ts';
+import { DeletionSystemStore } from './store/deletion-system-store.ts';
 import { LimitStore } from './store/limit-store.ts';
 import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
@@ -49,6 +61,9 @@ export async function createTenantService(
       lease: { role: 'tenant_system', max: half },
     },
   });
+  const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
+  const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
+  const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const apiKeys = new ApiKeyStore(pools.app);
   const apiKeysOfAll = new ApiKeySystemStore(pools.system);
   const tenants = new TenantSystemStore(pools.system);
@@ -67,13 +82,17 @@ export async function createTenantService(
     log,
   });
   const { idempotency } = changes;
+  const jobs = new Jobs({ service: 'tenant', tasks: deletionTasks, system, log });
+  const deletions = new DeletionStore(app, jobs);
+  const deletionsOfAll = new DeletionSystemStore(system, jobs);
   shareAuditTopic(shell, { kafka: config, pool: system, intake });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
         ...whoamiHandlers(),
-        ...limitHandlers(new LimitStore(app)),
+        ...limitHandlers(new LimitStore(app), new MemoryUsageClient(memory)),
         ...apiKeyHandlers(apiKeys, changes),
+        ...userDataHandlers({ deletions, jobs, keyRing: config.SECRETS_KEYRING, changes }),
         ...ownerTenantHandlers(tenants, changes),
         ...ownerAuditLogHandlers(auditLog),
         ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants, changes }),
@@ -95,6 +114,21 @@ export async function createTenantService(
         deleteOld: () => leases.deleteOld(),
         findUnknownTimezones: () => leases.findUnknownTimezones(),
         log,
+      }),
+      ...deletionUpkeep({
+        resume: () => deletionsOfAll.resume(),
+        deleteOld: () => deletionsOfAll.deleteOld(),
+        countOverdue: () => deletionsOfAll.countOverdue(),
+        findOverdue: () => deletionsOfAll.findOverdue(),
+        log,
+        registry,
+      }),
+      new JobWorker({
+        jobs,
+        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat })),
+        log,
+        registry,
+        drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
       }),
       idempotency,
     ],

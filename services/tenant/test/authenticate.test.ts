@@ -207,6 +207,8 @@ describe('the last use of a key', () => {
 });
 
 describe('GetTenantSettings', () => {
+  const memoryLimits = { documents: 100_000n, bytes: 5_368_709_120n, entities: 1_000_000n };
+
   it('returns what other services need to know of a tenant', async () => {
     expect(await tenants.settings(tenant.id)).toEqual({
       previewsEnabled: true,
@@ -215,6 +217,7 @@ describe('GetTenantSettings', () => {
       limited: [],
       limitedKeys: [],
       someKeyLimited: false,
+      memoryLimits,
       status: 'active',
     });
     const other = await tenants.makeTenant({
@@ -230,6 +233,7 @@ describe('GetTenantSettings', () => {
       limited: [],
       limitedKeys: [],
       someKeyLimited: false,
+      memoryLimits,
       status: 'active',
     });
   });

@@ -105,6 +105,16 @@ describe.each(Object.entries(creations))('%s', (_what, make) => {
     expect((await tenants.authenticate(creation.secret(repeat))).result?.$case).toBe('key');
   });
 
+  it('is made once, however the ids in its path are spelled', async () => {
+    const name = `spelled-${newId()}`;
+    const creation = await make(name);
+    const first = await send(creation, name);
+    const path = creation.path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, (id) => id.toUpperCase());
+    const repeat = await send({ ...creation, path }, name);
+    expect([repeat.status, repeat.body, replayed(repeat)]).toEqual([first.status, first.body, 'true']);
+    expect(await creation.effects()).toBe(1);
+  });
+
   it('has its secret in no table, and gives it to no other key', async () => {
     const name = `secret-${newId()}`;
     const creation = await make(name);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { pageBytes } from '@gatehouse/pg/page';
+import { pageBytes } from '@gatehouse/kit/page';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { AuditLogSystemStore } from '../src/store/audit-log-system-store.ts';
 import { TenantSystemStore } from '../src/store/tenant-system-store.ts';

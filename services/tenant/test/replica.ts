@@ -75,8 +75,18 @@ export function settlementOf(
   return { id: newId(), tenantId: tenant.id, holderId: holder.id, charges, costPico };
 }
 
-/** What `GET /v1/limits` answers to the tenant's admin. */
+/** What `GET /v1/limits` answers to the tenant's admin of requests, tokens, concurrency and budget. */
 export async function limitsOf(
+  service: TenantServiceUnderTest,
+  tenant: TestTenant,
+): Promise<Record<string, unknown>[]> {
+  return (await allLimitsOf(service, tenant)).filter(
+    ({ resource }) => !String(resource).startsWith('memory_'),
+  );
+}
+
+/** The same with the limits of memory, which every tenant has. */
+export async function allLimitsOf(
   service: TenantServiceUnderTest,
   tenant: TestTenant,
 ): Promise<Record<string, unknown>[]> {

@@ -20,6 +20,7 @@ import {
 } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createTenantService } from '../src/service.ts';
+import { UserDataServices } from './user-data-services.ts';
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
 export interface AnswerBody {
@@ -47,10 +48,29 @@ export interface TestTenant {
 
 /** The tenant service, and the means to call it and look into it. */
 export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceClient>, AnswerBody> {
+  /** Stand in for the services that tenant calls. */
+  readonly others: UserDataServices;
+
+  private constructor(ground: ServiceGround, others: UserDataServices) {
+    super('tenant', ground);
+    this.others = others;
+    ground.onStop(() => others.stop());
+  }
+
   static async start(options?: RunOptions): Promise<TenantServiceUnderTest> {
-    const started = new TenantServiceUnderTest('tenant', await ServiceGround.prepare('tenant'));
+    const ground = await ServiceGround.prepare('tenant');
+    const started = new TenantServiceUnderTest(ground, await UserDataServices.start(ground.identity));
     await started.run(options);
     return started;
+  }
+
+  override environment(): Record<string, string> {
+    return {
+      ...super.environment(),
+      MEMORY_GRPC: this.others.of('memory').address,
+      ANALYTICS_GRPC: this.others.of('analytics').address,
+      CHAT_GRPC: this.others.of('chat').address,
+    };
   }
 
   create(environment: Record<string, string>): Promise<Service> {

@@ -10,6 +10,14 @@ export interface KnownUse {
   response: Buffer | null;
 }
 
+/** The response to a claimed request. */
+export interface Completion {
+  /** The claim. */
+  id: string;
+  fingerprint: Buffer;
+  response: Buffer;
+}
+
 export interface IdempotencyStoreOptions {
   /** The schema; it must have a table `idempotency_records`. */
   service: string;
@@ -37,7 +45,7 @@ export class IdempotencySystemStore {
   }
 
   /** Claims a key with the given id. Returns null on success, otherwise the existing use of the key. */
-  async claim(use: KeyedRequest, id: string): Promise<KnownUse | null> {
+  async claim(use: KeyedRequest & { fingerprint: Buffer }, id: string): Promise<KnownUse | null> {
     return this.#transaction(use.tenantId, async (db) => {
       const { rowCount } = await db.query(
         `insert into ${this.#table} as known (id, tenant_id, key, target, fingerprint, expires_at)
@@ -64,18 +72,29 @@ export class IdempotencySystemStore {
    * Stores the response of a claim in the transaction of its effect. Returns false if another request has taken over
    * the claim.
    */
-  async complete(db: Queryable, id: string, response: Buffer): Promise<boolean> {
+  async complete(db: Queryable, { id, fingerprint, response }: Completion): Promise<boolean> {
     const { rowCount } = await db.query(
-      `update ${this.#table} set response = $2, expires_at = now() + make_interval(secs => $3)
+      `update ${this.#table} set response = $2, fingerprint = $3, expires_at = now() + make_interval(secs => $4)
        where id = $1 and response is null`,
-      [id, response, keepSeconds],
+      [id, response, fingerprint, keepSeconds],
+    );
+    return rowCount === 1;
+  }
+
+  /** Extends a claim. Returns false if another request has taken it over. */
+  async renew(tenantId: string | null, id: string): Promise<boolean> {
+    const { rowCount } = await this.#transaction(tenantId, (db) =>
+      db.query(
+        `update ${this.#table} set expires_at = now() + make_interval(secs => $2) where id = $1 and response is null`,
+        [id, claimSeconds],
+      ),
     );
     return rowCount === 1;
   }
 
   /** Stores the response of a claim without effect, unless it has a response already. */
-  async completeAlone(tenantId: string | null, id: string, response: Buffer): Promise<void> {
-    await this.#transaction(tenantId, (db) => this.complete(db, id, response));
+  async completeAlone(tenantId: string | null, completion: Completion): Promise<void> {
+    await this.#transaction(tenantId, (db) => this.complete(db, completion));
   }
 
   /** Releases a key, unless it has a response. */

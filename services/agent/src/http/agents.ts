@@ -3,8 +3,10 @@ import type { Changes } from '@gatehouse/changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found } from '@gatehouse/http/resource';
+import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
+import type { agentTasks } from '../agents/deleted-agents.ts';
 import { modelsOf, newSettings, patchedSettings, type Agent } from '../agents/agent.ts';
 import { viewerOf } from '../agents/viewer.ts';
 import type { ModelClient } from '../peers/models.ts';
@@ -20,10 +22,11 @@ export interface AgentDependencies {
   agents: AgentStore;
   models: ModelClient;
   changes: Changes;
+  jobs: Jobs<typeof agentTasks>;
 }
 
 /** `/v1/agents*`; `{agentID}` is an id or a key. */
-export function agentHandlers({ agents, models, changes }: AgentDependencies): Record<string, Handler> {
+export function agentHandlers({ agents, models, changes, jobs }: AgentDependencies): Record<string, Handler> {
   return {
     'agents.list': async (call: List) => {
       const { limit, cursor, status, q } = call.query;
@@ -73,10 +76,12 @@ export function agentHandlers({ agents, models, changes }: AgentDependencies): R
     },
 
     'agents.delete': async (call: Call) => {
-      const viewer = viewerOf(tenantOf(call));
+      const principal = tenantOf(call);
+      const { tenantId } = principal;
       return changes.change(call, async (db) => {
-        const agent = found(await lockAgent(db, viewer, refOf(call)), what);
+        const agent = found(await lockAgent(db, viewerOf(principal), refOf(call)), what);
         await deleteAgent(db, agent.id);
+        await jobs.add(db, { task: 'forget_agent', tenantId, ids: { agentId: agent.id } });
         return {
           changes: [{ action: 'agent.deleted', id: agent.id, before: showAgent(agent), after: null }],
         };

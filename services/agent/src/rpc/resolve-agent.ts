@@ -13,7 +13,7 @@ import { epochSeconds } from './epoch-seconds.ts';
 /** The agent with this id or key; `not_found` when the principal may not see it. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
-    callers: ['chat'],
+    callers: ['chat', 'memory'],
     handle: async ({ idOrKey }, context) => {
       const agent = await agents.find(viewerOf(tenantOf(context)), idOrKey);
       if (agent === null) throw new AppError('not_found', 'There is no such agent.');
@@ -23,6 +23,7 @@ export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, Resol
 }
 
 function toMessage(agent: Agent): AgentMessage {
+  const { memory } = agent;
   return {
     id: agent.id,
     key: agent.key,
@@ -32,5 +33,11 @@ function toMessage(agent: Agent): AgentMessage {
     parametersJson: JSON.stringify(agent.parameters),
     status: agent.status,
     created: epochSeconds(agent.createdAt),
+    memory: {
+      enabled: memory.enabled,
+      recallLimit: memory.recall_limit,
+      write: memory.write,
+      analyser: memory.analyser,
+    },
   };
 }

@@ -1,7 +1,8 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { only } from '@gatehouse/pg/rows';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
@@ -24,7 +25,12 @@ export interface AgentFilter {
 
 /** The column of each setting, with the name of the setting on the wire. */
 const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
-const columns = `id, ${settingColumns.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
+/** What rows from before the setting `analyser` existed lack. */
+const memoryDefaults = `'{"analyser": "english"}'`;
+const selected = settingColumns.map((column) =>
+  column === 'memory' ? `(${memoryDefaults}::jsonb || memory::jsonb) as memory` : column,
+);
+const columns = `id, ${selected.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** The SQL condition for rows that the viewer may see, with the parameters from `sight`. */
 const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;

@@ -1,5 +1,5 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
-import type { Span } from '@gatehouse/events/run-event';
+import { recallSpanName, type Recall, type Span } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../traces/viewer.ts';
 import type { TraceRow } from '../store/trace-store.ts';
@@ -35,12 +35,17 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     error: row.error_type === null ? null : { type: row.error_type, message: row.error_message ?? '' },
     input_preview: previews ? row.input_preview : null,
     output_preview: previews ? row.output_preview : null,
-    ...(withSpans ? { spans: (row.spans ?? []).map((span) => showSpan(span, row)) } : {}),
+    ...(withSpans
+      ? {
+          spans: (row.spans ?? []).map((span) =>
+            span.kind === 'memory' ? showRecall(span, row) : showCall(span, row),
+          ),
+        }
+      : {}),
   };
 }
 
-function showSpan(span: Span, { started_at, operation }: TraceRow): WireSpan {
-  const { offset_ms: offset } = span;
+function showCall(span: Span, { started_at, operation }: TraceRow): WireSpan {
   return {
     id: span.id,
     kind: span.kind,
@@ -49,7 +54,7 @@ function showSpan(span: Span, { started_at, operation }: TraceRow): WireSpan {
     provider: span.provider,
     request_model: span.upstream_model,
     response_model: span.response_model,
-    started_at: offset === null ? null : new Date(started_at.getTime() + offset).toISOString(),
+    started_at: startOf(span, started_at),
     duration_ms: span.duration_ms,
     time_to_first_token_ms: span.time_to_first_token_ms,
     http_status: span.http_status,
@@ -61,6 +66,35 @@ function showSpan(span: Span, { started_at, operation }: TraceRow): WireSpan {
     usage_estimated: span.usage_estimated,
     error: span.error_code === null ? null : { type: span.error_code },
   };
+}
+
+/** The search in memory, in the shape of all spans: it has no provider, no model and no tokens. */
+function showRecall(span: Recall, { started_at }: TraceRow): WireSpan {
+  return {
+    id: span.id,
+    kind: 'memory',
+    name: recallSpanName,
+    status: span.outcome === 'ok' ? 'ok' : 'error',
+    provider: null,
+    request_model: null,
+    response_model: null,
+    started_at: startOf(span, started_at),
+    duration_ms: span.duration_ms,
+    time_to_first_token_ms: null,
+    http_status: null,
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+    cost_usd: null,
+    usage_estimated: false,
+    error: span.outcome === 'ok' ? null : { type: span.outcome },
+    memory: { passages: span.passages, mode: span.mode },
+  };
+}
+
+function startOf({ offset_ms: offset }: { offset_ms: number | null }, runStart: Date): string | null {
+  return offset === null ? null : new Date(runStart.getTime() + offset).toISOString();
 }
 
 /** OpenTelemetry's name of a GenAI span: operation and requested model. */

@@ -6,6 +6,7 @@ import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
+import { findForgotten } from '../store/forget-system-store.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
@@ -66,20 +67,38 @@ export class Ingest {
           stored ||= all && withWatermarks;
         },
         isRefusal,
-        refuse: ({ received }, error) => this.#deadLetters.bury(received, refusalOf(error)),
+        refuse: async (event, error) => {
+          const [kept] = await this.#withoutForgotten([event]);
+          await this.#deadLetters.bury((kept ?? event).received, refusalOf(error));
+        },
       });
     }
     if (!stored) await this.#insert([], watermarks);
   }
 
   /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */
-  async #insert(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<boolean> {
+  async #insert(received: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<boolean> {
+    const events = await this.#withoutForgotten(received);
     const runs = events.map(({ run }) => run);
     await numberUsers(this.#pool, runs);
     const late = await insertIntake(this.#pool, { runs, watermarks });
     if (late.length === 0) return true;
     await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
     return false;
+  }
+
+  /** Events of users whose data were deleted after the run began lose the user and all texts. */
+  async #withoutForgotten(events: readonly RunEvent[]): Promise<readonly RunEvent[]> {
+    const forgotten = await findForgotten(
+      this.#pool,
+      events.map(({ run }) => run),
+    );
+    if (forgotten.size === 0) return events;
+    return events.map((event) => {
+      if (!forgotten.has(event.run.run_id)) return event;
+      const run = { ...withoutTexts(event.run), user_id: null };
+      return { run, received: { ...event.received, payload: Buffer.from(JSON.stringify(run)) } };
+    });
   }
 
   /** `retention/trace-ages.ts` explains why late runs get no row. */

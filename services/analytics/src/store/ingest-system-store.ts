@@ -5,6 +5,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { unpricedModelsOf } from '../usage/unpriced-models.ts';
+import type { StoredSpan } from './trace-store.ts';
 import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
 
 /** The events that one transaction stores. At most one event per run: its end, if there is one. */
@@ -145,6 +146,11 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
   });
 }
 
+/** The spans of a run in the order of their start. */
+function spansOf({ recall, spans }: RunEnded): StoredSpan[] {
+  return recall === undefined ? spans : [{ kind: 'memory', ...recall }, ...spans];
+}
+
 /** Runs as JSON. Ended runs include whether there was an attempt, and the models of attempts without a price. */
 function toJson(runs: Intake['runs']): string {
   return JSON.stringify(
@@ -152,6 +158,7 @@ function toJson(runs: Intake['runs']): string {
       'spans' in run
         ? {
             ...run,
+            spans: spansOf(run),
             called: run.spans.some(({ status }) => status !== 'not_sent'),
             unpriced_models: unpricedModelsOf(run),
           }

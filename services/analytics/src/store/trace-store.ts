@@ -1,4 +1,4 @@
-import type { Span } from '@gatehouse/events/run-event';
+import type { Recall, Span } from '@gatehouse/events/run-event';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Position } from '../traces/trace-cursor.ts';
@@ -10,7 +10,7 @@ export interface TraceRow {
   operation: string;
   channel: string;
   trace_id: string;
-  api_key_id: string;
+  api_key_id: string | null;
   user_id: string | null;
   session_id: string | null;
   agent_id: string | null;
@@ -32,8 +32,11 @@ export interface TraceRow {
   error_type: string | null;
   error_message: string | null;
   output_preview: string | null;
-  spans: Span[] | null;
+  spans: StoredSpan[] | null;
 }
+
+/** A provider call as in the event, or the search in memory. */
+export type StoredSpan = Span | ({ kind: 'memory' } & Recall);
 
 const columns = `id, status, operation, channel, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
   input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, response_model, input_tokens,

@@ -1,6 +1,6 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
-import { pageBytes } from '@gatehouse/pg/page';
+import { pageBytes } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Period } from '../usage/period.ts';
 import type { Group, Summary, Totals } from '../usage/summary.ts';

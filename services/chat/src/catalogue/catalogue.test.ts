@@ -140,8 +140,18 @@ describe('a catalogue', () => {
     [{}],
     [{ providers: [], models: [] }],
     [{ providers: [acme], models: [small], extra: 1 }],
+    [{ providers: [acme], models: [small], embeddings: 'small' }],
+    [{ providers: [acme], models: [small], embeddings: { model: 'small', dimensions: 8 } }],
   ])('is not %j', (value) => {
     expect(problems(() => Catalogue.parse(value)).length).toBeGreaterThan(0);
+  });
+
+  it('has a model for embeddings if it names one of its models', () => {
+    const parse = (embeddings?: object): Catalogue =>
+      Catalogue.parse({ providers: [acme], models: [small], ...(embeddings && { embeddings }) });
+    expect(parse().embeddings).toBeNull();
+    expect(parse({ model: 'small' }).embeddings).toBe('small');
+    expect(problems(() => parse({ model: 'other' }))).toEqual(['embeddings: there is no model other']);
   });
 
   it('finds a model that the tenant may use, by its exact id', () => {

@@ -44,6 +44,8 @@ const model = z.strictObject({
 const document = z.strictObject({
   providers: z.array(provider).min(1).max(1_000),
   models: z.array(model).min(1).max(10_000),
+  /** The model that memory uses for semantic search. */
+  embeddings: z.strictObject({ model: z.string().max(256) }).optional(),
 });
 
 /** A model of the catalogue, with its provider. */
@@ -56,10 +58,17 @@ export class Catalogue {
   readonly providers: readonly Provider[];
   /** In the order of the file. */
   readonly models: ReadonlyMap<string, Model>;
+  /** The id of the model for embeddings of memory; null if there is none. */
+  readonly embeddings: string | null;
 
-  private constructor(providers: readonly Provider[], models: ReadonlyMap<string, Model>) {
+  private constructor(
+    providers: readonly Provider[],
+    models: ReadonlyMap<string, Model>,
+    embeddings: string | null,
+  ) {
     this.providers = providers;
     this.models = models;
+    this.embeddings = embeddings;
   }
 
   /** Checks a parsed document and its references. Throws one error that lists every problem. */
@@ -70,7 +79,7 @@ export class Catalogue {
         parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
       );
     }
-    const { providers, models } = parsed.data;
+    const { providers, models, embeddings } = parsed.data;
     const problems = [
       ...repeated(providers.map((entry) => entry.name)),
       ...repeated(models.map((entry) => entry.id)),
@@ -86,8 +95,10 @@ export class Catalogue {
         if (!ids.has(fallback)) problems.push(`model ${rest.id}: there is no fallback model ${fallback}`);
       }
     }
+    if (embeddings !== undefined && !ids.has(embeddings.model))
+      problems.push(`embeddings: there is no model ${embeddings.model}`);
     if (problems.length > 0) throw new CatalogueError(problems);
-    return new Catalogue(providers, resolved);
+    return new Catalogue(providers, resolved, embeddings?.model ?? null);
   }
 
   /** The model with this id if the tenant may use it. `allowed` is null when it may use all. */

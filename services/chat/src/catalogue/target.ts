@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
+import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Catalogue, Model } from './catalogue.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -18,6 +18,15 @@ export interface Target {
   agentId: string | null;
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
+  /** Null without an agent, and for agents whose memory is off. */
+  memory: MemorySettings | null;
+  /** Passages from memory, put before the message of the client with this index. */
+  reference: { index: number; content: string } | null;
+}
+
+/** The texts that the gateway adds to the client's messages. */
+export function addedTexts({ systemPrompt, reference }: Target): string[] {
+  return [systemPrompt, reference?.content].filter((text) => typeof text === 'string');
 }
 
 /** The agent's id or key in a `model` of the form `agent:<ref>`, or null for a catalogue model. */
@@ -36,7 +45,7 @@ export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlyS
   const model = catalogue.find(id, allowed);
   if (model === undefined) throw modelNotFound(id);
   const chain = chainOf(catalogue, model, model.fallbacks, allowed);
-  return { chain, agentId: null, systemPrompt: null, defaults: {} };
+  return { chain, agentId: null, systemPrompt: null, defaults: {}, memory: null, reference: null };
 }
 
 /** An agent's models and settings. Its own fallbacks replace those of its model. */
@@ -55,6 +64,8 @@ export function agentTarget(
     agentId: agent.id,
     systemPrompt: agent.systemPrompt === '' ? null : agent.systemPrompt,
     defaults: agent.parameters,
+    memory: agent.memory?.enabled === true ? agent.memory : null,
+    reference: null,
   };
 }
 

@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { requestIdHeader } from '@gatehouse/http/request-context';
+import { wasCutByStop } from '@gatehouse/http/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '../providers/answer-budget.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import { Interruption } from '../providers/provider-failure.ts';
 import type { Delivery, TurnFailure } from '../turns/delivery.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
 
@@ -35,7 +37,8 @@ export class HttpDelivery implements Delivery, AnswerClient {
     const { response } = options;
     const leave = (): void => {
       this.#room?.close();
-      if (!response.writableFinished) this.#gone.abort(new Error('the client left'));
+      if (response.writableFinished) return;
+      this.#gone.abort(wasCutByStop(response) ? new Interruption() : new Error('the client left'));
     };
     // A client that left while its body was read has had its event already.
     if (response.destroyed) leave();

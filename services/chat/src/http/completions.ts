@@ -16,9 +16,15 @@ import { RequestSource } from '../openai/request-source.ts';
 import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
+import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
+import type { RecallStep } from '../turns/recall.ts';
+import { remembering } from '../turns/remembering.ts';
+import type { RememberQueue } from '../turns/remember-queue.ts';
 import type { Turn } from '../turns/turn.ts';
 
-export interface CompletionDependencies extends TurnDependencies {
+export interface CompletionDependencies extends TurnDependencies, TargetDependencies {
+  recall: RecallStep;
+  remember: RememberQueue;
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
@@ -51,7 +57,7 @@ async function complete(
   const principal = tenantOf(call);
   const { tenantId, keyId: apiKeyId } = principal;
   const sessionId = sessionOf(incoming);
-  checkBodyHeaders(incoming, call.route.bodyLimit);
+  checkBodyHeaders(incoming, call.route);
   const settings = await dependencies.settings.getForKey(principal, call);
   const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
   const arrival = { incoming, response, call, admission, settings, sessionId, arrivedAt };
@@ -99,11 +105,21 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
   const { requestId, trace, assertion } = call;
+  const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
+  const caller = { requestId, trace, assertion, principal };
+  const found = await findTarget(dependencies, { request, caller, settings });
+  const turn = { request, caller, target: found, sessionId, arrivedAt };
+  const { recall, remember } = dependencies;
+  const { target, recall: search } =
+    found.memory === null ? { target: found, recall: null } : await recall.run(turn);
   return beginTurn(dependencies, {
     request,
     source,
-    caller: { requestId, trace, assertion, principal },
+    caller: { tenantId, apiKeyId, userId, requestId, trace },
     settings,
+    target,
+    recall: search,
+    onAnswer: found.memory === null ? null : remembering(remember, turn),
     channel: 'api',
     sessionId,
     arrivedAt,

@@ -15,6 +15,8 @@ const target = (fields: Partial<Target> = {}): Target => ({
   chain: [model],
   agentId: null,
   systemPrompt: null,
+  memory: null,
+  reference: null,
   defaults: {},
   ...fields,
 });
@@ -37,6 +39,8 @@ describe('the most that a prompt comes to', () => {
   it('counts an agent’s prompt, and pictures by their number', () => {
     const plain = mostInputTokens(chatRequest({}), target());
     expect(mostInputTokens(chatRequest({}), target({ systemPrompt: 'ünï' }))).toBe(plain + 5);
+    const reference = { index: 0, content: 'ünï' };
+    expect(mostInputTokens(chatRequest({}), target({ reference }))).toBe(plain + 5);
     const picture = (bytes: number) =>
       mostInputTokens(
         chatRequest({

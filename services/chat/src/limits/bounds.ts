@@ -1,7 +1,7 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { CompletionRequest } from '../openai/completion-request.ts';
 import type { CostBounds } from '../catalogue/price.ts';
-import type { Target } from '../catalogue/target.ts';
+import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { TokenClass } from '../openai/usage.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
@@ -72,7 +72,7 @@ export function mostInputTokens(
   target: Target,
   attached = attachmentsOf(request),
 ): number {
-  const added = Buffer.byteLength(`${target.systemPrompt ?? ''}${JSON.stringify(target.defaults)}`);
+  const added = Buffer.byteLength(`${addedTexts(target).join('')}${JSON.stringify(target.defaults)}`);
   const bytes = request.body.length + added - attached.bytes;
   return Math.min(tokenCap, bytes + attached.count * attachmentTokens);
 }

@@ -22,7 +22,8 @@ export interface LimiterOptions {
 /** Whose limits a request counts against. */
 export interface Caller {
   tenantId: string;
-  apiKeyId: string;
+  /** Null if no request with a key began the work: then only the tenant's limits count. */
+  apiKeyId: string | null;
   settings: KeySettings;
 }
 
@@ -150,6 +151,6 @@ function isSlot({ resource }: Limit): boolean {
 function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {
   return [
     ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
-    ...settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource })),
+    ...(apiKeyId === null ? [] : settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource }))),
   ];
 }

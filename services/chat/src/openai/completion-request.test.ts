@@ -142,7 +142,7 @@ describe('a chat request', () => {
     fc.assert(
       fc.property(fc.oneof(requests, fc.jsonValue()), (value) => {
         if (outcomeOf(chat, value) !== 'accepted') return;
-        expect(promptSample(chat(value), '').chars).toBeGreaterThanOrEqual(0);
+        expect(promptSample(chat(value)).chars).toBeGreaterThanOrEqual(0);
         expect(inputPreview(chat(value), 10).length).toBeLessThanOrEqual(10);
       }),
       { numRuns: 1_000 },
@@ -212,7 +212,7 @@ describe('the texts of a request', () => {
   it('are the newest user message for a preview, and everything for an estimate', () => {
     expect(inputPreview(chat(conversation), 500)).toBe('second\npart');
     expect(inputPreview(chat(conversation), 3)).toBe('sec');
-    expect(promptSample(chat(conversation), 'system ')).toEqual({
+    expect(promptSample(chat(conversation), ['system '])).toEqual({
       beginning: 'system rulesfirstsecond\npart',
       chars: 28,
     });
@@ -224,6 +224,6 @@ describe('the texts of a request', () => {
 
   it('of embeddings are their inputs; token arrays have none', () => {
     expect(inputPreview(embed({ model: 'm', input: ['a', 'b'] }), 500)).toBe('a\nb');
-    expect(promptSample(embed({ model: 'm', input: [[1, 2]] }), '').chars).toBe(0);
+    expect(promptSample(embed({ model: 'm', input: [[1, 2]] })).chars).toBe(0);
   });
 });

@@ -181,10 +181,24 @@ export function inputPreview(request: CompletionRequest, maxChars: number): stri
   return cutText(textOf(source), maxChars);
 }
 
-/** A sample of the prompt for estimating its tokens, so that the request itself need not be kept. */
-export function promptSample({ operation, fields }: CompletionRequest, systemPrompt: string): TextSample {
+/** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */
+export function lastUserText({ fields }: CompletionRequest): { index: number; text: string } | null {
+  const messages = fields['messages'] as { role?: unknown; content?: unknown }[];
+  const index = messages.findLastIndex(({ role }) => role === 'user');
+  const text = textOf(messages[index]?.content);
+  return text.trim() === '' ? null : { index, text };
+}
+
+/**
+ * A sample of the prompt for estimating its tokens, so that the request itself need not be kept. `added`: texts that the
+ * gateway adds to the client's messages.
+ */
+export function promptSample(
+  { operation, fields }: CompletionRequest,
+  added: readonly string[] = [],
+): TextSample {
   const sample = new SampleBuilder();
-  sample.add(systemPrompt);
+  for (const text of added) sample.add(text);
   const messages = operation === 'chat' ? (fields['messages'] as { content?: unknown }[]) : [];
   for (const { content } of messages) sample.add(textOf(content));
   if (operation === 'embeddings') sample.add(textOf(fields['input']));

@@ -48,6 +48,16 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
   }
 }
 
+/** Where the element with this index begins, in the array that opens at `from`. The array must have it. */
+export function elementStart(json: Buffer, from: number, index: number): number {
+  let at = skipSpace(json, from + 1);
+  for (let passed = 0; passed < index; passed += 1) {
+    const comma = skipSpace(json, valueEndOf(json, at));
+    at = skipSpace(json, comma + 1);
+  }
+  return at;
+}
+
 /** The first byte at or after `from` that is no white space. */
 export function skipSpace(json: Buffer, from: number): number {
   let at = from;

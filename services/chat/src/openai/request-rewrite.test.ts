@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import { objectMembers } from './json-members.ts';
 import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
-const nothing: Rewrite = { model: 'upstream', includeUsage: false, systemPrompt: null, defaults: {} };
+const nothing: Rewrite = {
+  model: 'upstream',
+  includeUsage: false,
+  systemPrompt: null,
+  reference: null,
+  defaults: {},
+};
 
 /** JSON text as parsers see it, except that numbers keep their spelling. */
 function read(text: string): Record<string, unknown> {
@@ -152,20 +158,33 @@ describe('a rewritten request', () => {
       ),
       systemPrompt: fc.option(fc.string({ unit: 'binary' })),
       includeUsage: fc.boolean(),
+      reference: fc.option(fc.record({ index: fc.nat(20), content: fc.string({ unit: 'binary' }) })),
     });
     fc.assert(
-      fc.property(request, layout, change, (members, gaps, asked) => {
+      fc.property(request, layout, change, (members, gaps, change) => {
         const text = textOf(members, gaps);
         const before = read(text);
+        const sent = before['messages'] as unknown[];
+        const { reference } = change;
+        const asked = {
+          ...change,
+          reference:
+            reference === null || sent.length === 0
+              ? null
+              : { ...reference, index: reference.index % sent.length },
+        };
         const expected: Record<string, unknown> = {
           ...read(JSON.stringify(asked.defaults)),
           ...before,
           model: 'upstream',
         };
-        if (asked.systemPrompt !== null) {
-          const system = { role: 'system', content: asked.systemPrompt };
-          expected['messages'] = [system, ...(before['messages'] as unknown[])];
+        const messages = [...sent];
+        if (asked.reference !== null) {
+          const { index, content } = asked.reference;
+          messages.splice(index, 0, { role: 'user', content });
         }
+        if (asked.systemPrompt !== null) messages.unshift({ role: 'system', content: asked.systemPrompt });
+        expected['messages'] = messages;
         if (asked.includeUsage) {
           const options = before['stream_options'];
           const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
@@ -236,6 +255,18 @@ describe('a rewritten request', () => {
         'number 1',
       ]);
     }
+  });
+
+  it('puts a reference into the messages that a parser takes, when they are there twice', () => {
+    const text = '{"messages":[],"model":"small","messages":[ {"role":"system"} ,\n{"role":"user"}]}';
+    const rewritten = rewrite(text, { reference: { index: 1, content: 'R' }, systemPrompt: 'S' });
+    expect(read(rewritten)['messages']).toEqual([
+      { role: 'system', content: 'S' },
+      { role: 'system' },
+      { role: 'user', content: 'R' },
+      { role: 'user' },
+    ]);
+    expect(rewritten).toContain(' {"role":"system"} ,\n');
   });
 
   it('takes an agent’s limit of tokens only where the client set none under either name', () => {

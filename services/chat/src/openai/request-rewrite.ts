@@ -1,4 +1,11 @@
-import { closeBracket, objectMembers, openBracket, skipSpace, type Member } from './json-members.ts';
+import {
+  closeBracket,
+  elementStart,
+  objectMembers,
+  openBracket,
+  skipSpace,
+  type Member,
+} from './json-members.ts';
 
 /** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
@@ -8,6 +15,8 @@ export interface Rewrite {
   includeUsage: boolean;
   /** Put before the client's messages. */
   systemPrompt: string | null;
+  /** Put before the client's message with this index, as a message of the user. */
+  reference: { index: number; content: string } | null;
   /** Added where the client gave no member of that name. */
   defaults: Record<string, unknown>;
 }
@@ -40,6 +49,14 @@ export function rewriteRequest(
       const isEmpty = body[skipSpace(body, at)] === closeBracket;
       edits.push({ at, until: at, text: isEmpty ? message : `${message},` });
     }
+  }
+  if (rewrite.reference !== null) {
+    const { index, content } = rewrite.reference;
+    const message = JSON.stringify({ role: 'user', content });
+    // The index is of the list that `JSON.parse` takes: the last one.
+    const messages = members.findLast((entry) => entry.name === 'messages');
+    const at = elementStart(body, messages?.valueStart ?? 0, index);
+    edits.push({ at, until: at, text: `${message},` });
   }
   const given = new Set(members.map((entry) => entry.name));
   for (const [name, value] of Object.entries(rewrite.defaults)) {

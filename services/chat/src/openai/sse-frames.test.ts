@@ -67,6 +67,15 @@ describe('frames', () => {
     expect(split([Buffer.from(text)])).toEqual({ frames, rest });
   });
 
+  it('have no byte order mark at the start of the stream, and keep others', () => {
+    const bytes = Buffer.from('\ufeffdata: 1\n\n\ufeffdata: 2\n\n\ufeff');
+    const expected = split([Buffer.from('data: 1\n\n'), Buffer.from('\ufeffdata: 2\n\n\ufeff')]);
+    expect(split([bytes])).toEqual(expected);
+    expect(split(Array.from(bytes, (byte) => Buffer.of(byte)))).toEqual(expected);
+    expect(split([Buffer.from('\ufeffdata: [DONE]\n')]).rest).toBe('data: [DONE]\n');
+    expect(split([Buffer.from('\ufeff\ufeffdata: 1\n\n')]).frames[0]).toBe('\xef\xbb\xbfdata: 1\n\n');
+  });
+
   it('may be huge, in many pieces, but not endless', () => {
     const splitter = new FrameSplitter();
     const piece = Buffer.alloc(1024, 'x');

@@ -3,13 +3,16 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 /**
  * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
  * including its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters that arrive in two pieces
- * stay whole. A parser library would return text, and the client gets the provider's own bytes.
+ * stay whole. A parser library would return text, and the client gets the provider's own bytes. Only a byte order mark
+ * at the start of the stream is removed, as the same section requires: the client's stream may begin with other bytes.
  */
 export class FrameSplitter {
   /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
   #begun = new ChunkList();
   /** The last bytes of the pieces, in which a blank line may have begun. */
   #tail = nothing;
+  /** Whether no frame has ended yet. */
+  #first = true;
 
   /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
   push(chunk: Buffer): Buffer[] {
@@ -28,6 +31,10 @@ export class FrameSplitter {
       end = frameEnd(bytes, from);
     }
     if (from < bytes.length) this.#keep(bytes.subarray(from));
+    if (this.#first && frames[0] !== undefined) {
+      frames[0] = withoutMark(frames[0]);
+      this.#first = false;
+    }
     return frames;
   }
 
@@ -38,7 +45,8 @@ export class FrameSplitter {
 
   /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
-    return this.#begun.concat();
+    const rest = this.#begun.concat();
+    return this.#first ? withoutMark(rest) : rest;
   }
 
   /** Whether the frame that has begun ends in `chunk`, or between what came before and it. */
@@ -64,6 +72,13 @@ export class FrameSplitter {
 }
 
 const nothing: Buffer = Buffer.alloc(0);
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+function withoutMark(bytes: Buffer): Buffer {
+  const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;
+}
 
 /** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
 const tailBytes = 2;

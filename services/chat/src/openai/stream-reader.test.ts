@@ -46,6 +46,22 @@ describe('a stream that is read along', () => {
     expect(reader.usage).toMatchObject({ inputTokens: 5, outputTokens: 3, estimated: false });
   });
 
+  it('keeps what the model says to the user, up to a bound, where that is wanted', () => {
+    const said = [
+      chunk([delta({ role: 'assistant', content: '' })]),
+      chunk([delta({ reasoning_content: 'Hm.' })]),
+      chunk([delta({ content: 'It is ' }), delta({ content: 'sunny.' })]),
+      chunk([delta({ refusal: 'No.', tool_calls: [{ function: { arguments: '{}' } }] })]),
+      chunk([null, delta({ content: 7 })]),
+    ];
+    const [keeps, keepsNot] = [new StreamReader(1, true), new StreamReader(1)];
+    for (const data of said) for (const reader of [keeps, keepsNot]) reader.read(data);
+    expect([keeps.keptText, keepsNot.keptText]).toEqual(['It is sunny.', '']);
+    for (let n = 0; n < 40; n += 1) keeps.read(chunk([delta({ content: '🐘'.repeat(500) })]));
+    expect(keeps.keptText.length).toBe(32_768);
+    expect(keeps.keptText.isWellFormed()).toBe(true);
+  });
+
   it.each([
     [{ error: { message: 'overloaded', type: 'x' } }, 'overloaded'],
     [{ error: 'plain text' }, undefined],

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
+import { KeptText } from './kept-text.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 import { readServiceTier, readUsage } from './usage-reader.ts';
 import type { Usage } from './usage.ts';
@@ -28,10 +29,12 @@ export class StreamReader {
   readonly #finished = new Set<number>();
   #head: { id: unknown; created: unknown; model: unknown } | null = null;
   readonly #text = new SampleBuilder();
+  readonly #kept: KeptText | null;
 
-  /** `choices`: how many answers were asked for. */
-  constructor(choices: number) {
+  /** `choices`: how many answers were asked for. `keepsText`: whether `keptText` is wanted. */
+  constructor(choices: number, keepsText = false) {
     this.#choices = choices;
+    this.#kept = keepsText ? new KeptText() : null;
   }
 
   /** Reads the data of one frame. Throws if it is not the JSON of a chunk. */
@@ -76,6 +79,11 @@ export class StreamReader {
     return this.#text.built;
   }
 
+  /** What the model said so far, cut; empty unless it is kept. */
+  get keptText(): string {
+    return this.#kept?.text ?? '';
+  }
+
   /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
   usageChunk(usage: Usage): Buffer {
     const chunk = {
@@ -98,8 +106,9 @@ export class StreamReader {
     const { index, delta, finish_reason: finishReason } = choice as Record<string, unknown>;
     if (finishReason !== undefined && finishReason !== null)
       this.#finish(typeof index === 'number' ? index : 0);
-    if (typeof delta === 'object' && delta !== null)
-      this.#text.add(messageText(delta as Record<string, unknown>));
+    if (typeof delta !== 'object' || delta === null) return;
+    this.#text.add(messageText(delta as Record<string, unknown>));
+    this.#kept?.add(delta);
   }
 
   /** A choice that was not requested completes nothing. */

@@ -197,8 +197,20 @@ describe('a whole answer', () => {
       usage: null,
       serviceTier: 'flex',
       answer: { beginning: '', chars: 0 },
+      text: '',
     });
     expect(read({ choices: [null, 7, {}, { message: null }], usage: 'x' })).toMatchObject({ usage: null });
+  });
+
+  it('gives what the model says in its first choice, where that is kept', () => {
+    const said = (choices: unknown[], keeps = true): string =>
+      readUnaryAnswer('acme', Buffer.from(JSON.stringify({ choices })), keeps).text;
+    const message = { content: 'Hello.', reasoning_content: 'Hm.', refusal: 'No.' };
+    expect(said([{ message }, { message: { content: 'Other.' } }])).toBe('Hello.');
+    expect(said([{ message }], false)).toBe('');
+    for (const choice of [null, 7, {}, { message: null }, { message: { content: null } }])
+      expect(said([choice])).toBe('');
+    expect(said([{ message: { content: 'x'.repeat(100_000) } }])).toHaveLength(32_768);
   });
 
   it.each<[unknown, string]>([

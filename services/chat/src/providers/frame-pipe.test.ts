@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
@@ -96,6 +99,51 @@ describe('a streamed answer', () => {
       });
     },
   );
+
+  it('keeps its first chunk when the provider begins with a byte order mark', async () => {
+    const chunks = ['first', 'second'].map(
+      (content) => `data: {"choices":[{"index":0,"delta":{"content":"${content}"}}]}\n\n`,
+    );
+    const baseUrl = await fixture.serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`\ufeff${chunks.join('')}data: [DONE]\n\n`);
+    });
+    const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
+    const stream = new FramePipe('acme', source, new StreamReader(1));
+    await stream.open();
+    const sink = new Sink();
+    await stream.passTo(sink);
+    expect(sink.text).toBe(chunks.join(''));
+  });
+
+  it.each([
+    ['keeps its connection for the next call when the provider ends it soon after [DONE]', 100, 1],
+    ['loses its connection when the provider goes on after [DONE]', null, 2],
+  ])('%s', async (_name, endsAfterMs, connections) => {
+    const sockets = new Set<Socket>();
+    const closes: Promise<unknown>[] = [];
+    const baseUrl = await fixture.serve((request, response) => {
+      sockets.add(request.socket);
+      closes.push(once(response, 'close'));
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\ndata: [DONE]\n\n');
+      const sending = setInterval(() => response.write(': more\n\n'), 20);
+      response.on('close', () => clearInterval(sending));
+      if (endsAfterMs !== null) setTimeout(() => response.end(), endsAfterMs);
+    });
+    const adapter = fixture.adapter({ base_url: baseUrl });
+    for (const _call of [1, 2]) {
+      const stream = new FramePipe('acme', await adapter.stream(streamCall()), new StreamReader(1));
+      await stream.open();
+      const sink = new Sink();
+      await stream.passTo(sink);
+      await closes.at(-1);
+      // Past the time after which a connection that goes on is closed.
+      await sleep(endsAfterMs === null ? 0 : 1_200);
+      expect(sink.text).not.toContain('more');
+    }
+    expect(sockets.size).toBe(connections);
+  });
 
   it('that only lacks [DONE] is whole', async () => {
     expect((await passed({ end_without_done: true })).outcome).toBe('complete');

@@ -7,6 +7,9 @@ import { ProviderFailure } from './provider-failure.ts';
 /** Objects and arrays in one frame. Parsing more would block other requests for long. */
 const maxContainers = 200_000;
 
+/** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
+const endMs = 1_000;
+
 /** Passes the frames of an answer to its client. */
 export interface FrameSink {
   /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
@@ -29,6 +32,7 @@ export class FramePipe implements FrameConsumer {
   /** Whether a chunk of the answer has arrived. */
   #begun = false;
   #complete = false;
+  #ending: NodeJS.Timeout | undefined;
   #failure: ProviderFailure | null = null;
   /** Of the promise of `open`, and then of that of `passTo`. */
   #resolve!: () => void;
@@ -91,11 +95,15 @@ export class FramePipe implements FrameConsumer {
       this.#source.cancel();
       return true;
     }
-    if (this.#complete) this.#resolve();
+    if (this.#complete && this.#ending === undefined) {
+      this.#ending = setTimeout(() => this.#source.cancel(), endMs).unref();
+      this.#resolve();
+    }
     return goesOn;
   }
 
   end(): void {
+    clearTimeout(this.#ending);
     if (this.#complete || this.#failure !== null) return;
     if (this.reader.complete) {
       this.#complete = true;
@@ -107,6 +115,7 @@ export class FramePipe implements FrameConsumer {
   }
 
   fail(failure: ProviderFailure): void {
+    clearTimeout(this.#ending);
     if (this.#complete || this.#failure !== null) return;
     // A connection that breaks after the first frame cuts the stream.
     const cut = failure.kind === 'connection';

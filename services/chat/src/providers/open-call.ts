@@ -28,7 +28,7 @@ export class OpenCall {
     this.#record.noteFirstToken();
   }
 
-  succeeded({ responseModel, usage, serviceTier, answer }: UnaryAnswer): Promise<void> {
+  succeeded({ responseModel, usage, serviceTier, answer }: Omit<UnaryAnswer, 'text'>): Promise<void> {
     this.#breaker.succeeded(this.#tenantId);
     return this.#record.endAttempt({
       status: 'ok',

@@ -79,6 +79,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     providers: registry,
     record: recordIn(words),
     receiver,
+    keepsText: false,
   });
   return { chain: made, words, receiver };
 }

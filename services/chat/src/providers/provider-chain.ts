@@ -36,6 +36,8 @@ export interface ProviderChainOptions {
   providers: ProviderRegistry;
   record: AttemptRecord;
   receiver: AnswerReceiver;
+  /** Whether the text of the answer is kept, for memory. */
+  keepsText: boolean;
 }
 
 export type Answer = ObjectAnswer | StreamAnswer;
@@ -46,6 +48,8 @@ export interface ObjectAnswer {
   model: Model;
   /** A JSON document in OpenAI's format, as the provider sent it. */
   bytes: Buffer;
+  /** What the model says in it, cut; empty unless it is kept. */
+  text: string;
 }
 
 /**
@@ -73,7 +77,7 @@ export class ProviderChain {
         if (!failure.retryable || retry >= model.provider.max_retries) break;
         const delay = retryDelay(retry, failure.details.retryAfterMs);
         if (delay === null) break;
-        if (!(await this.#pause(delay))) throw new ProviderFailure('aborted', model.provider.name);
+        if (!(await this.#pause(delay))) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
       }
     }
     throw failure ?? new Error('the target has no model');
@@ -90,18 +94,19 @@ export class ProviderChain {
   async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure> {
     const { request, source, target, record, receiver } = this.#options;
     // Without a call there is no run.
-    if (this.#isAborted()) return new ProviderFailure('aborted', model.provider.name);
+    if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = source.rewritten({
       model: model.upstreamModel,
       includeUsage: asksUsage && !request.wantsUsage,
       systemPrompt: target.systemPrompt,
+      reference: target.reference,
       defaults: target.defaults,
     });
     const trace = await record.startAttempt(model, body.length);
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
-      return new ProviderFailure('aborted', model.provider.name);
+      return ProviderFailure.aborted(model.provider.name, receiver.signal);
     }
     const call: ProviderCall = {
       room: receiver.openRoom(),
@@ -135,11 +140,11 @@ export class ProviderChain {
     const open = this.#openCall(model);
     try {
       const bytes = await adapter.complete(call);
-      const answer = readUnaryAnswer(model.provider.name, bytes);
+      const answer = readUnaryAnswer(model.provider.name, bytes, this.#options.keepsText);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
-      return { kind: 'object', model, bytes };
+      return { kind: 'object', model, bytes, text: answer.text };
     } catch (error) {
       return open.failed(error, null);
     }
@@ -150,9 +155,9 @@ export class ProviderChain {
     adapter: ProviderAdapter,
     call: ProviderCall,
   ): Promise<StreamAnswer | ProviderFailure> {
-    const { request, source } = this.#options;
+    const { request, source, keepsText } = this.#options;
     const open = this.#openCall(model);
-    const reader = new StreamReader(request.choices);
+    const reader = new StreamReader(request.choices, keepsText);
     try {
       const stream = new FramePipe(model.provider.name, await adapter.stream(call), reader);
       await stream.open();

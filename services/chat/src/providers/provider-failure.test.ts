@@ -120,6 +120,13 @@ describe('a provider’s failure', () => {
       fallbackHelps: false,
       blame: null,
     },
+    {
+      kind: 'interrupted',
+      answer: '503 service_unavailable',
+      retryable: false,
+      fallbackHelps: false,
+      blame: null,
+    },
   ])('of kind $kind is answered with $answer', ({ kind, answer, ...expected }) => {
     const failure = new ProviderFailure(kind, 'acme', { code: 'ECONNREFUSED' });
     const error = failure.toAppError();

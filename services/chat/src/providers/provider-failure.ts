@@ -16,7 +16,17 @@ export type FailureKind =
   /** The stream ended before it was complete, or contained an error. */
   | 'cut'
   /** The gateway closed the connection because the client had left. */
-  | 'aborted';
+  | 'aborted'
+  /** The gateway closed the connection because its process stops. */
+  | 'interrupted';
+
+/** The reason of an abort signal when the client is there, but the process stops. */
+export class Interruption extends Error {
+  constructor() {
+    super('the process stops');
+    this.name = 'Interruption';
+  }
+}
 
 export interface FailureDetails {
   status?: number;
@@ -43,6 +53,11 @@ export class ProviderFailure extends Error {
     this.details = details;
   }
 
+  /** The failure of a call whose signal is aborted. */
+  static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
+    return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
+  }
+
   /** Whether the same call may succeed if it is repeated. */
   get retryable(): boolean {
     if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
@@ -51,7 +66,7 @@ export class ProviderFailure extends Error {
 
   /** Whether another model may answer. Not after an error that the client's request caused. */
   get fallbackHelps(): boolean {
-    if (this.kind === 'aborted') return false;
+    if (this.kind === 'aborted' || this.kind === 'interrupted') return false;
     return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
   }
 
@@ -68,6 +83,7 @@ export class ProviderFailure extends Error {
       case 'status':
         return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
       case 'aborted':
+      case 'interrupted':
         return null;
     }
   }
@@ -100,6 +116,10 @@ export class ProviderFailure extends Error {
         );
       case 'aborted':
         return new AppError('client_closed_request', 'The client left before the answer was complete.', {
+          cause: this,
+        });
+      case 'interrupted':
+        return new AppError('service_unavailable', 'The gateway stopped before the answer was complete.', {
           cause: this,
         });
       case 'status':

@@ -132,7 +132,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   #abort(): void {
-    this.stop(new ProviderFailure('aborted', this.provider));
+    this.stop(ProviderFailure.aborted(this.provider, this.#signal));
   }
 
   #guard(work: () => void): void {

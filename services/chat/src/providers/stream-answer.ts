@@ -27,6 +27,11 @@ export class StreamAnswer {
     await this.#call.succeeded(reader);
   }
 
+  /** What the model said so far, cut; empty unless it is kept. */
+  get text(): string {
+    return this.#stream.reader.keptText;
+  }
+
   /** The provider's usage chunk, or one with `usage` if it sent none. */
   usageFrame(usage: Usage): Buffer {
     return this.#stream.usageFrame ?? this.#stream.reader.usageChunk(usage);

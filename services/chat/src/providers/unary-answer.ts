@@ -2,6 +2,7 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { hasMoreContainers } from '@gatehouse/kit/json-size';
 import { ProviderFailure } from './provider-failure.ts';
+import { KeptText } from '../openai/kept-text.ts';
 import { messageText } from '../openai/stream-reader.ts';
 import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
 import { readServiceTier, readUsage } from '../openai/usage-reader.ts';
@@ -18,10 +19,12 @@ export interface UnaryAnswer {
   serviceTier: string | null;
   /** The text that was answered, for previews and estimates. */
   answer: TextSample;
+  /** What the model says in its first choice, cut; empty unless it is kept. */
+  text: string;
 }
 
 /** Throws an `invalid` failure if the bytes are no answer, so that a broken provider does not count as a success. */
-export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
+export function readUnaryAnswer(provider: string, bytes: Buffer, keepsText = false): UnaryAnswer {
   if (hasMoreContainers(bytes, maxContainers)) throw new ProviderFailure('invalid', provider);
   let parsed: unknown;
   try {
@@ -41,7 +44,14 @@ export function readUnaryAnswer(provider: string, bytes: Buffer): UnaryAnswer {
     usage: readUsage(usage),
     serviceTier: readServiceTier(answer),
     answer: sampleOf(Array.isArray(choices) ? choices.map(choiceText).join('\n') : ''),
+    text: keepsText && Array.isArray(choices) ? saidIn(choices[0]) : '',
   };
+}
+
+function saidIn(choice: unknown): string {
+  const said = new KeptText();
+  said.add((choice as { message?: unknown } | null)?.message);
+  return said.text;
 }
 
 function choiceText(choice: unknown): string {

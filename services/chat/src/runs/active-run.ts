@@ -7,8 +7,17 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
+import { interruption } from './interrupted.ts';
 import { startedRun, type StartedRun } from './run-record.ts';
-import type { Attempt, AttemptStart, AttemptStatus, RunEnd, RunIdentity, RunStatus } from './run.ts';
+import type {
+  Attempt,
+  AttemptStart,
+  AttemptStatus,
+  RunEnd,
+  RunIdentity,
+  RunStatus,
+  StoredAnswer,
+} from './run.ts';
 import type { StreamReader } from '../openai/stream-reader.ts';
 import { estimateTokens, guessTokens, type TextSample } from '../openai/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../openai/usage.ts';
@@ -124,7 +133,7 @@ export class ActiveRun {
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
       // The start may have been written, so an end follows it. The client does not wait for that.
-      void this.finish('error', toAppError(error));
+      void this.finish('error', { error: toAppError(error) });
       throw error;
     }
     this.#open.startedAt = monotonicMs();
@@ -179,9 +188,9 @@ export class ActiveRun {
     const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
     const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
     await this.endAttempt({
-      status: failure.kind === 'aborted' ? 'cancelled' : 'error',
+      status: attemptStatusOf(failure),
       httpStatus: failure.details.status ?? null,
-      errorCode: failure.toAppError().code,
+      errorCode: failure.kind === 'interrupted' ? interruption.errorType : failure.toAppError().code,
       usage: answer?.usage ?? (free ? noUsage : null),
       serviceTier: answer?.serviceTier ?? null,
       answer: answer?.answer,
@@ -190,9 +199,12 @@ export class ActiveRun {
 
   /**
    * Commits the run's end, for which the client's last byte waits. Resolves with null if there is no run to end: no call
-   * was begun, or the run has ended already.
+   * was begun, or the run has ended already. `answer` is stored in the same transaction.
    */
-  async finish(status: RunStatus, error?: AppError): Promise<RunEnd | null> {
+  async finish(
+    status: RunStatus,
+    { error, answer }: { error?: AppError; answer?: StoredAnswer | undefined } = {},
+  ): Promise<RunEnd | null> {
     if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
     this.#finished = true;
     if (this.#open !== null)
@@ -212,6 +224,7 @@ export class ActiveRun {
       cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
       errorType: error?.code ?? null,
       errorMessage: error?.message ?? null,
+      ...(status === 'interrupted' ? interruption : {}),
       outputPreview: preview === '' ? null : preview,
     };
     const { calls } = this;
@@ -224,7 +237,7 @@ export class ActiveRun {
         startedAt: this.#arrivedAt,
         endedAt,
       });
-    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts });
+    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts, answer });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
     this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
@@ -245,4 +258,9 @@ export class ActiveRun {
       estimated: true,
     };
   }
+}
+
+function attemptStatusOf({ kind }: ProviderFailure): AttemptStatus {
+  if (kind === 'aborted') return 'cancelled';
+  return kind === 'interrupted' ? 'interrupted' : 'error';
 }

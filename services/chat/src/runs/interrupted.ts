@@ -5,6 +5,12 @@ import { noUsage, sumUsage } from '../openai/usage.ts';
 import type { Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-system-store.ts';
 
+/** The error of a run whose process ended before it did. */
+export const interruption = {
+  errorType: 'interrupted',
+  errorMessage: 'The gateway process that worked on this run ended.',
+};
+
 /** The end of a run whose process died. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
   const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
@@ -20,8 +26,7 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
       responseModel: null,
       usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
       cost: sumCosts(attempts.map(({ cost }) => cost)),
-      errorType: 'interrupted',
-      errorMessage: 'The gateway process that worked on this run ended.',
+      ...interruption,
       outputPreview: null,
     },
   };
@@ -37,7 +42,7 @@ function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pri
     durationMs: null,
     timeToFirstTokenMs: null,
     httpStatus: null,
-    errorCode: 'interrupted',
+    errorCode: interruption.errorType,
     responseModel: null,
     usage,
     cost: pricing.costOf(attempt, usage, { at: startedAt, serviceTier: null }),

@@ -6,6 +6,7 @@ import {
   maxSpans,
   runStartedData,
   textLimits,
+  type Recall,
   type RunEnded,
   type RunStarted,
   type Span,
@@ -44,6 +45,7 @@ export function startedRun(run: RunIdentity): StartedRun {
     request_model: cutText(run.requestModel, textLimits.request_model),
     streamed: run.streamed,
     input_preview: cutOrNull(run.inputPreview, textLimits.preview),
+    ...(run.recall === null ? {} : { recall: cutRecall(run.recall) }),
   };
 }
 
@@ -111,6 +113,15 @@ function figures(
     usage_estimated: usage.estimated,
     cost_pico: cost?.costPico?.toString() ?? null,
     price_source: cost?.source ?? null,
+  };
+}
+
+function cutRecall(recall: Recall): Recall {
+  return {
+    ...recall,
+    mode: cutOrNull(recall.mode, textLimits.recall_mode),
+    offset_ms: Math.min(recall.offset_ms, maxInteger),
+    duration_ms: Math.min(recall.duration_ms, maxInteger),
   };
 }
 

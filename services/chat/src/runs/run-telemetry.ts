@@ -1,8 +1,9 @@
+import { recallSpanName, type Recall } from '@gatehouse/events/run-event';
 import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
 import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
-import type { AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
+import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from './run.ts';
 import { partsOf, type Usage } from '../openai/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
@@ -27,6 +28,17 @@ export interface EndedRun extends Timing {
   calls: number;
 }
 
+/** A search in an agent's memory. */
+export interface EndedRecall extends Timing {
+  tenantId: string;
+  agentId: string;
+  sessionId: string | null;
+  outcome: Recall['outcome'];
+  mode: string | null;
+  passages: number;
+}
+
+const recallBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2];
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -38,6 +50,7 @@ export class RunTelemetry {
   readonly #firstToken: Histogram<'provider'>;
   readonly #tokens: Counter<'provider' | 'kind'>;
   readonly #requests: Counter<'provider' | 'outcome'>;
+  readonly #recalls: Histogram<'outcome'>;
 
   constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
@@ -69,6 +82,13 @@ export class RunTelemetry {
       labelNames: ['provider', 'outcome'],
       registers,
     });
+    this.#recalls = new Histogram({
+      name: 'gatehouse_recall_duration_seconds',
+      help: "Time that a search in an agent's memory delayed a turn, by its outcome: ok, timeout or unavailable",
+      labelNames: ['outcome'],
+      buckets: recallBuckets,
+      registers,
+    });
   }
 
   /** A new span within the parent, or the parent itself without a tracer. */
@@ -91,7 +111,31 @@ export class RunTelemetry {
       startedAt: ended.startedAt,
       endedAt: ended.endedAt,
       attributes: attemptAttributes(ended),
-      failed: attempt.status === 'error',
+      failed: isFailure(attempt.status),
+    });
+  }
+
+  /** Span of a search as https://github.com/open-telemetry/semantic-conventions-genai has it (search_memory). */
+  recalled({ trace, startedAt, endedAt, ...search }: EndedRecall): void {
+    const { outcome } = search;
+    this.#recalls.observe({ outcome }, (endedAt - startedAt) / 1_000);
+    this.#tracer?.record({
+      context: trace,
+      name: recallSpanName,
+      kind: 'internal',
+      startedAt,
+      endedAt,
+      attributes: {
+        'gen_ai.operation.name': recallSpanName,
+        'gen_ai.agent.id': search.agentId,
+        'gen_ai.conversation.id': search.sessionId ?? undefined,
+        'error.type': outcome === 'ok' ? undefined : outcome,
+        'gatehouse.tenant_id': search.tenantId,
+        'gatehouse.memory.outcome': outcome,
+        'gatehouse.memory.mode': search.mode ?? undefined,
+        'gatehouse.memory.passages': search.passages,
+      },
+      failed: outcome !== 'ok',
     });
   }
 
@@ -118,7 +162,7 @@ export class RunTelemetry {
         'gatehouse.status': end.status,
         'gatehouse.calls': calls,
       },
-      failed: end.status === 'error',
+      failed: isFailure(end.status),
     });
   }
 }
@@ -138,6 +182,10 @@ function kindsOf(usage: Usage): [kind: string, count: number][] {
   ];
 }
 
+function isFailure(status: AttemptStatus): boolean {
+  return status === 'error' || status === 'interrupted';
+}
+
 /** Attributes of both the span and the metrics of a call. */
 function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttributes {
   const url = new URL(baseUrl);
@@ -148,7 +196,7 @@ function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttribu
     'gen_ai.response.model': attempt.responseModel ?? undefined,
     'server.address': url.hostname,
     'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
-    'error.type': attempt.status === 'error' ? (attempt.errorCode ?? undefined) : undefined,
+    'error.type': isFailure(attempt.status) ? (attempt.errorCode ?? undefined) : undefined,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Recall } from '@gatehouse/events/run-event';
 import type { Operation } from '../openai/completion-request.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
 import type { Usage } from '../openai/usage.ts';
@@ -15,13 +16,16 @@ export interface RunIdentity {
   requestId: string;
   traceId: string;
   spanId: string;
-  apiKeyId: string;
+  /** Null if no request with a key began the run. */
+  apiKeyId: string | null;
   userId: string | null;
   sessionId: string | null;
   agentId: string | null;
   requestModel: string;
   streamed: boolean;
   inputPreview: string | null;
+  /** The search in the agent's memory; null if there was none. */
+  recall: Recall | null;
   /** Null when no budget is set. */
   charges: readonly BudgetCharge[] | null;
 }
@@ -77,3 +81,17 @@ export interface RunEnd {
   errorMessage: string | null;
   outputPreview: string | null;
 }
+
+/** An answer that is stored with the end of its run, for repeats of the call. */
+export interface StoredAnswer {
+  /** The claim of the call that waits for it. */
+  claimId: string;
+  /** Encrypted. */
+  sealed: Buffer;
+}
+
+/** Makes what is stored of a whole answer. */
+export type StoreAnswer = (
+  answer: { bytes: Buffer; model: { id: string } },
+  run: Pick<RunIdentity, 'id' | 'traceId'>,
+) => StoredAnswer;

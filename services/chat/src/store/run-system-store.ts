@@ -5,7 +5,7 @@ import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
 import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge, RunEnd } from '../runs/run.ts';
+import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '../runs/run.ts';
 
 /*
  * Rows are selected by `id = any(ids)`, also where a join would do: plans are made while the tables are small and then
@@ -26,6 +26,7 @@ export interface EndRow {
   run: StartedRun;
   end: RunEnd;
   attempts: readonly Attempt[];
+  answer?: StoredAnswer | undefined;
 }
 
 /** Nothing was written: the run or the instance of a start is gone, or there was no connection. */
@@ -127,10 +128,42 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
   }
 }
 
+/** What the end of a run adds to its record; without texts if its user was forgotten meanwhile. */
+const endingOf = `case when forgotten
+  then ',' || substr((('{' || substr(ending, 2))::jsonb || '{"output_preview": null, "error_message": null}')::text, 2)
+  else ending end`;
+
+const endingRuns = `
+  with input as (
+    select id, cost_pico, ending from unnest($1::uuid[], $2::bigint[], $3::text[]) as i (id, cost_pico, ending)
+  ), ended as (
+    delete from chat.open_runs where id = any($1::uuid[])
+    returning id, tenant_id, instance_id, started_at, charges, run, forgotten
+  ), events as (
+    insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
+    select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
+           -- The members of both objects in one, as bytes: to cut a character off, a text's are all counted.
+           convert_from(substring(convert_to(run, 'UTF8') for octet_length(convert_to(run, 'UTF8')) - 1), 'UTF8')
+             || ${endingOf}
+    from ended join input using (id)
+  ), costs as (
+    insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+    select tenant_id, instance_id, charges, coalesce(sum(cost_pico), 0)
+    from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
+  )`;
+
+/** Only for groups that have an answer to store: few have. A claim that was taken over, or forgotten, stores nothing. */
+const storingAnswers = `, answered as (
+    update chat.completions c set answer = kept.answer, expires_at = now() + interval '24 hours'
+    from unnest($4::uuid[], $5::uuid[], $6::bytea[]) as kept (run_id, claim_id, answer)
+      join ended on ended.id = kept.run_id
+    where c.claim_id = kept.claim_id and c.claim_id = any($5::uuid[]) and c.answer is null
+  )`;
+
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins, since it deletes the run; returns the ids
- * that this call ended. The same transaction writes their events to the outbox, and their costs for the budgets that they
- * were reserved in. Safe to repeat.
+ * that this call ended. The same transaction writes their events to the outbox, their costs for the budgets that they
+ * were reserved in, and the answers that are kept for repeats. Safe to repeat.
  *
  * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
  * earlier time.
@@ -138,32 +171,26 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   // One of each: a second end of the same run would write a second event.
   const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
-  const result = await pool.query<{ id: string }>({
-    name: 'insert_ends',
-    text: `
-      with input as (
-        select id, cost_pico, ending from unnest($1::uuid[], $2::bigint[], $3::text[]) as i (id, cost_pico, ending)
-      ), ended as (
-        delete from chat.open_runs where id = any($1::uuid[])
-        returning id, tenant_id, instance_id, started_at, charges, run
-      ), events as (
-        insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
-        select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
-               -- The members of both objects in one, as bytes: to cut a character off, a text's are all counted.
-               convert_from(substring(convert_to(run, 'UTF8') for octet_length(convert_to(run, 'UTF8')) - 1), 'UTF8') || ending
-        from ended join input using (id)
-      ), costs as (
-        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-        select tenant_id, instance_id, charges, coalesce(sum(cost_pico), 0)
-        from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
-      )
-      select id from ended`,
-    values: [
-      idArray(ends.map(({ run }) => run.run_id)),
-      ends.map(({ end }) => end.cost.costPico),
-      textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
-    ],
-  });
+  const values = [
+    idArray(ends.map(({ run }) => run.run_id)),
+    ends.map(({ end }) => end.cost.costPico),
+    textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
+  ];
+  const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
+  const result = await pool.query<{ id: string }>(
+    answers.length === 0
+      ? { name: 'insert_ends', text: `${endingRuns} select id from ended`, values }
+      : {
+          name: 'insert_ends_and_answers',
+          text: `${endingRuns}${storingAnswers} select id from ended`,
+          values: [
+            ...values,
+            answers.map(({ run }) => run.run_id),
+            answers.map(({ claimId }) => claimId),
+            answers.map(({ sealed }) => sealed),
+          ],
+        },
+  );
   return result.rows.map((row) => row.id);
 }
 

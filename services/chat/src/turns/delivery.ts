@@ -2,12 +2,15 @@ import type { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { FrameSink } from '../providers/frame-pipe.ts';
 import type { AnswerReceiver, ObjectAnswer } from '../providers/provider-chain.ts';
+import type { StoreAnswer } from '../runs/run.ts';
 
 /**
  * Takes the answer of a turn to the one that asked for it: an HTTP client, or a caller that collects the answer. A turn
  * calls `sendObject`, or `openStream` and `endStream`, or `fail`, and last of all `close`.
  */
 export interface Delivery extends AnswerReceiver {
+  /** What is to be stored of a whole answer in the transaction that ends its run. */
+  readonly stored?: StoreAnswer | undefined;
   /** Delivers a whole answer. Its run has ended. */
   sendObject(answer: ObjectAnswer): void;
   /** Where the chunks of a streamed answer go. */

@@ -101,7 +101,7 @@ async function setUp(
     identity: {
       ...{ id: newId(), tenantId: newId(), operation: 'chat', channel: 'webhook', requestId: 'r', ...trace },
       ...{ apiKeyId: newId(), userId: null, sessionId: null, agentId: null, requestModel: 'm' },
-      ...{ streamed: request.stream, inputPreview: null, charges: null },
+      ...{ streamed: request.stream, inputPreview: null, recall: null, charges: null },
     },
     recorder: {
       startAttempt: async ({ attempt }) => void steps.push(`start ${attempt.number}`),
@@ -110,7 +110,7 @@ async function setUp(
     pricing: await Pricing.create(catalogue),
     telemetry: new RunTelemetry(registry, undefined, undefined),
     trace,
-    prompt: promptSample(request, ''),
+    prompt: promptSample(request),
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
@@ -118,7 +118,7 @@ async function setUp(
   const source = new RequestSource(bytes, { release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
-  const turn = new Turn({ request, source, target, run, limitHeaders: {}, providers, log });
+  const turn = new Turn({ request, source, target, run, limitHeaders: {}, providers, log, onAnswer: null });
   return { turn, delivery: new Collecting(steps) };
 }
 

@@ -1,4 +1,4 @@
-import { toAppError } from '@gatehouse/kit/errors';
+import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead } from '../openai/completion-request.ts';
@@ -10,6 +10,9 @@ import type { ActiveRun } from '../runs/active-run.ts';
 import type { RunEnd } from '../runs/run.ts';
 import type { Delivery } from './delivery.ts';
 
+/** Takes the text of an answer, for what follows a turn. Must not throw. */
+export type OnAnswer = (ended: { runId: string; text: string }) => void;
+
 export interface TurnOptions {
   request: RequestHead;
   source: RequestSource;
@@ -19,6 +22,8 @@ export interface TurnOptions {
   limitHeaders: Record<string, string>;
   providers: ProviderRegistry;
   log: Logger;
+  /** Gets the text of the answer once the run has ended well. */
+  onAnswer: OnAnswer | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -43,7 +48,7 @@ export class Turn {
 
   /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `Delivery.fail` throws. */
   async complete(delivery: Delivery): Promise<void> {
-    const { request, source, target, run, providers } = this.#options;
+    const { request, source, target, run, providers, onAnswer } = this.#options;
     const { tenantId } = run.identity;
     const chain = new ProviderChain({
       request,
@@ -53,12 +58,13 @@ export class Turn {
       providers,
       record: run,
       receiver: delivery,
+      keepsText: onAnswer !== null,
     });
     try {
       const answer = await chain.answer();
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
-        this.#logEnd(await run.finish('ok'));
+        this.#logEnd(await run.finish('ok', { answer: delivery.stored?.(answer, run.identity) }));
         delivery.sendObject(answer);
       } else {
         await answer.passTo(delivery.openStream(answer.model));
@@ -66,6 +72,7 @@ export class Turn {
         this.#logEnd(end);
         delivery.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
       }
+      onAnswer?.({ runId: run.identity.id, text: answer.text });
     } catch (error) {
       await this.#giveUp(delivery, error);
     } finally {
@@ -78,9 +85,15 @@ export class Turn {
     const { run } = this.#options;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
     const error = failure?.toAppError() ?? toAppError(thrown);
-    const isCancelled = failure?.kind === 'aborted';
-    this.#logEnd(await (isCancelled ? run.finish('cancelled') : run.finish('error', error)));
+    this.#logEnd(await this.#end(failure, error));
     delivery.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
+  }
+
+  #end(failure: ProviderFailure | null, error: AppError): Promise<RunEnd | null> {
+    const { run } = this.#options;
+    if (failure?.kind === 'aborted') return run.finish('cancelled');
+    if (failure?.kind === 'interrupted') return run.finish('interrupted');
+    return run.finish('error', { error });
   }
 
   #logEnd(end: RunEnd | null): void {

@@ -9,6 +9,7 @@ const peers = {
   AGENT_HTTP: 'a:1',
   CHAT_HTTP: 'a:1',
   ANALYTICS_HTTP: 'a:1',
+  MEMORY_HTTP: 'a:1',
 };
 const keys = { ASSERTION_PRIVATE_KEY: 'x', ASSERTION_PUBLIC_KEYS: 'x' };
 

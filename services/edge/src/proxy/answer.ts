@@ -13,6 +13,18 @@ export interface AnswerSource {
   abort(reason: Error): void;
 }
 
+export interface AnswerOptions {
+  passage: Passage;
+  log: Logger;
+  /**
+   * Called when the response is closed, with null, or when the replica refused the connection, with the error: then
+   * nothing was sent, and another attempt may follow.
+   */
+  settle: (refusal: unknown) => void;
+  /** Called when the replica announces that it stops. */
+  onStop: () => void;
+}
+
 const lineFeed = 0x0a;
 
 /**
@@ -23,6 +35,7 @@ export class Answer {
   readonly #passage: Passage;
   readonly #log: Logger;
   readonly #settle: (refusal: unknown) => void;
+  readonly #onStop: () => void;
   #source: AnswerSource | null = null;
   #begun = false;
   #failed = false;
@@ -30,14 +43,11 @@ export class Answer {
   /** Whether what was sent ends with a blank line, so that another event may follow. */
   #atBoundary = true;
 
-  /**
-   * `settle` is called when the response is closed, with null, or when the replica refused the connection, with the
-   * error: then nothing was sent, and another attempt may follow.
-   */
-  constructor(passage: Passage, log: Logger, settle: (refusal: unknown) => void) {
+  constructor({ passage, log, settle, onStop }: AnswerOptions) {
     this.#passage = passage;
     this.#log = log;
     this.#settle = settle;
+    this.#onStop = onStop;
     const { response } = passage;
     response.on('close', () => {
       if (!response.writableFinished) this.#source?.abort(clientLeft());
@@ -54,7 +64,9 @@ export class Answer {
 
   /** The final status and the headers arrived. */
   begin(status: number, headers: IncomingHttpHeaders): void {
-    const { response, requestId, route } = this.#passage;
+    const { request, response, requestId, route } = this.#passage;
+    // A service also closes the connection after an answer that it gives before the request's end.
+    if (headers.connection === 'close' && request.complete) this.#onStop();
     if (status === 401) {
       this.#abort(rejectedAssertion(route.service));
       return;

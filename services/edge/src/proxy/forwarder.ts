@@ -15,9 +15,14 @@ export interface ForwarderOptions {
   addresses: ReadonlyMap<ServiceName, AddressList>;
   bodies: RequestBodies;
   general: Sender;
-  /** Senders for routes marked `passThrough`, by service. */
+  /** Senders for routes whose bodies stream, by service. */
   passThrough: ReadonlyMap<ServiceName, Sender>;
   log: Logger;
+}
+
+/** Whether bodies of the route are passed on as they arrive, instead of being gathered first. */
+export function streamsBody({ passThrough, bodyLines }: Route): boolean {
+  return passThrough || bodyLines !== undefined;
 }
 
 /** Sends requests to the services of their routes, and their answers back. */
@@ -44,12 +49,13 @@ export class Forwarder {
       : bodies.gather(passage, limit));
     const address = addresses?.next() ?? null;
     if (addresses === undefined || address === null) throw unreachable(service);
-    const refusal = await this.#attempt(sender, { passage, address, body });
+    const refusal = await this.#attempt(sender, addresses, { passage, address, body });
     if (refusal === null) return;
     addresses.refused(address);
     const other = addresses.next(address);
     // A stream was not touched either: reading begins once there is a connection.
-    const last = other === null ? refusal : await this.#attempt(sender, { passage, address: other, body });
+    const last =
+      other === null ? refusal : await this.#attempt(sender, addresses, { passage, address: other, body });
     if (last === null) return;
     this.#options.log.error(
       { err: last, request_id: passage.requestId, service },
@@ -66,16 +72,22 @@ export class Forwarder {
 
   #senderFor(route: Route): Sender {
     const { general, passThrough } = this.#options;
-    return (route.passThrough ? passThrough.get(route.service) : undefined) ?? general;
+    return (streamsBody(route) ? passThrough.get(route.service) : undefined) ?? general;
   }
 
   /** The error when the address refused the connection; null in all other cases, which the answer has dealt with. */
-  async #attempt(sender: Sender, attempt: Omit<Attempt, 'headers'>): Promise<unknown> {
-    const { passage } = attempt;
+  async #attempt(
+    sender: Sender,
+    addresses: AddressList,
+    attempt: Omit<Attempt, 'headers'>,
+  ): Promise<unknown> {
+    const { passage, address } = attempt;
+    const { log } = this.#options;
     const headers = await passage.headers();
     if (passage.response.destroyed) return null;
     return new Promise((resolve) => {
-      sender.send({ ...attempt, headers }, new Answer(passage, this.#options.log, resolve));
+      const onStop = (): void => addresses.stops(address);
+      sender.send({ ...attempt, headers }, new Answer({ passage, log, settle: resolve, onStop }));
     });
   }
 }

@@ -15,7 +15,7 @@ export interface PassThroughTimeouts {
 const defaultTimeouts: PassThroughTimeouts = { headersTimeoutMs: 12 * 3_600_000, bodyTimeoutMs: 60_000 };
 
 /**
- * The sender for completions: undici's dispatcher and node:http without layers between, half as much again as a general
+ * The sender for completions and imports: undici's dispatcher and node:http without layers between, half as much again as a general
  * proxy passes on one core (ADR 6). Streams both ways with back-pressure.
  */
 export class PassThrough implements Sender {

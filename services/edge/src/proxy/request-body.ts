@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { announcedBytes, hasBody, readBody, tooLarge } from '@gatehouse/http/body';
+import { announcedBytes, hasBody, readBody } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
-import { PaceWatch, type PaceOptions } from '@gatehouse/http/pace-check';
+import { streamBody } from '@gatehouse/http/body-stream';
+import type { PaceOptions } from '@gatehouse/http/pace-check';
 
 /** Bodies up to this size are gathered: one write costs less than a stream. */
 const gatherBytes = 64 * 1024;
@@ -42,34 +43,6 @@ export class RequestBodies {
   async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
     const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
-    return isSmall ? this.gather(incoming, limit) : stream(request, limit, this.#options.pace ?? {});
-  }
-}
-
-async function* stream(request: IncomingMessage, limit: number, pace: PaceOptions): AsyncIterable<Buffer> {
-  // Destroying the request would close the connection before the client has read the answer.
-  const chunks = request.iterator({ destroyOnReturn: false });
-  let fail: (error: unknown) => void = () => undefined;
-  const watch = new PaceWatch(pace, (error) => fail(error));
-  let size = 0;
-  try {
-    for (;;) {
-      watch.waiting = true;
-      const next = await new Promise<IteratorResult<Buffer, void>>((resolve, reject) => {
-        fail = reject;
-        (chunks.next() as Promise<IteratorResult<Buffer, void>>).then(resolve, reject);
-      });
-      // From here until the next read the service is slow, not the client.
-      watch.waiting = false;
-      if (next.done === true) return;
-      watch.note(next.value.length);
-      size += next.value.length;
-      if (size > limit) throw tooLarge(limit);
-      yield next.value;
-    }
-  } finally {
-    watch.stop();
-    // Not awaited: after a timeout it settles only when more of the body arrives.
-    chunks.return?.().catch(() => undefined);
+    return isSmall ? this.gather(incoming, limit) : streamBody(request, limit, this.#options.pace);
   }
 }

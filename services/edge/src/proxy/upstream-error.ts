@@ -5,8 +5,8 @@ import { AppError } from '@gatehouse/kit/errors';
 export const connectTimeoutMs = 1_500;
 
 /**
- * Idle connections are closed after this time. A replica that drains closes them later: if it were first, it could close
- * one just as the next request is written to it.
+ * Idle connections are closed after this time. A replica keeps them longer while it serves: if it were first, it could
+ * close one just as the next request is written to it. One that stops announces it, and gets no more requests.
  */
 export const idleMs = 4_000;
 

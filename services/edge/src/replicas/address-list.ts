@@ -7,6 +7,8 @@ const dnsScheme = 'dns:///';
 const refreshMs = 2_000;
 /** How long an address that refused a connection is skipped, unless all of them did. */
 const restMs = 1_000;
+/** How long an address is skipped whose replica stops. Longer than `Liveness` takes to check it again. */
+const stopRestMs = 3_000;
 
 export interface AddressListOptions {
   /** Default: the system's resolver. */
@@ -72,6 +74,16 @@ export class AddressList {
   /** An address refused a connection. */
   refused(address: string): void {
     this.#resting.set(address, monotonicMs() + restMs);
+  }
+
+  /** The replica at an address announced that it stops: it still serves requests, but soon closes its connections. */
+  stops(address: string): void {
+    this.#resting.set(address, monotonicMs() + stopRestMs);
+  }
+
+  /** The replica at an address answers and does not stop: another one has taken its place. */
+  serves(address: string): void {
+    this.#resting.delete(address);
   }
 
   get all(): readonly string[] {

@@ -12,12 +12,14 @@ const log = createLogger('edge', 'silent');
 /** A replica that answers only while it lives, though it always takes connections. */
 class Replica {
   living = true;
+  stopping = false;
   asked = 0;
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer((_request, response) => {
       this.asked += 1;
+      if (this.stopping) response.setHeader('connection', 'close');
       if (this.living) response.writeHead(404).end();
     });
   }
@@ -72,6 +74,16 @@ describe('the replicas of a service', () => {
     await sleep(500);
     expect(inTurn().size).toBe(2);
     replicas.forEach((replica) => (replica.living = true));
+  });
+
+  it('are passed over once they announce that they stop', async () => {
+    const [, second] = replicas;
+    await until(2);
+    second.stopping = true;
+    await until(1);
+    expect(addresses.next()).toBe(addresses.all[0]);
+    second.stopping = false;
+    await until(2);
   });
 
   it('are not asked when there is only one', async () => {

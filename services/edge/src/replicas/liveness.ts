@@ -10,10 +10,12 @@ export interface LivenessOptions {
 /** One slow answer may be a busy core or a long garbage collection; two in a row mean that the replica hangs. */
 const silencesToRest = 2;
 
+type Health = 'serves' | 'stops' | 'refuses' | 'silent';
+
 /**
- * Checks every second that the replicas of a service answer. The kernel accepts connections for a process that hangs, so
- * without this check every request in its turn would wait; a replica that is gone refuses connections, which the
- * requests themselves detect. Any answer counts, a 404 too. A single replica is not checked: there is no alternative.
+ * Checks every second that the replicas of a service answer, and do not stop. The kernel accepts connections for a
+ * process that hangs, so without this check every request in its turn would wait; a replica that is gone refuses
+ * connections, which the requests themselves detect. Any answer counts, a 404 too. A single replica is not checked: there is no alternative.
  */
 export class Liveness {
   readonly #addresses: AddressList;
@@ -41,7 +43,11 @@ export class Liveness {
     for (const address of this.#silences.keys()) if (!all.includes(address)) this.#silences.delete(address);
     if (all.length < 2) return;
     for (const address of all) {
-      void answers(address, this.#patienceMs).then((answered) => this.#note(address, answered));
+      void healthOf(address, this.#patienceMs).then((health) => {
+        if (health === 'stops') this.#addresses.stops(address);
+        if (health === 'serves') this.#addresses.serves(address);
+        this.#note(address, health !== 'silent');
+      });
     }
   }
 
@@ -53,18 +59,20 @@ export class Liveness {
   }
 }
 
-/** False only for silence: a refused connection counts as an answer. */
-function answers(address: string, patienceMs: number): Promise<boolean> {
+/** Silent only after a timeout: a refused connection counts as an answer. */
+function healthOf(address: string, patienceMs: number): Promise<Health> {
   return new Promise((resolve) => {
-    const probe = request(`http://${address}/livez`, { agent: false, timeout: patienceMs }, (response) => {
+    // Asked to keep the connection, a replica closes it only if it stops. Without an agent it is not kept anyway.
+    const options = { agent: false, timeout: patienceMs, headers: { connection: 'keep-alive' } };
+    const probe = request(`http://${address}/livez`, options, (response) => {
       response.resume();
-      resolve(true);
+      resolve(response.headers.connection === 'close' ? 'stops' : 'serves');
     });
     probe.on('timeout', () => {
-      resolve(false);
+      resolve('silent');
       probe.destroy();
     });
-    probe.on('error', () => resolve(true));
+    probe.on('error', () => resolve('refuses'));
     probe.end();
   });
 }

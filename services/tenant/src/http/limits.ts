@@ -4,18 +4,25 @@ import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
 import { spent } from '../limits/leases.ts';
+import type { MemoryAmounts } from '../limits/memory-limits.ts';
+import type { MemoryUsageClient } from '../peers/memory-usage.ts';
 import type { LimitStore } from '../store/limit-store.ts';
 import type { Limited } from '../store/limit-statements.ts';
 
 /** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
-export function limitHandlers(store: LimitStore): Record<string, Handler> {
+export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Record<string, Handler> {
   return {
     'limits.get': async (call: Call) => {
       const { principal } = call;
       // An owner key belongs to no tenant and has no limits.
       if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
-      const { limits } = await store.find(principal.tenantId, principal.keyId);
-      return { body: { limits: tightest(limits).map(showLimit) } };
+      const [{ limits, memoryLimits }, memoryUse] = await Promise.all([
+        store.find(principal.tenantId, principal.keyId),
+        memory.find(principal.tenantId, call),
+      ]);
+      return {
+        body: { limits: [...tightest(limits).map(showLimit), ...showMemory(memoryLimits, memoryUse)] },
+      };
     },
   };
 }
@@ -45,4 +52,20 @@ function showLimit(limited: Limited): LimitState {
     remaining: amount(remaining(limited)),
     resets_at: end === null ? null : new Date(end).toISOString(),
   };
+}
+
+/** `use` is null while it is unknown. */
+function showMemory(limits: MemoryAmounts, use: MemoryAmounts | null): LimitState[] {
+  return (['documents', 'bytes', 'entities'] as const).map((amount) => {
+    const limit = limits[amount];
+    const used = use?.[amount] ?? null;
+    return {
+      resource: `memory_${amount}`,
+      window: null,
+      limit,
+      used,
+      remaining: used === null ? null : Math.max(0, limit - used),
+      resets_at: null,
+    };
+  });
 }

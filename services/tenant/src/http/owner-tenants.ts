@@ -33,12 +33,14 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
     'owner.tenants.create': async (call: Call<CreateTenant>) => {
       const { body, principal } = call;
       const { text, keyId, secretSha256 } = newKeyText();
+      const { memory, ...limits } = body.limits;
       const newTenant: NewTenant = {
         id: newId(),
         slug: body.slug,
         name: body.name,
         status: 'active',
-        limits: withoutNulls(body.limits),
+        limits: withoutNulls(limits),
+        memoryLimits: withoutNulls(memory ?? {}),
         budget: body.budget,
         allowedModels: body.allowed_models,
         timezone: body.timezone,

@@ -37,7 +37,7 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     slug: tenant.slug,
     name: tenant.name,
     status: tenant.status,
-    limits: tenant.limits,
+    limits: isEmpty(tenant.memoryLimits) ? tenant.limits : { ...tenant.limits, memory: tenant.memoryLimits },
     budget: tenant.budget,
     allowed_models: tenant.allowedModels === null ? null : [...tenant.allowedModels],
     timezone: tenant.timezone,
@@ -46,4 +46,8 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };
+}
+
+function isEmpty(fields: object): boolean {
+  return Object.keys(fields).length === 0;
 }

@@ -2,6 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { memoryLimitsOf } from '../limits/memory-limits.ts';
 import type { TenantStore } from '../store/tenant-store.ts';
 import { limitedOf } from './resources.ts';
 
@@ -13,14 +14,15 @@ export function getTenantSettings(
   tenants: TenantStore,
 ): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
-    callers: ['chat', 'analytics'],
+    callers: ['chat', 'analytics', 'memory'],
     handle: async ({ tenantId, omitLimitedKeys, apiKeyId }) => {
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
       const found = isUuid(tenantId) ? await tenants.find(tenantId, keys) : null;
       if (found === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews, retentionDays, limits, budget, status } = found.tenant;
+      const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status } = found.tenant;
+      const memory = memoryLimitsOf(memoryLimits);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
         previewsEnabled: previews.enabled,
@@ -33,6 +35,11 @@ export function getTenantSettings(
         })),
         someKeyLimited: found.someKeyLimited,
         status,
+        memoryLimits: {
+          documents: BigInt(memory.documents),
+          bytes: BigInt(memory.bytes),
+          entities: BigInt(memory.entities),
+        },
       };
     },
   };

@@ -1,6 +1,7 @@
 import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
-import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { PageRequest } from './api-key-store.ts';
 

@@ -1,4 +1,6 @@
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { MemoryLimits } from '@gatehouse/contract/tenants';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { memoryLimitsOf, type MemoryAmounts } from '../limits/memory-limits.ts';
 import { findHeld, findLimitRows, readLimits, type LimitsNow } from './limit-statements.ts';
 
 /** The limits of one tenant, read-only. */
@@ -10,12 +12,21 @@ export class LimitStore {
     this.#pool = pool;
   }
 
-  /** The limits of the tenant and of one of its keys, with the amounts spent and held. */
-  async find(tenantId: string, keyId: string): Promise<LimitsNow> {
+  /** The limits of the tenant and of one of its keys, with the amounts spent and held, and the limits of its memory. */
+  async find(tenantId: string, keyId: string): Promise<LimitsNow & { memoryLimits: MemoryAmounts }> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, [tenantId, keyId]);
       const held = await findHeld(db, [tenantId, keyId], null);
-      return readLimits(db, tenantId, { keyIds: [keyId], limitRows, held });
+      const memoryLimits = memoryLimitsOf(await findMemoryLimits(db, tenantId));
+      return { ...(await readLimits(db, tenantId, { keyIds: [keyId], limitRows, held })), memoryLimits };
     });
   }
+}
+
+async function findMemoryLimits(db: Queryable, tenantId: string): Promise<MemoryLimits> {
+  const { rows } = await db.query<{ limits: MemoryLimits }>(
+    'select memory_limits as limits from tenant.tenants where id = $1',
+    [tenantId],
+  );
+  return rows[0]?.limits ?? {};
 }

@@ -1,6 +1,6 @@
 /** A tenant's columns under their names in `Tenant`. */
 export const tenantColumns = `
-  id, slug, name, status, limits, budget, allowed_models as "allowedModels", timezone,
+  id, slug, name, status, limits, memory_limits as "memoryLimits", budget, allowed_models as "allowedModels", timezone,
   retention_days as "retentionDays",
   json_build_object('enabled', previews_enabled, 'max_chars', previews_max_chars) as previews,
   created_at as "createdAt", updated_at as "updatedAt"`;

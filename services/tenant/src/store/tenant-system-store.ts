@@ -1,7 +1,8 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation, refuseUnknownTimezone } from '@gatehouse/pg/errors';
-import { readPage, sizeOf, type PageRows } from '@gatehouse/pg/page';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
@@ -110,8 +111,8 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
   const inserted = await db.query<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
-        previews_max_chars)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        previews_max_chars, memory_limits)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
@@ -122,7 +123,7 @@ async function updateTenant(db: Queryable, id: string, settings: TenantSettings)
   const updated = await db.query<Tenant>(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
-       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, updated_at = now()
+       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12, updated_at = now()
      where id = $1
      returning ${tenantColumns}`,
     [id, ...settingValues(settings)],
@@ -143,5 +144,6 @@ function settingValues(settings: TenantSettings): unknown[] {
     settings.retentionDays,
     settings.previews.enabled,
     settings.previews.max_chars,
+    settings.memoryLimits,
   ];
 }

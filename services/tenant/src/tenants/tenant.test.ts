@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { PatchTenant } from '@gatehouse/contract/tenants';
 import { patchSettings, type TenantSettings } from './tenant.ts';
 
 const current: TenantSettings = {
@@ -6,6 +7,7 @@ const current: TenantSettings = {
   name: 'Acme',
   status: 'active',
   limits: { requests_per_minute: 60, max_concurrent: 5 },
+  memoryLimits: { documents: 10, bytes: 1_000 },
   budget: { usd: '5', period: 'day' },
   allowedModels: ['gpt-4o'],
   timezone: 'UTC',
@@ -26,6 +28,14 @@ describe('patching the settings of a tenant', () => {
     });
     expect(patched.limits).toEqual({ max_concurrent: 5, tokens_per_minute: 7 });
     expect(patched.previews).toEqual({ enabled: false, max_chars: 500 });
+  });
+
+  it('merges limits of memory member by member, and sets all to their defaults by null', () => {
+    const memoryOf = (limits: PatchTenant['limits']) => patchSettings(current, { limits }).memoryLimits;
+    expect(memoryOf({ memory: { bytes: null, entities: 0 } })).toEqual({ documents: 10, entities: 0 });
+    expect(memoryOf({ memory: {} })).toEqual(current.memoryLimits);
+    expect(memoryOf({ memory: null })).toEqual({});
+    expect(patchSettings(current, { limits: { memory: null } }).limits).toEqual(current.limits);
   });
 
   it('distinguishes null, which clears, from absent', () => {

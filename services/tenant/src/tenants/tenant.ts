@@ -1,5 +1,5 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
-import type { PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
+import type { MemoryLimits, PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
 
 /** All settings of a tenant that an owner can change. */
 export interface TenantSettings {
@@ -8,6 +8,8 @@ export interface TenantSettings {
   status: TenantStatus;
   /** An absent member means no limit. */
   limits: Limits;
+  /** An absent member means the default. */
+  memoryLimits: MemoryLimits;
   budget: Budget | null;
   /** Null allows every model of the catalogue. */
   allowedModels: readonly string[] | null;
@@ -27,12 +29,14 @@ export interface Tenant extends NewTenant {
 
 /** The settings after a JSON merge patch (RFC 7396): absent members stay, and null removes a limit. */
 export function patchSettings(current: TenantSettings, patch: PatchTenant): TenantSettings {
-  const { limits, previews } = patch;
+  const { previews } = patch;
+  const { memory, ...limits } = patch.limits ?? {};
   return {
     slug: patch.slug ?? current.slug,
     name: patch.name ?? current.name,
     status: patch.status ?? current.status,
     limits: withoutNulls({ ...current.limits, ...limits }),
+    memoryLimits: memory === null ? {} : withoutNulls({ ...current.memoryLimits, ...memory }),
     budget: patch.budget === undefined ? current.budget : patch.budget,
     allowedModels: patch.allowed_models === undefined ? current.allowedModels : patch.allowed_models,
     timezone: patch.timezone ?? current.timezone,
@@ -44,7 +48,8 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
   };
 }
 
-/** Limits in the stored form: without the members that limit nothing. */
-export function withoutNulls(limits: Limits): Limits {
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number'));
+/** Limits in the stored form: without the members that set nothing. */
+export function withoutNulls<Set extends Limits | MemoryLimits>(limits: Set): Set {
+  // Every member is optional.
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number')) as Set;
 }

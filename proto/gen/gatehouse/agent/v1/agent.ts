@@ -58,6 +58,16 @@ export interface Agent {
   status: string;
   /** Seconds since the epoch. */
   created: bigint;
+  /** Absent from a release without memory. */
+  memory?: MemorySettings | undefined;
+}
+
+export interface MemorySettings {
+  enabled: boolean;
+  recallLimit: number;
+  write: boolean;
+  /** "english" or "simple". */
+  analyser: string;
 }
 
 function createBaseResolveAgentRequest(): ResolveAgentRequest {
@@ -336,6 +346,7 @@ function createBaseAgent(): Agent {
     parametersJson: "",
     status: "",
     created: 0n,
+    memory: undefined,
   };
 }
 
@@ -367,6 +378,9 @@ export const Agent: MessageFns<Agent> = {
         throw new globalThis.Error("value provided for field message.created of type int64 too large");
       }
       writer.uint32(64).int64(message.created);
+    }
+    if (message.memory !== undefined) {
+      MemorySettings.encode(message.memory, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -448,6 +462,93 @@ export const Agent: MessageFns<Agent> = {
             message.created = reader.int64() as bigint;
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.memory = MemorySettings.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMemorySettings(): MemorySettings {
+  return { enabled: false, recallLimit: 0, write: false, analyser: "" };
+}
+
+export const MemorySettings: MessageFns<MemorySettings> = {
+  encode(message: MemorySettings, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.enabled !== false) {
+      writer.uint32(8).bool(message.enabled);
+    }
+    if (message.recallLimit !== 0) {
+      writer.uint32(16).int32(message.recallLimit);
+    }
+    if (message.write !== false) {
+      writer.uint32(24).bool(message.write);
+    }
+    if (message.analyser !== "") {
+      writer.uint32(34).string(message.analyser);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemorySettings {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemorySettings();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.enabled = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.recallLimit = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.write = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.analyser = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -465,7 +566,7 @@ export const Agent: MessageFns<Agent> = {
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
-   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
    * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: {
@@ -494,7 +595,7 @@ export const AgentServiceService = {
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
   /**
-   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
    * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: handleUnaryCall<ResolveAgentRequest, ResolveAgentResponse>;
@@ -504,7 +605,7 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
 
 export interface AgentServiceClient extends Client {
   /**
-   * Returns the agent with this id or key. Callers: chat. NOT_FOUND if it does not exist, belongs to another tenant or
+   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
    * is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent(

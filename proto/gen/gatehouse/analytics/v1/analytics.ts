@@ -19,6 +19,27 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export interface ForgetUserRequest {
+  tenantId: string;
+  userId: string;
+  /** The id of the deletion. */
+  deletionId: string;
+  /** Milliseconds since the epoch: runs that began before that time lose the user. */
+  requestedAtMs: bigint;
+}
+
+export interface ForgetUserResponse {
+  /** What this call changed, by kind: "traces". */
+  counts: { [key: string]: bigint };
+  /** False when more may follow: call again. */
+  completed: boolean;
+}
+
+export interface ForgetUserResponse_CountsEntry {
+  key: string;
+  value: bigint;
+}
+
 export interface IngestRequest {
   /** The source of the events, for dead letters: `gatehouse/chat`. */
   source: string;
@@ -28,6 +49,208 @@ export interface IngestRequest {
 
 export interface IngestResponse {
 }
+
+function createBaseForgetUserRequest(): ForgetUserRequest {
+  return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
+}
+
+export const ForgetUserRequest: MessageFns<ForgetUserRequest> = {
+  encode(message: ForgetUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.deletionId !== "") {
+      writer.uint32(26).string(message.deletionId);
+    }
+    if (message.requestedAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.requestedAtMs) !== message.requestedAtMs) {
+        throw new globalThis.Error("value provided for field message.requestedAtMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.requestedAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.deletionId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.requestedAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse(): ForgetUserResponse {
+  return { counts: {}, completed: false };
+}
+
+export const ForgetUserResponse: MessageFns<ForgetUserResponse> = {
+  encode(message: ForgetUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.counts).forEach(([key, value]: [string, bigint]) => {
+      ForgetUserResponse_CountsEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
+    });
+    if (message.completed !== false) {
+      writer.uint32(16).bool(message.completed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ForgetUserResponse_CountsEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.counts[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.completed = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse_CountsEntry(): ForgetUserResponse_CountsEntry {
+  return { key: "", value: 0n };
+}
+
+export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_CountsEntry> = {
+  encode(message: ForgetUserResponse_CountsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0n) {
+      if (BigInt.asIntN(64, message.value) !== message.value) {
+        throw new globalThis.Error("value provided for field message.value of type int64 too large");
+      }
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse_CountsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse_CountsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseIngestRequest(): IngestRequest {
   return { source: "", events: [] };
@@ -121,7 +344,7 @@ export const IngestResponse: MessageFns<IngestResponse> = {
   },
 };
 
-/** Receives events in installations without Kafka. */
+/** Receives events in installations without Kafka, and removes users from stored runs. */
 export type AnalyticsServiceService = typeof AnalyticsServiceService;
 export const AnalyticsServiceService = {
   /** Stores a batch of events; returns when they are durable. Idempotent. Callers: chat. */
@@ -134,11 +357,31 @@ export const AnalyticsServiceService = {
     responseSerialize: (value: IngestResponse): Buffer => Buffer.from(IngestResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): IngestResponse => IngestResponse.decode(value),
   },
+  /**
+   * Removes the texts and the user id from the runs of a user that began before the deletion, including those that
+   * arrive later. The runs keep their amounts, and a random pseudonym keeps the user in the counts of users. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser: {
+    path: "/gatehouse.analytics.v1.AnalyticsService/ForgetUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetUserRequest): Buffer => Buffer.from(ForgetUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetUserRequest => ForgetUserRequest.decode(value),
+    responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
+  },
 } as const;
 
 export interface AnalyticsServiceServer extends UntypedServiceImplementation {
   /** Stores a batch of events; returns when they are durable. Idempotent. Callers: chat. */
   ingest: handleUnaryCall<IngestRequest, IngestResponse>;
+  /**
+   * Removes the texts and the user id from the runs of a user that began before the deletion, including those that
+   * arrive later. The runs keep their amounts, and a random pseudonym keeps the user in the counts of users. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
 }
 
 export interface AnalyticsServiceClient extends Client {
@@ -157,6 +400,26 @@ export interface AnalyticsServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: IngestResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Removes the texts and the user id from the runs of a user that began before the deletion, including those that
+   * arrive later. The runs keep their amounts, and a random pseudonym keeps the user in the counts of users. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser(
+    request: ForgetUserRequest,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -19,6 +19,61 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export interface ForgetUserRequest {
+  tenantId: string;
+  userId: string;
+  /** The id of the deletion. */
+  deletionId: string;
+  /** Milliseconds since the epoch: what the user did before that time is removed. */
+  requestedAtMs: bigint;
+}
+
+export interface ForgetUserResponse {
+  /** What this call removed, by kind: "completions", "runs". */
+  counts: { [key: string]: bigint };
+  /** False when more may follow: call again. */
+  completed: boolean;
+}
+
+export interface ForgetUserResponse_CountsEntry {
+  key: string;
+  value: bigint;
+}
+
+export interface EmbedRequest {
+  /** At most 64 texts and 1 MiB. */
+  texts: string[];
+  /** The agent whose memory they are from. Must be that of the assertion if memory issued it. */
+  agentId: string;
+}
+
+export interface EmbedResponse {
+  /** The catalogue id of the model. */
+  model: string;
+  /** In the order of the texts. */
+  embeddings: Embedding[];
+}
+
+export interface Embedding {
+  values: number[];
+}
+
+export interface CompleteRequest {
+  /** The id or key of the agent. */
+  agent: string;
+  /** A UUID. */
+  callId: string;
+  /** An OpenAI chat completion request without `model` and `stream`, as JSON. */
+  requestJson: string;
+}
+
+export interface CompleteResponse {
+  runId: string;
+  traceId: string;
+  /** The OpenAI chat completion, as JSON. */
+  completionJson: string;
+}
+
 export interface CheckModelsRequest {
   ids: string[];
 }
@@ -26,6 +81,518 @@ export interface CheckModelsRequest {
 export interface CheckModelsResponse {
   unknownIds: string[];
 }
+
+function createBaseForgetUserRequest(): ForgetUserRequest {
+  return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
+}
+
+export const ForgetUserRequest: MessageFns<ForgetUserRequest> = {
+  encode(message: ForgetUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.deletionId !== "") {
+      writer.uint32(26).string(message.deletionId);
+    }
+    if (message.requestedAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.requestedAtMs) !== message.requestedAtMs) {
+        throw new globalThis.Error("value provided for field message.requestedAtMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.requestedAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.deletionId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.requestedAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse(): ForgetUserResponse {
+  return { counts: {}, completed: false };
+}
+
+export const ForgetUserResponse: MessageFns<ForgetUserResponse> = {
+  encode(message: ForgetUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.counts).forEach(([key, value]: [string, bigint]) => {
+      ForgetUserResponse_CountsEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
+    });
+    if (message.completed !== false) {
+      writer.uint32(16).bool(message.completed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ForgetUserResponse_CountsEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.counts[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.completed = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse_CountsEntry(): ForgetUserResponse_CountsEntry {
+  return { key: "", value: 0n };
+}
+
+export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_CountsEntry> = {
+  encode(message: ForgetUserResponse_CountsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0n) {
+      if (BigInt.asIntN(64, message.value) !== message.value) {
+        throw new globalThis.Error("value provided for field message.value of type int64 too large");
+      }
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse_CountsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse_CountsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEmbedRequest(): EmbedRequest {
+  return { texts: [], agentId: "" };
+}
+
+export const EmbedRequest: MessageFns<EmbedRequest> = {
+  encode(message: EmbedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.texts) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.agentId !== "") {
+      writer.uint32(18).string(message.agentId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EmbedRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEmbedRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.texts.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.agentId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEmbedResponse(): EmbedResponse {
+  return { model: "", embeddings: [] };
+}
+
+export const EmbedResponse: MessageFns<EmbedResponse> = {
+  encode(message: EmbedResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.model !== "") {
+      writer.uint32(10).string(message.model);
+    }
+    for (const v of message.embeddings) {
+      Embedding.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EmbedResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEmbedResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.model = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.embeddings.push(Embedding.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEmbedding(): Embedding {
+  return { values: [] };
+}
+
+export const Embedding: MessageFns<Embedding> = {
+  encode(message: Embedding, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.values.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.values) {
+        writer.float(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Embedding {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEmbedding();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 13) {
+              message.values.push(reader.float());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.values.push(reader.float());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCompleteRequest(): CompleteRequest {
+  return { agent: "", callId: "", requestJson: "" };
+}
+
+export const CompleteRequest: MessageFns<CompleteRequest> = {
+  encode(message: CompleteRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.agent !== "") {
+      writer.uint32(10).string(message.agent);
+    }
+    if (message.callId !== "") {
+      writer.uint32(18).string(message.callId);
+    }
+    if (message.requestJson !== "") {
+      writer.uint32(26).string(message.requestJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CompleteRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCompleteRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.agent = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.callId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.requestJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCompleteResponse(): CompleteResponse {
+  return { runId: "", traceId: "", completionJson: "" };
+}
+
+export const CompleteResponse: MessageFns<CompleteResponse> = {
+  encode(message: CompleteResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.runId !== "") {
+      writer.uint32(10).string(message.runId);
+    }
+    if (message.traceId !== "") {
+      writer.uint32(18).string(message.traceId);
+    }
+    if (message.completionJson !== "") {
+      writer.uint32(26).string(message.completionJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CompleteResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCompleteResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.runId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.traceId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.completionJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseCheckModelsRequest(): CheckModelsRequest {
   return { ids: [] };
@@ -119,7 +686,7 @@ export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
   },
 };
 
-/** The model catalogue, for other services. */
+/** The model catalogue and calls of models, for other services. */
 export type ChatServiceService = typeof ChatServiceService;
 export const ChatServiceService = {
   /**
@@ -135,6 +702,48 @@ export const ChatServiceService = {
     responseSerialize: (value: CheckModelsResponse): Buffer => Buffer.from(CheckModelsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CheckModelsResponse => CheckModelsResponse.decode(value),
   },
+  /**
+   * Returns the vectors of texts by the embedding model of the catalogue, as one run of the channel "memory". Acts for
+   * the principal of the assertion, which memory may issue itself. INVALID_ARGUMENT with the code
+   * `embeddings_not_configured` when the catalogue has no embedding model, or none that the tenant may use.
+   * Callers: memory.
+   */
+  embed: {
+    path: "/gatehouse.chat.v1.ChatService/Embed" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EmbedRequest): Buffer => Buffer.from(EmbedRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EmbedRequest => EmbedRequest.decode(value),
+    responseSerialize: (value: EmbedResponse): Buffer => Buffer.from(EmbedResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EmbedResponse => EmbedResponse.decode(value),
+  },
+  /**
+   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
+   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   */
+  complete: {
+    path: "/gatehouse.chat.v1.ChatService/Complete" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CompleteRequest): Buffer => Buffer.from(CompleteRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CompleteRequest => CompleteRequest.decode(value),
+    responseSerialize: (value: CompleteResponse): Buffer => Buffer.from(CompleteResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CompleteResponse => CompleteResponse.decode(value),
+  },
+  /**
+   * Removes what is stored of a user of a tenant, and removes the user and all texts from runs that began before the
+   * deletion. May be repeated. Callers: tenant.
+   */
+  forgetUser: {
+    path: "/gatehouse.chat.v1.ChatService/ForgetUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetUserRequest): Buffer => Buffer.from(ForgetUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetUserRequest => ForgetUserRequest.decode(value),
+    responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
+  },
 } as const;
 
 export interface ChatServiceServer extends UntypedServiceImplementation {
@@ -143,6 +752,24 @@ export interface ChatServiceServer extends UntypedServiceImplementation {
    * allowed to use. Callers: agent.
    */
   checkModels: handleUnaryCall<CheckModelsRequest, CheckModelsResponse>;
+  /**
+   * Returns the vectors of texts by the embedding model of the catalogue, as one run of the channel "memory". Acts for
+   * the principal of the assertion, which memory may issue itself. INVALID_ARGUMENT with the code
+   * `embeddings_not_configured` when the catalogue has no embedding model, or none that the tenant may use.
+   * Callers: memory.
+   */
+  embed: handleUnaryCall<EmbedRequest, EmbedResponse>;
+  /**
+   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
+   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   */
+  complete: handleUnaryCall<CompleteRequest, CompleteResponse>;
+  /**
+   * Removes what is stored of a user of a tenant, and removes the user and all texts from runs that began before the
+   * deletion. May be repeated. Callers: tenant.
+   */
+  forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
 }
 
 export interface ChatServiceClient extends Client {
@@ -164,6 +791,66 @@ export interface ChatServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CheckModelsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the vectors of texts by the embedding model of the catalogue, as one run of the channel "memory". Acts for
+   * the principal of the assertion, which memory may issue itself. INVALID_ARGUMENT with the code
+   * `embeddings_not_configured` when the catalogue has no embedding model, or none that the tenant may use.
+   * Callers: memory.
+   */
+  embed(
+    request: EmbedRequest,
+    callback: (error: ServiceError | null, response: EmbedResponse) => void,
+  ): ClientUnaryCall;
+  embed(
+    request: EmbedRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: EmbedResponse) => void,
+  ): ClientUnaryCall;
+  embed(
+    request: EmbedRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: EmbedResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
+   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   */
+  complete(
+    request: CompleteRequest,
+    callback: (error: ServiceError | null, response: CompleteResponse) => void,
+  ): ClientUnaryCall;
+  complete(
+    request: CompleteRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CompleteResponse) => void,
+  ): ClientUnaryCall;
+  complete(
+    request: CompleteRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CompleteResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Removes what is stored of a user of a tenant, and removes the user and all texts from runs that began before the
+   * deletion. May be repeated. Callers: tenant.
+   */
+  forgetUser(
+    request: ForgetUserRequest,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
   ): ClientUnaryCall;
 }
 

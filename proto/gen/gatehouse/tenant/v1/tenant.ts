@@ -124,7 +124,19 @@ export interface GetTenantSettingsResponse {
     | boolean
     | undefined;
   /** "active", "suspended" or "archived". Absent if sent by the previous release. */
-  status?: string | undefined;
+  status?:
+    | string
+    | undefined;
+  /** Absent if sent by the previous release. */
+  memoryLimits?: MemoryLimits | undefined;
+}
+
+/** The most that all agents of a tenant together may remember. */
+export interface MemoryLimits {
+  documents: bigint;
+  /** Text of documents as UTF-8. */
+  bytes: bigint;
+  entities: bigint;
 }
 
 export interface LimitedKey {
@@ -560,6 +572,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     limitedKeys: [],
     someKeyLimited: undefined,
     status: undefined,
+    memoryLimits: undefined,
   };
 }
 
@@ -592,6 +605,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.status !== undefined) {
       writer.uint32(66).string(message.status);
+    }
+    if (message.memoryLimits !== undefined) {
+      MemoryLimits.encode(message.memoryLimits, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -681,6 +697,91 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.status = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.memoryLimits = MemoryLimits.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMemoryLimits(): MemoryLimits {
+  return { documents: 0n, bytes: 0n, entities: 0n };
+}
+
+export const MemoryLimits: MessageFns<MemoryLimits> = {
+  encode(message: MemoryLimits, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.documents !== 0n) {
+      if (BigInt.asIntN(64, message.documents) !== message.documents) {
+        throw new globalThis.Error("value provided for field message.documents of type int64 too large");
+      }
+      writer.uint32(8).int64(message.documents);
+    }
+    if (message.bytes !== 0n) {
+      if (BigInt.asIntN(64, message.bytes) !== message.bytes) {
+        throw new globalThis.Error("value provided for field message.bytes of type int64 too large");
+      }
+      writer.uint32(16).int64(message.bytes);
+    }
+    if (message.entities !== 0n) {
+      if (BigInt.asIntN(64, message.entities) !== message.entities) {
+        throw new globalThis.Error("value provided for field message.entities of type int64 too large");
+      }
+      writer.uint32(24).int64(message.entities);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemoryLimits {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemoryLimits();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.documents = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.bytes = reader.int64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.entities = reader.int64() as bigint;
             continue;
           }
         }
@@ -1574,7 +1675,10 @@ export const TenantServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
-  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /**
+   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
+   * unknown id.
+   */
   getTenantSettings: {
     path: "/gatehouse.tenant.v1.TenantService/GetTenantSettings" as const,
     requestStream: false as const,
@@ -1636,7 +1740,10 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * that an error always means that the key could not be checked.
    */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
-  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /**
+   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
+   * unknown id.
+   */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
   /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
@@ -1678,7 +1785,10 @@ export interface TenantServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: AuthenticateResponse) => void,
   ): ClientUnaryCall;
-  /** Returns the settings of a tenant that other services need. Callers: chat, analytics. NOT_FOUND for an unknown id. */
+  /**
+   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
+   * unknown id.
+   */
   getTenantSettings(
     request: GetTenantSettingsRequest,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,

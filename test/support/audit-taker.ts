@@ -2,21 +2,28 @@ import { readAuditEvent } from '@gatehouse/events/audit-event';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
-import { TenantServiceService, type RecordAuditRequest } from '@gatehouse/proto/tenant/v1/tenant';
-import type { TestIdentity } from '@gatehouse/test/identity';
-import { peerServer } from '@gatehouse/test/peer-server';
-import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
+import {
+  TenantServiceService,
+  type GetTenantSettingsRequest,
+  type GetTenantSettingsResponse,
+  type RecordAuditRequest,
+} from '@gatehouse/proto/tenant/v1/tenant';
+import type { TestIdentity } from './identity.ts';
+import { peerServer } from './peer-server.ts';
+import { tenantRpcs, tenantSettings } from './tenant-rpcs.ts';
 
-/** Tenant as the agent service sees it: takes in what was changed, when it is in the mood. */
+/** Stands in for tenant: takes in the audit entries of a service, or refuses them, and has settings of tenants. */
 export class AuditTaker {
   readonly entries: AuditEntry[] = [];
   takes = true;
+  /** Settings of tenants that differ from the defaults. */
+  readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
   readonly #server: GrpcServer;
 
   private constructor(server: GrpcServer) {
     this.#server = server;
     const recordAudit = {
-      callers: ['agent'],
+      callers: ['agent', 'memory'],
       handle: async ({ events }: RecordAuditRequest) => {
         if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
         for (const event of events) {
@@ -26,7 +33,14 @@ export class AuditTaker {
         return {};
       },
     };
-    server.add(TenantServiceService, tenantRpcs({ recordAudit }));
+    const getTenantSettings = {
+      callers: ['memory'],
+      handle: async ({ tenantId }: GetTenantSettingsRequest) => {
+        if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
+        return tenantSettings(this.settings.get(tenantId));
+      },
+    };
+    server.add(TenantServiceService, tenantRpcs({ recordAudit, getTenantSettings }));
   }
 
   static async start(identity: TestIdentity): Promise<AuditTaker> {

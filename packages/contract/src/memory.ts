@@ -1,0 +1,371 @@
+import { z } from 'zod';
+import { count, jsonRecord, listOf, page, storableText, timestamp, userId, utcTime, uuid } from './fields.ts';
+import { jsonLines, MiB, noContent, ok, route, scope, type Route } from './route.ts';
+
+/** The memory of an agent: `/v1/agents/{agentID}/memory/*`. */
+
+export const maxDocumentBytes = MiB;
+export const maxDocumentChunks = 2_000;
+export const maxImportBytes = 64 * MiB;
+
+const maxPathLength = 512;
+
+/** Segments separated by `/`; none is empty, `.` or `..`. */
+export const documentPath = storableText(1, maxPathLength).refine(
+  (path) => path.split('/').every((segment) => !['', '.', '..'].includes(segment)),
+  'must have segments separated by /, none of them empty, . or ..',
+);
+
+/** A path or its beginning: `notes/` or `notes/2026`. */
+const pathPrefix = storableText(1, maxPathLength);
+
+/** Whose a passage is: everyone's who may use the agent, or one user's alone. */
+export const memoryScope = z.enum(['agent', 'user']);
+export type MemoryScope = z.output<typeof memoryScope>;
+
+const sourceKind = z.enum(['api', 'conversation', 'import']);
+
+export const documentSource = z.strictObject({
+  kind: sourceKind,
+  /** The run that left the document, and its session; null where there is none. */
+  run_id: uuid.nullable(),
+  session_id: z.string().nullable(),
+});
+export type DocumentSource = z.output<typeof documentSource>;
+
+export const document = z.strictObject({
+  id: uuid,
+  path: z.string(),
+  title: z.string().nullable(),
+  scope: memoryScope,
+  /** The user of a document with the scope `user`. */
+  user_id: z.string().nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  source: documentSource,
+  chunks: count.describe('Passages that the document was split into'),
+  bytes: count.describe('Size of the text as UTF-8'),
+  embedded: z.boolean().describe('Whether semantic search finds all passages of the document'),
+  created_at: utcTime,
+  updated_at: utcTime,
+});
+export type Document = z.output<typeof document>;
+
+export const documentWithText = document.extend({ text: z.string() });
+export type DocumentWithText = z.output<typeof documentWithText>;
+export const documentList = listOf(document);
+
+export const title = storableText(1, 500);
+
+export const putDocument = z.strictObject({
+  text: storableText(1, maxDocumentBytes).describe('Markdown or plain text, at most 1 MiB as UTF-8'),
+  title: title.nullable().optional(),
+  metadata: jsonRecord.optional(),
+  scope: memoryScope
+    .optional()
+    .describe('Default: `user` with an acting user, otherwise `agent`. An acting user writes only `user`'),
+});
+export type PutDocument = z.output<typeof putDocument>;
+
+export const listDocuments = z.strictObject({ ...page, path_prefix: pathPrefix.optional() });
+
+export const searchMode = z.enum(['hybrid', 'lexical', 'semantic']);
+export type SearchMode = z.output<typeof searchMode>;
+
+export const searchMemory = z.strictObject({
+  query: storableText(1, 2_000).refine((text) => text.trim() !== '', 'must not be blank'),
+  limit: z.int().min(1).max(50).default(10),
+  mode: searchMode.default('hybrid'),
+  filter: z
+    .strictObject({
+      path_prefix: pathPrefix.optional(),
+      metadata: jsonRecord.optional().describe('Only documents whose metadata has these members'),
+      since: timestamp.optional().describe('Only documents changed at or after this time'),
+      until: timestamp.optional().describe('Only documents changed before this time'),
+    })
+    .default({}),
+  min_score: z.number().min(0).max(1).default(0).describe('Leaves out passages with a lower `score`'),
+});
+export type SearchMemory = z.output<typeof searchMemory>;
+
+export const passage = z.strictObject({
+  document_id: uuid,
+  path: z.string(),
+  title: z.string().nullable(),
+  text: z.string(),
+  start_line: z.int().min(1),
+  end_line: z.int().min(1),
+  score: z.number().min(0).max(1).describe('Of the mode: higher is better'),
+  scores: z.strictObject({
+    lexical: z.number().min(0).max(1).nullable(),
+    semantic: z.number().min(-1).max(1).nullable(),
+  }),
+  scope: memoryScope,
+  metadata: z.record(z.string(), z.unknown()),
+  updated_at: utcTime,
+});
+export type Passage = z.output<typeof passage>;
+
+export const searchResult = z.strictObject({
+  results: z.array(passage),
+  mode: searchMode.describe('The mode that answered: `hybrid` becomes `lexical` without an embedding model'),
+  took_ms: z.number().min(0),
+});
+
+/** At least one field is required. */
+export const forget = z.strictObject({
+  path_prefix: pathPrefix.optional(),
+  run_id: uuid.optional(),
+  session_id: storableText(1, 255).optional(),
+  user_id: userId.optional(),
+});
+export type Forget = z.output<typeof forget>;
+
+export type SearchResult = z.output<typeof searchResult>;
+
+/** What an action has removed or added. */
+export const memoryCounts = z.strictObject({
+  documents: count,
+  chunks: count,
+  entities: count,
+  relations: count,
+});
+export type MemoryCounts = z.output<typeof memoryCounts>;
+
+export const memoryStats = memoryCounts.extend({
+  bytes: count,
+  pending_embeddings: count.describe('Passages that wait for their embedding'),
+});
+export type MemoryStats = z.output<typeof memoryStats>;
+
+/** A line of an export. Each kind of record has a shape for exports, and one for imports. */
+export const exportedRecord = z.discriminatedUnion('kind', [
+  documentWithText
+    .omit({ id: true, chunks: true, bytes: true, embedded: true })
+    .extend({ kind: z.literal('document') }),
+]);
+export type ExportedRecord = z.output<typeof exportedRecord>;
+
+const importedDocument = z.strictObject({
+  kind: z.literal('document'),
+  path: documentPath,
+  text: storableText(1, maxDocumentBytes).describe('Markdown or plain text, at most 1 MiB as UTF-8'),
+  title: title.nullable().default(null),
+  metadata: jsonRecord.default({}),
+  scope: memoryScope.optional().describe('Default: `user` with a `user_id`, otherwise `agent`'),
+  user_id: userId.nullable().default(null).describe('The user of a document with the scope `user`'),
+  source: z
+    .strictObject({
+      kind: sourceKind.default('import'),
+      run_id: uuid.nullable().default(null),
+      session_id: storableText(1, 255).nullable().default(null),
+    })
+    .prefault({}),
+  created_at: timestamp.optional().describe('Default: now'),
+  updated_at: timestamp.optional().describe('Default: now'),
+});
+export type ImportedDocument = z.output<typeof importedDocument>;
+
+/** A line of an import, as exported; most fields may be left out. */
+export const importedRecord = z.discriminatedUnion('kind', [importedDocument]);
+export type ImportedRecord = z.output<typeof importedRecord>;
+
+export const maxImportedDocuments = 100_000;
+
+const base = '/v1/agents/{agentID}/memory';
+const read = { service: 'memory', access: scope('memory.read'), actingUser: true } as const;
+const write = { service: 'memory', access: scope('memory.write'), actingUser: true } as const;
+
+const params = { agentID: 'support' };
+const returnsExample = {
+  id: '0198c2b4-11aa-7c3d-9e5f-7a6b5c4d3e2f',
+  path: 'policies/returns.md',
+  title: 'Returns',
+  scope: 'agent',
+  user_id: null,
+  metadata: { language: 'en' },
+  source: { kind: 'api', run_id: null, session_id: null },
+  chunks: 1,
+  bytes: 63,
+  embedded: false,
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+const returnsText = '# Returns\n\nCustomers may return an item within 30 days of delivery.';
+const counts = { documents: 2, chunks: 7, entities: 0, relations: 0 };
+const { id: _id, chunks: _chunks, bytes: _bytes, embedded: _embedded, ...exportedFields } = returnsExample;
+const exportedExample = { kind: 'document', ...exportedFields, text: returnsText };
+
+export const routes: readonly Route[] = [
+  route({
+    ...read,
+    id: 'memory.documents.list',
+    method: 'GET',
+    path: `${base}/documents`,
+    query: listDocuments,
+    response: ok(documentList),
+    summary: 'List documents, without their text',
+    examples: {
+      policies: {
+        summary: 'Documents below a path',
+        params,
+        query: { path_prefix: 'policies/' },
+        response: { data: [returnsExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...write,
+    id: 'memory.documents.put',
+    method: 'PUT',
+    path: `${base}/documents/{path+}`,
+    body: putDocument,
+    bodyLimit: 4 * MiB,
+    response: { status: 201, shape: document, also: 200 },
+    summary: 'Create or replace a document',
+    description:
+      'Returns 201 for a new document and 200 for a replaced one. Search finds the document as soon as the response is sent; `embedded` says whether semantic search does. A document of the agent also needs the scope `agents.write`.',
+    examples: {
+      returns: {
+        summary: 'A page of Markdown for everyone who uses the agent',
+        params: { ...params, path: 'policies/returns.md' },
+        body: { text: returnsText, title: 'Returns', metadata: { language: 'en' } },
+        response: returnsExample,
+      },
+    },
+  }),
+  route({
+    ...read,
+    id: 'memory.documents.get',
+    method: 'GET',
+    path: `${base}/documents/{path+}`,
+    response: ok(documentWithText),
+    summary: 'Get a document with its text',
+    description: 'If the acting user and the agent both have a document with this path, returns the user’s.',
+    examples: {
+      returns: {
+        summary: 'By its path',
+        params: { ...params, path: 'policies/returns.md' },
+        response: { ...returnsExample, text: returnsText },
+      },
+    },
+  }),
+  route({
+    ...write,
+    id: 'memory.documents.delete',
+    method: 'DELETE',
+    path: `${base}/documents/{path+}`,
+    response: noContent,
+    summary: 'Delete a document',
+    examples: {
+      returns: { summary: 'By its path', params: { ...params, path: 'policies/returns.md' } },
+    },
+  }),
+  route({
+    ...read,
+    id: 'memory.search',
+    method: 'POST',
+    path: `${base}/search`,
+    body: searchMemory,
+    response: ok(searchResult),
+    summary: 'Find passages',
+    description:
+      'Returns the best passages first; several may come from one document. Searches the documents of the agent and, with an acting user, those of that user.',
+    examples: {
+      returns: {
+        summary: 'A question in plain words',
+        params,
+        body: { query: 'How long can I return something?', limit: 3 },
+        response: {
+          results: [
+            {
+              document_id: returnsExample.id,
+              path: returnsExample.path,
+              title: returnsExample.title,
+              text: returnsText,
+              start_line: 1,
+              end_line: 3,
+              score: 0.62,
+              scores: { lexical: 0.62, semantic: null },
+              scope: 'agent',
+              metadata: { language: 'en' },
+              updated_at: returnsExample.updated_at,
+            },
+          ],
+          mode: 'lexical',
+          took_ms: 3.2,
+        },
+      },
+    },
+  }),
+  route({
+    ...write,
+    id: 'memory.forget',
+    method: 'POST',
+    path: `${base}/forget`,
+    body: forget,
+    response: ok(memoryCounts),
+    summary: 'Remove documents, entities and relations',
+    description:
+      'Removes what matches all given fields, of which one is required, and returns how much that was. With an acting user, only what belongs to that user. Without one, needs the scope `agents.write`: `user_id` selects what belongs to one user, `run_id` and `session_id` alone what a run or session left for any user, and `path_prefix` alone documents of the agent.',
+    examples: {
+      session: {
+        summary: 'What one session left',
+        params,
+        body: { session_id: 'chat-81' },
+        response: counts,
+      },
+    },
+  }),
+  route({
+    ...read,
+    id: 'memory.stats',
+    method: 'GET',
+    path: `${base}/stats`,
+    response: ok(memoryStats),
+    summary: 'Count what the memory holds',
+    examples: {
+      all: {
+        summary: 'Of an agent',
+        params,
+        response: { ...counts, bytes: 8_123, pending_embeddings: 3 },
+      },
+    },
+  }),
+  route({
+    ...read,
+    access: scope('memory.read', 'agents.write'),
+    id: 'memory.export',
+    method: 'GET',
+    path: `${base}/export`,
+    response: { status: 200, shape: exportedRecord, lines: true },
+    summary: 'Export the memory as JSON lines',
+    description: `Streams one JSON object on each line (\`${jsonLines}\`), ordered by user and path. Returns everything that belongs to the agent and all its users or, with an acting user, what belongs to the agent and that user. A document that is changed meanwhile is exported as before or after the change. An export is complete only if the response ends normally.`,
+    examples: {
+      all: { summary: 'Of an agent', params, response: [exportedExample] },
+    },
+  }),
+  route({
+    ...write,
+    access: scope('memory.write', 'agents.write'),
+    id: 'memory.import',
+    method: 'POST',
+    path: `${base}/import`,
+    idempotencyKey: true,
+    bodyLines: importedRecord,
+    bodyLimit: maxImportBytes,
+    response: ok(memoryCounts),
+    summary: 'Import JSON lines into the memory',
+    description: `Stores the records of an export (\`${jsonLines}\`, one JSON object on each line, at most ${maxImportedDocuments} documents) and returns how many. They become visible together, or none is stored: a line that is not valid returns 400 with its number. A document replaces the one with the same path, scope and user; other documents stay. With an acting user, all records must belong to that user.`,
+    examples: {
+      documents: {
+        summary: 'A document of an export, and one with the required fields alone',
+        params,
+        body: [
+          exportedExample,
+          { kind: 'document', path: 'policies/delivery.md', text: 'We deliver in 3 days.' },
+        ],
+        response: { documents: 2, chunks: 2, entities: 0, relations: 0 },
+      },
+    },
+  }),
+];

@@ -1,0 +1,151 @@
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import { afterCommit, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { PgBoss, QueuePolicy } from 'pg-boss';
+import { createBoss, inTransaction } from './library.ts';
+import { jobsSchema } from './schema.ts';
+import { assertIds, assertTasks, deadQueue, type IdsOf, type Task, type Tasks } from './task.ts';
+import { deleteWaiting } from './store/job-store.ts';
+
+export interface JobsOptions<Known extends Tasks> {
+  /** The service whose jobs these are; `jobs: true` in the list of services. */
+  service: string;
+  tasks: Known;
+  /** A pool of `<service>_system`. */
+  system: Pool;
+  log: Logger;
+}
+
+export interface NewJob<Known extends Tasks, Name extends keyof Known> {
+  task: Name;
+  /** The tenant that the job works for: row-level security and fairness go by it. */
+  tenantId: string;
+  ids: IdsOf<Known[Name]>;
+  /** Not before this time. Default: at once. */
+  runAt?: Date;
+  /**
+   * At most one job of the tenant and task with this key waits for its first attempt; adding another one changes
+   * nothing. One that is running or was tried does not count, because it may have read what has changed since.
+   */
+  key?: string;
+  /** For tasks `inOrder`, which need it: jobs with the same queue run in order. */
+  queue?: string;
+  /** Higher ones of a task run first. Default: 0. */
+  priority?: number;
+}
+
+/**
+ * The jobs of a service: adds and cancels them. `JobWorker` runs them. Several replicas, of different releases, may do
+ * both at the same time.
+ */
+export class Jobs<Known extends Tasks> {
+  readonly tasks: Known;
+  readonly schema: string;
+  readonly service: string;
+  readonly boss: PgBoss;
+  readonly system: Pool;
+  #onAdded: (task: string) => void = () => undefined;
+
+  /** Throws if the options of a task contradict each other. */
+  constructor({ service, tasks, system, log }: JobsOptions<Known>) {
+    assertTasks(tasks);
+    this.service = service;
+    this.schema = jobsSchema(service);
+    this.tasks = tasks;
+    this.system = system;
+    this.boss = createBoss(service, system, log);
+  }
+
+  /**
+   * Adds a job in the caller's transaction: it runs if that commits. `db` is the client of a transaction of
+   * `withTenant`, which can add jobs of its tenant only, or acts as `<service>_system`. Returns the job's id; undefined
+   * if a job with the same key waits.
+   */
+  async add<Name extends keyof Known & string>(
+    db: Queryable,
+    job: NewJob<Known, Name>,
+  ): Promise<string | undefined> {
+    const { task: name, tenantId, ids, runAt, priority } = job;
+    const task = this.#taskOf(name);
+    assertIds(ids);
+    const id = await this.boss.send(name, ids, {
+      id: newId(),
+      group: { id: tenantId },
+      singletonKey: singletonKey(name, task, job),
+      retryLimit: task.retryAfterS.length,
+      db: inTransaction(db),
+      ...(runAt !== undefined && { startAfter: runAt }),
+      ...(priority !== undefined && { priority }),
+    });
+    if (id !== null) afterCommit(db, () => this.#onAdded(name));
+    return id ?? undefined;
+  }
+
+  /**
+   * Deletes the job with this key if it does not run yet or waits for its next attempt. Returns how many that were: a
+   * job of this key may wait for its next attempt beside a newer one.
+   */
+  cancel<Name extends keyof Known & string>(
+    db: Queryable,
+    { task: name, tenantId, key }: { task: Name; tenantId: string; key: string },
+  ): Promise<number> {
+    if (this.#taskOf(name).inOrder === true) throw new Error(`jobs of ${name} have no keys`);
+    return deleteWaiting(db, this.schema, { task: name, key: keyOf(tenantId, key) });
+  }
+
+  /** Calls `listener` with the name of a task after a transaction of this process has added a job. */
+  onAdded(listener: (task: string) => void): void {
+    this.#onAdded = listener;
+  }
+
+  /** Creates the queues of the tasks. Throws if a task has changed `inOrder`, which its waiting jobs can't follow. */
+  async createQueues(): Promise<void> {
+    await this.#createQueue(deadQueue, 'standard');
+    for (const [name, task] of Object.entries(this.tasks)) await this.#createQueue(name, policyOf(task));
+  }
+
+  async #createQueue(name: string, policy: QueuePolicy): Promise<void> {
+    const kept = { retentionSeconds: keptS };
+    const options = name === deadQueue ? kept : { ...kept, deadLetter: deadQueue };
+    let queue = await this.boss.getQueue(name);
+    if (queue === null) {
+      await this.boss.createQueue(name, { policy, ...options });
+      queue = await this.boss.getQueue(name);
+    }
+    if (queue?.policy !== policy)
+      throw new Error(`the task ${name} can't change inOrder: give the new task another name`);
+  }
+
+  #taskOf(name: string): Task {
+    const task = this.tasks[name];
+    if (task === undefined) throw new Error(`there is no task ${name}`);
+    return task;
+  }
+}
+
+/** How long a job waits, and how long a dead one is kept. */
+const keptS = 30 * 24 * 3600;
+
+/** `short`: one job with a key waits for its first attempt. `key_strict_fifo`: one job with a key runs at a time. */
+function policyOf({ inOrder }: Task): QueuePolicy {
+  return inOrder === true ? 'key_strict_fifo' : 'short';
+}
+
+function singletonKey(
+  name: string,
+  { inOrder }: Task,
+  { tenantId, key, queue }: { tenantId: string; key?: string; queue?: string },
+): string {
+  const wanted = inOrder === true ? queue : (key ?? newId());
+  const other = inOrder === true ? key : queue;
+  if (wanted === undefined) throw new Error(`a job of ${name} needs a queue`);
+  if (other !== undefined)
+    throw new Error(inOrder === true ? `jobs of ${name} have no keys` : `${name} has no queues`);
+  return keyOf(tenantId, wanted);
+}
+
+/** Keys of different tenants never meet. */
+function keyOf(tenantId: string, key: string): string {
+  assertIds({ key });
+  return `${tenantId}/${key}`;
+}

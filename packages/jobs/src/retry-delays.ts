@@ -1,0 +1,13 @@
+const dayS = 24 * 3600;
+const days = 30;
+const firstS = [1, 2, 5, 15, 60, 120];
+const laterS = 300;
+
+/**
+ * `retryAfterS` for work that must be done however long another service is down: soon at first, then every five
+ * minutes, for as long as jobs are kept.
+ */
+export const whileOthersAreDown: readonly number[] = [
+  ...firstS,
+  ...Array<number>((days * dayS) / laterS).fill(laterS),
+];

@@ -1,0 +1,61 @@
+import type { Logger } from '@gatehouse/kit/log';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { getConstructionPlans, getMigrationPlans } from 'pg-boss';
+import {
+  createSchema,
+  grantAccess,
+  readVersions,
+  recordRelease,
+  type SchemaVersions,
+} from './store/schema-store.ts';
+
+/**
+ * `version` is the schema of the library's pinned release, and `usableFrom` the oldest one whose releases work on it.
+ * Both are decided when the library is upgraded: see ADR 27.
+ */
+export const thisRelease: SchemaVersions = { version: 46, usableFrom: 46 };
+
+/** The schema of a service's jobs, beside its own. */
+export function jobsSchema(service: string): string {
+  return `${service}_jobs`;
+}
+
+/**
+ * The part of a service's migration step that creates and migrates its schema of jobs. Runs as the owner, under the
+ * lock of the step and after the service's own migrations. Safe to repeat. Leaves a schema that a newer release has
+ * migrated unchanged.
+ */
+export async function migrateJobs(owner: Queryable, service: string): Promise<void> {
+  const schema = jobsSchema(service);
+  const found = await readVersions(owner, schema);
+  const { version, usableFrom } = thisRelease;
+  if (found !== undefined && (found.version > version || (found.version === version && found.usableFrom > 0)))
+    return;
+  await createSchema(owner, schema);
+  if (found === undefined) await owner.query(getConstructionPlans(schema));
+  else if (found.version < version) await owner.query(upgradeOf(schema, found.version));
+  await grantAccess(owner, schema, service);
+  await recordRelease(owner, schema, { version, usableFrom });
+}
+
+/**
+ * The library waits up to 30 s for locks, while statements of services queue behind it for 5 s. It builds indexes
+ * concurrently, which is not possible in one message with other statements, nor needed: the table of jobs is small.
+ */
+function upgradeOf(schema: string, from: number): string {
+  return getMigrationPlans(schema, from)
+    .replaceAll(/lock_timeout = \d+/g, 'lock_timeout = 3000')
+    .replaceAll(' CONCURRENTLY', '');
+}
+
+/** Throws if this release can't use the schema of jobs; logs that a newer release has migrated it. */
+export async function assertJobsSchema(db: Queryable, service: string, log: Logger): Promise<void> {
+  const schema = jobsSchema(service);
+  const found = await readVersions(db, schema);
+  if (found === undefined || found.version < thisRelease.version || found.usableFrom === 0)
+    throw new Error(`the schema ${schema} is not migrated: run the migration step first`);
+  if (found.usableFrom > thisRelease.version)
+    throw new Error(`the schema ${schema} is too new for this release: version ${found.version}`);
+  if (found.version > thisRelease.version)
+    log.warn({ version: found.version }, 'the schema of jobs is of a newer release');
+}

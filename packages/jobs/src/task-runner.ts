@@ -1,0 +1,246 @@
+import { jittered } from '@gatehouse/kit/background-loop';
+import { monotonicMs, settledWithin, sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import { fail, finish, release } from './attempts.ts';
+import type { JobMetrics } from './job-metrics.ts';
+import type { Jobs } from './jobs.ts';
+import type { Claim } from './store/job-system-store.ts';
+import type { JobHandler, JobIds, Task, Tasks } from './task.ts';
+
+export interface TaskRunnerOptions {
+  jobs: Jobs<Tasks>;
+  name: string;
+  task: Task;
+  handler: JobHandler;
+  log: Logger;
+  metrics: JobMetrics;
+  /** How often to look for jobs that other replicas have added or whose time has come. */
+  pollMs: number;
+}
+
+/** Time that a handler has to end after its signal has aborted; then its job goes on without it. */
+export const graceMs = 1_000;
+const settleRetryMs = 1_000;
+
+interface Running {
+  claim: Claim;
+  controller: AbortController;
+  /** Another replica has taken the job over. */
+  lost: boolean;
+  /** The job goes back to the queue unless its handler succeeds. */
+  released: boolean;
+  ended: Promise<void>;
+}
+
+/** Runs the jobs of one task: as many as have a slot, and of each tenant as many as it may have. */
+export class TaskRunner {
+  readonly #options: TaskRunnerOptions;
+  readonly #running = new Set<Running>();
+  readonly #tenants = new Map<string, number>();
+  readonly #stopping = new AbortController();
+  /** After an empty answer: asking again for the same tenants is useless for a while. */
+  #empty: { full: readonly string[]; until: number } | undefined;
+  #wake = Promise.withResolvers<undefined>();
+  #loop: Promise<void> = Promise.resolve();
+  /** Set at the end of a drain: what can't be settled now is left to other replicas. */
+  #givenUp = false;
+
+  constructor(options: TaskRunnerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Starts no more jobs. */
+  drain(): void {
+    this.#stopping.abort();
+    this.wake();
+  }
+
+  /** A job was added, or may have become free. */
+  wake(): void {
+    this.#empty = undefined;
+    this.#wake.resolve(undefined);
+  }
+
+  /** The attempts that run now. */
+  claims(): Claim[] {
+    return [...this.#running].filter(({ lost }) => !lost).map(({ claim }) => claim);
+  }
+
+  /** Ends attempts whose jobs other replicas have taken over. */
+  lose(claims: readonly Claim[]): void {
+    for (const running of this.#running) {
+      if (!claims.includes(running.claim) || running.lost) continue;
+      running.lost = true;
+      running.controller.abort(new Error('another attempt has taken the job over'));
+    }
+  }
+
+  /** After `drain`: waits up to `ms` for the running jobs, then releases the others for other replicas. */
+  async stop(ms: number): Promise<void> {
+    await this.#loop;
+    await settledWithin(this.#allEnded(), ms);
+    for (const running of this.#running) {
+      running.released = true;
+      running.controller.abort(new Error('this replica stops'));
+    }
+    await settledWithin(this.#allEnded(), 2 * graceMs);
+    this.#givenUp = true;
+  }
+
+  async #allEnded(): Promise<void> {
+    await Promise.all([...this.#running].map(({ ended }) => ended));
+  }
+
+  async #run(): Promise<void> {
+    const { log, name, pollMs } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      this.#wake = Promise.withResolvers();
+      try {
+        await this.#fill();
+      } catch (error) {
+        log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
+        await sleep(pollMs, this.#stopping.signal).catch(() => undefined);
+      }
+      await settledWithin(this.#wake.promise, jittered(pollMs));
+    }
+  }
+
+  /**
+   * One statement for each job, so that each sees which tenants have no slot left. A statement that finds nothing may
+   * have passed over all jobs of such a tenant, so it is not repeated until something has changed.
+   */
+  async #fill(): Promise<void> {
+    const { jobs, name, task, pollMs } = this.#options;
+    while (this.#running.size < task.concurrency && !this.#stopping.signal.aborted) {
+      const full = [...this.#tenants].flatMap(([tenant, count]) => (count >= task.perTenant ? [tenant] : []));
+      if (this.#isEmpty(full)) return;
+      const [job] = await jobs.boss.fetch<JobIds>(name, { includeMetadata: true, ignoreGroups: full });
+      if (job === undefined) {
+        this.#empty = { full, until: monotonicMs() + pollMs / 2 };
+        return;
+      }
+      const { id, groupId, retryCount, retryLimit, data } = job;
+      this.#begin({ task: name, id, tenantId: groupId ?? '', retryCount, retryLimit }, data);
+    }
+  }
+
+  #isEmpty(full: readonly string[]): boolean {
+    if (this.#empty === undefined || monotonicMs() >= this.#empty.until) return false;
+    return this.#empty.full.every((tenant) => full.includes(tenant));
+  }
+
+  #begin(claim: Claim, ids: JobIds): void {
+    // An earlier attempt that was taken for lost may still run here.
+    this.lose(this.claims().filter(({ id }) => id === claim.id));
+    const { tenantId } = claim;
+    const controller = new AbortController();
+    const running: Running = { claim, controller, lost: false, released: false, ended: Promise.resolve() };
+    this.#running.add(running);
+    this.#tenants.set(tenantId, (this.#tenants.get(tenantId) ?? 0) + 1);
+    this.#options.metrics.running.inc({ task: claim.task });
+    running.ended = this.#attempt(running, ids).finally(() => this.#end(running));
+  }
+
+  #end(running: Running): void {
+    const { tenantId, task } = running.claim;
+    this.#running.delete(running);
+    const left = (this.#tenants.get(tenantId) ?? 1) - 1;
+    if (left > 0) this.#tenants.set(tenantId, left);
+    else this.#tenants.delete(tenantId);
+    this.#options.metrics.running.dec({ task });
+    // The next job of its queue has become free.
+    if (this.#options.task.inOrder === true) this.#empty = undefined;
+    this.#wake.resolve(undefined);
+  }
+
+  /** Never rejects. The slot stays taken until the handler has ended, even if its job goes on without it. */
+  async #attempt(running: Running, ids: JobIds): Promise<void> {
+    const { claim, controller } = running;
+    const { task, handler } = this.#options;
+    const log = this.#options.log.child({ task: claim.task, job_id: claim.id, tenant_id: claim.tenantId });
+    const context = {
+      jobId: claim.id,
+      tenantId: claim.tenantId,
+      attempt: claim.retryCount + 1,
+      lastAttempt: claim.retryCount >= claim.retryLimit,
+      signal: controller.signal,
+      log,
+    };
+    const deadline = setTimeout(
+      () => controller.abort(new DOMException('the deadline of the job has passed', 'TimeoutError')),
+      task.deadlineMs,
+    );
+    const work = Promise.resolve().then(() => handler(ids, context));
+    try {
+      await Promise.race([work, rejectedAfter(controller.signal)]);
+      await this.#settle(running, log, () => this.#finish(running, log));
+    } catch (error) {
+      await this.#settle(running, log, () => this.#fail(running, log, error));
+    } finally {
+      clearTimeout(deadline);
+    }
+    await work.catch(() => undefined);
+  }
+
+  /** Repeats `settle` until the database has answered. Meanwhile the job is this replica's, unless it is lost. */
+  async #settle(running: Running, log: Logger, settle: () => Promise<void>): Promise<void> {
+    while (!running.lost) {
+      try {
+        await settle();
+        return;
+      } catch (error) {
+        log.warn({ err: error }, 'failed to record the end of an attempt');
+        if (!isDatabaseOutage(error) || this.#givenUp) return;
+        await sleep(settleRetryMs);
+      }
+    }
+  }
+
+  async #finish({ claim }: Running, log: Logger): Promise<void> {
+    const { jobs, metrics } = this.#options;
+    if (await finish(jobs, claim)) metrics.done.inc({ task: claim.task });
+    else log.warn('a job was taken for lost, but ended');
+  }
+
+  async #fail(running: Running, log: Logger, error: unknown): Promise<void> {
+    const { jobs, task, metrics } = this.#options;
+    const { claim } = running;
+    if (running.released) {
+      await release(jobs, claim);
+      log.info('released a job at the end of the drain');
+      return;
+    }
+    const delayS = task.retryAfterS[Math.min(claim.retryCount, task.retryAfterS.length - 1)] ?? 0;
+    await recordFailure({ jobs, metrics, log }, claim, { error, delayS });
+  }
+}
+
+/** Ends an attempt as failed, with its metrics and a line in the log. */
+export async function recordFailure(
+  { jobs, metrics, log }: { jobs: Jobs<Tasks>; metrics: JobMetrics; log: Logger },
+  claim: Claim,
+  { error, delayS }: { error: unknown; delayS: number },
+): Promise<void> {
+  const failed = await fail(jobs, claim, { error, delayS });
+  if (failed === 'lost') return;
+  const fields = { err: error, attempt: claim.retryCount + 1 };
+  metrics.failed.inc({ task: claim.task });
+  if (failed === 'retry') {
+    log.warn({ ...fields, retry_after_s: delayS }, 'a job failed; retrying');
+    return;
+  }
+  metrics.dead.inc({ task: claim.task });
+  log.error(fields, 'a job failed for the last time; moved it to the dead jobs');
+}
+
+/** Rejects with the reason of the signal some time after it has aborted; before that, the handler may end by itself. */
+async function rejectedAfter(signal: AbortSignal): Promise<never> {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await sleep(graceMs);
+  throw signal.reason;
+}

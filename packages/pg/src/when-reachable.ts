@@ -1,0 +1,25 @@
+import { sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { isDatabaseOutage } from './errors.ts';
+
+const retryMs = 500;
+
+/**
+ * Repeats `work` while it fails because the database can't be reached. Throws its other errors, and the signal's reason
+ * when that aborts.
+ */
+export async function whenReachable<Result>(
+  work: () => Promise<Result>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (let waiting = false; ; waiting = true) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDatabaseOutage(error)) throw error;
+      if (!waiting) log.warn({ err: error }, 'waiting for the database');
+    }
+    await sleep(retryMs, signal);
+  }
+}

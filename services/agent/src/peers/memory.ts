@@ -1,0 +1,9 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import type { ForgetAgentOptions } from '../agents/deleted-agents.ts';
+
+const deadlineMs = 10_000;
+
+export function forgetMemoryAt(memory: Peer<MemoryServiceClient>): ForgetAgentOptions['forgetMemory'] {
+  return async (agent) => (await memory.call('agentDeleted', agent, { deadlineMs })).completed;
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
+import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
+
+let agents: AgentServiceUnderTest;
+let tenant: TestTenant;
+beforeAll(async () => {
+  agents = await AgentServiceUnderTest.start();
+  tenant = agents.makeTenant();
+});
+afterAll(() => agents.stop());
+
+const noJobs = async (): Promise<void> => expect(await agents.rows('select from agent_jobs.job')).toEqual([]);
+
+async function deleteNew(): Promise<string> {
+  const { id } = await agents.makeAgent(tenant.admin);
+  expect((await agents.delete(tenant.admin, id)).status).toBe(204);
+  return id;
+}
+
+it('the memory of a deleted agent is removed, in as many calls as that takes', async () => {
+  agents.memory.answers.push('more', 'more');
+  const id = await deleteNew();
+  await eventually(noJobs);
+  const call = { tenantId: tenant.id, agentId: id };
+  expect(agents.memory.calls).toEqual([call, call, call]);
+});
+
+it('an agent that is not deleted keeps its memory', async () => {
+  const { id } = await agents.makeAgent(tenant.admin);
+  const stranger = agents.makeTenant();
+  expect((await agents.delete(stranger.admin, id)).status).toBe(404);
+  expect((await agents.patch(tenant.admin, id, { memory: { enabled: false } })).status).toBe(200);
+  expect(await agents.rows('select from agent_jobs.job')).toEqual([]);
+  expect(agents.memory.callsFor(id)).toBe(0);
+});
+
+it('a failure of memory is repeated', async () => {
+  agents.memory.answers.push('fails');
+  const id = await deleteNew();
+  await eventually(async () => {
+    await noJobs();
+    expect(agents.memory.callsFor(id)).toBe(2);
+  }, 8_000);
+});
+
+it('an agent can be deleted while memory is down, and a restart of the agent service forgets nothing', async () => {
+  await agents.memory.server.stop();
+  const id = await deleteNew();
+  await eventually(async () => {
+    const jobs = await agents.rows<{ retry_count: number }>('select retry_count from agent_jobs.job');
+    expect(jobs).toEqual([{ retry_count: expect.any(Number) }]);
+  });
+  await agents.service.stop();
+  await agents.memory.server.restart();
+  await agents.run();
+  await eventually(async () => {
+    await noJobs();
+    expect(agents.memory.callsFor(id)).toBe(1);
+  }, 8_000);
+});

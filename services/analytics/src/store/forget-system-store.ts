@@ -1,0 +1,216 @@
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import { userDigest } from '@gatehouse/kit/user-digest';
+import { only } from '@gatehouse/pg/rows';
+import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+
+/** A user of a tenant whose data are being deleted. */
+export interface ForgottenUser {
+  tenantId: string;
+  userId: string;
+}
+
+/** What one batch did. */
+export interface ForgetBatch {
+  /** Traces that it changed. */
+  changed: number;
+  /** Whether another batch of the same kind follows. */
+  more: boolean;
+}
+
+interface Progress {
+  until: Date;
+  pseudonym: string | null;
+  last_trace: string;
+  usage_until: Date | null;
+}
+
+const keepDays = 30;
+/** Traces that one transaction reads. */
+const traceBatch = 2_000;
+/** Dead letters that one statement deletes. */
+const deadLetterBatch = 1_000;
+const firstTrace = '00000000-0000-0000-0000-000000000000';
+
+/** Notes a deletion. A later one of the same user begins anew, with its own pseudonym. */
+export async function noteDeletion(
+  pool: Pool,
+  { tenantId, userId }: ForgottenUser,
+  { requestedAtMs, pseudonym }: { requestedAtMs: number; pseudonym: string },
+): Promise<void> {
+  await pool.query(
+    `insert into analytics.forgotten_users as known (tenant_id, user_digest, requested_at, pseudonym)
+     values ($1, $2, to_timestamp($3::float8 / 1000), $4)
+     on conflict (tenant_id, user_digest) do update set
+       requested_at = excluded.requested_at, created_at = now(), pseudonym = excluded.pseudonym,
+       pass_began_at = null, last_trace = '${firstTrace}', usage_until = null
+     where excluded.requested_at > known.requested_at`,
+    [tenantId, userDigest(tenantId, userId), requestedAtMs, pseudonym],
+  );
+}
+
+/**
+ * Replaces the user and removes the texts in a batch of the tenant's traces. A pass through all of them counts only if
+ * it began `settleMs` after the deletion was noted, when no statement that has not read of it can still write: an earlier
+ * one is repeated, and `more` is false after it. `traces/follow` doesn't show this as a change.
+ */
+export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: number): Promise<ForgetBatch> {
+  const { tenantId, userId } = user;
+  return inProgress(pool, user, async (client, { until, pseudonym, last_trace: after, usage_until }) => {
+    if (pseudonym === null || usage_until !== null) return { changed: 0, more: false };
+    const { rows } = await client.query<{ id: string; own: boolean }>(
+      `select id, user_id is not distinct from $2 and started_at <= $3 as own
+       from analytics.traces where tenant_id = $1 and id > $4 order by id limit ${traceBatch}`,
+      [tenantId, userId, until, after],
+    );
+    const own = rows.flatMap((row) => (row.own ? [row.id] : []));
+    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions.
+    const { rowCount } = await client.query(
+      `update analytics.traces set user_id = $2, input_preview = null, output_preview = null, error_message = null
+       where id = any($1::uuid[])`,
+      [own, pseudonym],
+    );
+    const more = rows.length === traceBatch;
+    await client.query(
+      `update analytics.forgotten_users set
+         last_trace = case when $4 then $3::uuid else '${firstTrace}' end,
+         pass_began_at = case when $4 then coalesce(pass_began_at, now()) end,
+         usage_until = case when not $4 and coalesce(pass_began_at, now()) >= created_at + make_interval(secs => $5)
+                       then 'epoch'::timestamptz end
+       where tenant_id = $1 and user_digest = $2`,
+      [tenantId, userDigest(tenantId, userId), rows.at(-1)?.id ?? firstTrace, more, settleMs / 1_000],
+    );
+    return { changed: rowCount ?? 0, more };
+  });
+}
+
+/** Replaces the user in a day of the tenant's roll-ups, once the traces are done. `done` when no day is left. */
+export async function forgetUsage(
+  pool: Pool,
+  user: ForgottenUser,
+): Promise<{ more: boolean; done: boolean }> {
+  const { tenantId, userId } = user;
+  return inProgress(pool, user, async (client, { until, pseudonym, usage_until: from }) => {
+    if (pseudonym === null || from === null) return { more: false, done: pseudonym === null };
+    const next = await client.query<{ first: Date | null; day: Date | null }>(
+      `select first, first + interval '1 day' as day
+       from (select min(bucket) as first from analytics.usage
+             where tenant_id = $1 and bucket >= $2::timestamptz and bucket <= $3) as next`,
+      [tenantId, from, until],
+    );
+    const { first, day } = only(next);
+    if (first === null || day === null) {
+      await finish(client, user, { until, pseudonym });
+      return { more: false, done: true };
+    }
+    for (const table of ['usage', 'unpriced_models'])
+      await client.query(
+        `update analytics.${table} set user_id = $5
+         where tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $6`,
+        [tenantId, first, day, until, pseudonym, userId],
+      );
+    await client.query(
+      'update analytics.forgotten_users set usage_until = $3 where tenant_id = $1 and user_digest = $2',
+      [tenantId, userDigest(tenantId, userId), day],
+    );
+    return { more: true, done: false };
+  });
+}
+
+/**
+ * Gives the user's number in the sets of users to the pseudonym, and breaks the link between the two. A user who came
+ * back on the day after gets a number of their own; later ones get it with their next run.
+ */
+async function finish(
+  client: PoolClient,
+  { tenantId, userId }: ForgottenUser,
+  { until, pseudonym }: { until: Date; pseudonym: string },
+): Promise<void> {
+  await client.query('update analytics.users set user_id = $3 where tenant_id = $1 and user_id = $2', [
+    tenantId,
+    userId,
+    pseudonym,
+  ]);
+  await client.query(
+    `with back as (
+       select 1 from analytics.usage
+       where tenant_id = $1 and user_id = $2
+         and bucket > $3::timestamptz - interval '15 minutes' and bucket < $3::timestamptz + interval '1 day'
+       limit 1
+     ), counted as (
+       update analytics.user_counters set taken = taken + 1 where tenant_id = $1 and exists (select from back)
+       returning taken
+     )
+     insert into analytics.users (tenant_id, user_id, number) select $1, $2, taken - 1 from counted
+     on conflict do nothing`,
+    [tenantId, userId, until],
+  );
+  await client.query(
+    'update analytics.forgotten_users set pseudonym = null where tenant_id = $1 and user_digest = $2',
+    [tenantId, userDigest(tenantId, userId)],
+  );
+}
+
+/** Deletes dead letters about runs of the user. */
+export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: ForgottenUser): Promise<void> {
+  // Quotes in texts are escaped, so only a member can look like this.
+  const member = JSON.stringify({ user_id: userId }).slice(1, -1);
+  for (let deleted = deadLetterBatch; deleted === deadLetterBatch;) {
+    const { rows } = await pool.query<{ deleted: string }>(
+      'select analytics.delete_dead_letters_with($1::text[], $2) as deleted',
+      [[tenantId, member], deadLetterBatch],
+    );
+    deleted = Number(rows[0]?.deleted ?? 0);
+  }
+}
+
+/** Which of these runs began before the deletion of their user's data. */
+export async function findForgotten(
+  pool: Pool,
+  runs: readonly (RunStarted | RunEnded)[],
+): Promise<ReadonlySet<string>> {
+  const ofUsers = runs.flatMap(({ user_id: userId, ...run }) =>
+    userId === null ? [] : [{ ...run, userId }],
+  );
+  if (ofUsers.length === 0) return new Set();
+  const { rows } = await pool.query<{ run_id: string }>({
+    name: 'find_forgotten',
+    text: `
+      select run_id from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::timestamptz[])
+        as run (run_id, tenant_id, user_digest, started_at)
+      where started_at <= (
+        select least(requested_at, created_at) from analytics.forgotten_users known
+        where known.tenant_id = run.tenant_id and known.user_digest = run.user_digest)`,
+    values: [
+      ofUsers.map((run) => run.run_id),
+      ofUsers.map((run) => run.tenant_id),
+      ofUsers.map((run) => userDigest(run.tenant_id, run.userId)),
+      ofUsers.map((run) => run.started_at),
+    ],
+  });
+  return new Set(rows.map((row) => row.run_id));
+}
+
+export async function deleteOldDeletions(pool: Pool): Promise<void> {
+  await pool.query(
+    `delete from analytics.forgotten_users where created_at < now() - interval '${keepDays} days'`,
+  );
+}
+
+/** Works on a deletion in one short transaction, one caller at a time. */
+async function inProgress<Result>(
+  pool: Pool,
+  { tenantId, userId }: ForgottenUser,
+  work: (client: PoolClient, progress: Progress) => Promise<Result>,
+): Promise<Result> {
+  return withTransaction(pool, async (client) => {
+    await client.query('set local statement_timeout = 450');
+    const { rows } = await client.query<Progress>(
+      `select least(requested_at, created_at) as until, pseudonym, last_trace, usage_until
+       from analytics.forgotten_users where tenant_id = $1 and user_digest = $2 for update`,
+      [tenantId, userDigest(tenantId, userId)],
+    );
+    const [progress] = rows;
+    if (progress === undefined) throw new Error('the deletion is not noted');
+    return work(client, progress);
+  });
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import { readEmbeddings } from './embeddings-answer.ts';
+
+const read = (answer: unknown, texts: number): number[][] | null =>
+  readEmbeddings(Buffer.from(JSON.stringify(answer)), texts);
+
+describe('an answer with vectors', () => {
+  it('has one for each text, in the order of the texts', () => {
+    const data = [
+      { index: 1, embedding: [3, 4] },
+      { index: 0, embedding: [1, -2.5] },
+    ];
+    expect(read({ data }, 2)).toEqual([
+      [1, -2.5],
+      [3, 4],
+    ]);
+    expect(read({ data: [{ embedding: [1] }, { embedding: [2] }] }, 2)).toEqual([[1], [2]]);
+  });
+
+  it.each<[string, unknown]>([
+    ['no vectors', {}],
+    ['none at all', null],
+    ['too few', { data: [{ index: 0, embedding: [1] }] }],
+    ['too many', { data: [0, 1, 2].map((index) => ({ index, embedding: [1] })) }],
+    ['one twice', { data: [0, 0].map((index) => ({ index, embedding: [1] })) }],
+    ['an unknown index', { data: [0, 2].map((index) => ({ index, embedding: [1] })) }],
+    ['two dimensions', { data: [[1], [1, 2]].map((embedding, index) => ({ index, embedding })) }],
+    ['empty vectors', { data: [[], []].map((embedding, index) => ({ index, embedding })) }],
+    ['a number beyond a float', { data: [[1e39], [1]].map((embedding, index) => ({ index, embedding })) }],
+    ['null for a number', { data: [[null], [1]].map((embedding, index) => ({ index, embedding })) }],
+    ['texts for numbers', { data: [['1'], ['2']].map((embedding, index) => ({ index, embedding })) }],
+    ['base64', { data: ['AACAPw==', 'AACAPw=='].map((embedding, index) => ({ index, embedding })) }],
+    ['entries that are none', { data: [null, 7] }],
+    [
+      'vectors that are too long',
+      { data: [0, 1].map((index) => ({ index, embedding: Array.from({ length: 8_193 }, () => 0) })) },
+    ],
+  ])('with %s is none', (_name, answer) => {
+    expect(read(answer, 2)).toBeNull();
+  });
+});

@@ -1,0 +1,23 @@
+import { cutText } from '@gatehouse/events/cut-text';
+
+/** UTF-16 units: the most of a question, and of an answer, that memory gets. */
+export const maxKeptChars = 32 * 1024;
+
+/** What a model says to the user in a message or in the deltas of one: no reasoning, no refusal and no tool calls. */
+export class KeptText {
+  readonly #texts: string[] = [];
+  #chars = 0;
+
+  /** Adds a message or a delta. */
+  add(message: unknown): void {
+    const { content } = Object(message) as { content?: unknown };
+    if (typeof content !== 'string' || this.#chars >= maxKeptChars) return;
+    const kept = cutText(content, maxKeptChars - this.#chars);
+    this.#texts.push(kept);
+    this.#chars = kept.length < content.length ? maxKeptChars : this.#chars + kept.length;
+  }
+
+  get text(): string {
+    return this.#texts.join('');
+  }
+}

@@ -1,0 +1,38 @@
+import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type {
+  MemoryServiceClient,
+  RecallRequest,
+  RecallResponse,
+  RememberRequest,
+} from '@gatehouse/proto/memory/v1/memory';
+
+const rememberDeadlineMs = 5_000;
+
+/** Whom a search acts for, and how long it may take. */
+export type RecallContext = Pick<CallContext, 'requestId' | 'trace' | 'assertion' | 'deadlineMs'>;
+
+/** The memory of agents. */
+export class MemoryClient {
+  readonly #peer: Peer<MemoryServiceClient>;
+
+  constructor(peer: Peer<MemoryServiceClient>) {
+    this.#peer = peer;
+  }
+
+  /** The passages that fit a text best. Sees what belongs to the agent and to the acting user of the assertion. */
+  recall(request: RecallRequest, context: RecallContext): Promise<RecallResponse> {
+    return this.#peer.call('recall', { ...request, query: storable(request.query) }, context);
+  }
+
+  /** Stores a finished turn once. Returns false if it was stored before, or if the user's data were deleted after it. */
+  async remember(turn: RememberRequest): Promise<boolean> {
+    const { input, output } = turn;
+    const stored = { ...turn, input: storable(input), output: storable(output) };
+    return (await this.#peer.call('remember', stored, { deadlineMs: rememberDeadlineMs })).stored;
+  }
+}
+
+/** A database can't hold NUL, and UTF-8 has no lone surrogates. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\u{fffd}');
+}

@@ -1,0 +1,74 @@
+import type { RpcContext } from '@gatehouse/grpc/server';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Target } from '../catalogue/target.ts';
+import { CollectedDelivery } from '../delivery/collected-delivery.ts';
+import type { CompletionRequest } from '../openai/completion-request.ts';
+import { RequestSource } from '../openai/request-source.ts';
+import type { KeySettings } from '../peers/tenant-settings.ts';
+import type { AnswerBudget } from '../providers/answer-budget.ts';
+import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import { beginTurn, type TurnCaller, type TurnDependencies } from '../turns/begin-turn.ts';
+import type { StoreAnswer } from '../runs/run.ts';
+
+export interface InnerTurnDependencies extends TurnDependencies {
+  answers: AnswerBudget;
+}
+
+export interface InnerTurn {
+  request: CompletionRequest;
+  caller: Omit<TurnCaller, 'apiKeyId'>;
+  settings: KeySettings;
+  target: Target;
+  channel: string;
+  /** Ends the provider call. */
+  signal: AbortSignal;
+  store?: StoreAnswer;
+}
+
+const noShare = { release: () => undefined };
+
+/**
+ * One turn for another service: the same limits, provider calls and record as for a client. Its run has no key and no
+ * previews, since its texts are kept, and forgotten, elsewhere.
+ */
+export async function answerInside(
+  dependencies: InnerTurnDependencies,
+  turn: InnerTurn,
+): Promise<ObjectAnswer> {
+  const { request, target, channel, signal, store } = turn;
+  const { tenantId } = turn.caller;
+  const caller = { ...turn.caller, apiKeyId: null };
+  const settings = { ...turn.settings, previewChars: 0 };
+  const arrivedAt = monotonicMs();
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId: null, settings });
+  const begun = await beginTurn(dependencies, {
+    request,
+    source: new RequestSource(request.body, noShare),
+    caller,
+    settings,
+    target,
+    recall: null,
+    channel,
+    sessionId: null,
+    arrivedAt,
+    admission,
+    onAnswer: null,
+  }).catch((error: unknown) => {
+    admission.release({ tokens: 0, costPico: 0n });
+    throw error;
+  });
+  const delivery = new CollectedDelivery({ tenantId, answers: dependencies.answers, signal, store });
+  await begun.complete(delivery);
+  return delivery.answer;
+}
+
+/** The channel of runs that memory asks for. */
+export const memoryChannel = 'memory';
+
+/** For a call without a deadline. */
+const longestMs = 60_000;
+
+/** Aborts when the caller stops waiting. */
+export function signalUntil({ deadline }: Pick<RpcContext, 'deadline'>): AbortSignal {
+  return AbortSignal.timeout(Math.max(0, Math.min(longestMs, deadline - Date.now())));
+}

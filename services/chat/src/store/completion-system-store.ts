@@ -1,0 +1,71 @@
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** A call of `Complete` that is about to be worked on. */
+export interface CompletionClaim {
+  tenantId: string;
+  callId: string;
+  claimId: string;
+  /** The process that works on it. */
+  instanceId: string;
+  /** SHA-256 of everything that defines the request. */
+  fingerprint: Buffer;
+  userId: string | null;
+}
+
+/** An earlier call with the same id. */
+export interface KnownCompletion {
+  claim_id: string;
+  fingerprint: Buffer;
+  /** Encrypted; null while the call is in progress. */
+  answer: Buffer | null;
+}
+
+/** Claims a call id. Returns null on success, otherwise its earlier use. Takes over claims that expired or died. */
+export async function claimCompletion(
+  pool: Pool,
+  claim: CompletionClaim,
+  claimSeconds: number,
+): Promise<KnownCompletion | null> {
+  const { rowCount } = await pool.query(
+    `insert into chat.completions as known
+       (tenant_id, call_id, claim_id, instance_id, fingerprint, user_id, expires_at)
+     values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
+     on conflict (tenant_id, call_id) do update
+       set claim_id = excluded.claim_id, instance_id = excluded.instance_id, fingerprint = excluded.fingerprint,
+           user_id = excluded.user_id, answer = null, expires_at = excluded.expires_at
+       where known.expires_at <= now() or (known.answer is null and not exists (
+         select from chat.instances i where i.id = known.instance_id and i.dead_at is null))`,
+    [
+      claim.tenantId,
+      claim.callId,
+      claim.claimId,
+      claim.instanceId,
+      claim.fingerprint,
+      claim.userId,
+      claimSeconds,
+    ],
+  );
+  if (rowCount === 1) return null;
+  const { rows } = await pool.query<KnownCompletion>(
+    'select claim_id, fingerprint, answer from chat.completions where tenant_id = $1 and call_id = $2',
+    [claim.tenantId, claim.callId],
+  );
+  // Released between the two statements: its first call failed.
+  return rows[0] ?? { claim_id: claim.claimId, fingerprint: claim.fingerprint, answer: null };
+}
+
+/** Releases a claim whose call failed, so that a repeat works on it. */
+export async function releaseCompletion(pool: Pool, claimId: string): Promise<void> {
+  await pool.query('delete from chat.completions where claim_id = $1 and answer is null', [claimId]);
+}
+
+/** Deletes up to `limit` expired completions and returns their number. */
+export async function deleteExpiredCompletions(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    // The condition is repeated, because a row may be taken over while this waits for its lock.
+    `delete from chat.completions where expires_at <= now() and claim_id = any (array(
+       select claim_id from chat.completions where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

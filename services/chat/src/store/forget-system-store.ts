@@ -1,0 +1,139 @@
+import { idArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+
+/** A user whose data were deleted, for what comes late. */
+export interface Tombstone {
+  tenantId: string;
+  /** SHA-256 of tenant and user. */
+  digest: Buffer;
+  /** Milliseconds since the epoch. */
+  requestedAtMs: number;
+}
+
+/** In milliseconds since the epoch. */
+const until = '(extract(epoch from least(requested_at, created_at)) * 1000)::float8';
+const keepDays = 30;
+/** Rows of the outbox that one statement reads. */
+const pageSize = 2_000;
+
+/**
+ * Notes a deletion; a later one of the same user begins anew. Returns until when runs are affected, which is not in the
+ * future, and the milliseconds since the deletion was first noted.
+ */
+export async function insertTombstone(
+  pool: Pool,
+  tombstone: Tombstone,
+): Promise<{ untilMs: number; ageMs: number }> {
+  const inserted = await pool.query<{ until: number; age: number }>(
+    `insert into chat.forgotten_users as known (tenant_id, user_digest, requested_at)
+     values ($1, $2, to_timestamp($3::float8 / 1000))
+     on conflict (tenant_id, user_digest) do update set
+       requested_at = greatest(known.requested_at, excluded.requested_at),
+       created_at = case when excluded.requested_at > known.requested_at then now() else known.created_at end
+     returning ${until} as until, (extract(epoch from now() - created_at) * 1000)::float8 as age`,
+    [tombstone.tenantId, tombstone.digest, tombstone.requestedAtMs],
+  );
+  const { until: untilMs, age: ageMs } = only(inserted);
+  return { untilMs, ageMs };
+}
+
+/** The deletions that were noted in the last hour. */
+export async function recentTombstones(pool: Pool): Promise<Tombstone[]> {
+  const { rows } = await pool.query<{ tenant_id: string; user_digest: Buffer; at: number }>(
+    `select tenant_id, user_digest, ${until} as at
+     from chat.forgotten_users where created_at > now() - interval '1 hour'`,
+  );
+  return rows.map((row) => ({ tenantId: row.tenant_id, digest: row.user_digest, requestedAtMs: row.at }));
+}
+
+export async function deleteOldTombstones(pool: Pool): Promise<void> {
+  await pool.query(`delete from chat.forgotten_users where created_at < now() - interval '${keepDays} days'`);
+}
+
+/** A run under way that may be of a forgotten user. */
+export interface OpenRun {
+  id: string;
+  tenantId: string;
+  /** By the database clock, in milliseconds since the epoch. */
+  startedAtMs: number;
+  /** Its record, as `insertStarts` wrote it. */
+  run: string;
+}
+
+/** Runs under way of these tenants that began until then and whose user is not forgotten yet. */
+export async function findOpenRuns(
+  pool: Pool,
+  tenantIds: readonly string[],
+  untilMs: number,
+): Promise<OpenRun[]> {
+  const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
+    `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
+     from chat.open_runs
+     where tenant_id = any($1::uuid[]) and not forgotten and started_at <= to_timestamp($2::float8 / 1000)`,
+    [idArray(tenantIds), untilMs],
+  );
+  return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
+}
+
+/** Replaces the record of a run under way; its end then publishes no text. Returns false if the run has ended. */
+export async function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
+  // One row in a transaction, so that it can't deadlock with the statements that end many runs.
+  const { rowCount } = await pool.query(
+    'update chat.open_runs set run = $2, forgotten = true where id = $1',
+    [id, run],
+  );
+  return rowCount === 1;
+}
+
+export interface OutboxMatch {
+  id: string;
+  /** JSON of the event's data. */
+  data: string;
+}
+
+/**
+ * Events of a tenant that wait for publication, are about runs that began until then, and contain `fragment`: one page
+ * after the entry `after`. `last` is null after the last page.
+ */
+export async function findWaitingEvents(
+  pool: Pool,
+  {
+    tenantId,
+    untilMs,
+    fragment,
+    after,
+  }: { tenantId: string; untilMs: number; fragment: string; after: string },
+): Promise<{ found: OutboxMatch[]; last: string | null }> {
+  const { rows } = await pool.query<{ id: string; data: string | null }>(
+    `select id::text, case when tenant_id = $1 and started_at <= to_timestamp($2::float8 / 1000)
+                            and strpos(data, $3) > 0 then data end as data
+     from chat.outbox where partition = chat.partition_of($1) and id > $4::bigint order by id limit ${pageSize}`,
+    [tenantId, untilMs, fragment, after],
+  );
+  const found = rows.flatMap(({ id, data }) => (data === null ? [] : [{ id, data }]));
+  return { found, last: rows.length < pageSize ? null : (rows.at(-1)?.id ?? null) };
+}
+
+/** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
+export async function replaceWaitingEvent(pool: Pool, { id, data }: OutboxMatch): Promise<boolean> {
+  const { rowCount } = await pool.query('update chat.outbox set data = $2 where id = $1', [id, data]);
+  return rowCount === 1;
+}
+
+/** Deletes dead letters of a tenant that contain `fragment`. */
+export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragment: string): Promise<void> {
+  await pool.query('delete from chat.outbox_dead_letters where tenant_id = $1 and strpos(entry, $2) > 0', [
+    tenantId,
+    fragment,
+  ]);
+}
+
+/** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
+export async function deleteCompletionsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
+  const { rowCount } = await pool.query(
+    'delete from chat.completions where tenant_id = $1 and user_id = $2',
+    [tenantId, userId],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,127 @@
+import { jittered } from '@gatehouse/kit/background-loop';
+import { settledWithin, sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
+import type { MemoryClient } from '../peers/memory.ts';
+
+export interface RememberQueueOptions {
+  memory: Pick<MemoryClient, 'remember'>;
+  /** Whether an error means that memory is unavailable, so that a retry may help. */
+  isOutage: (error: unknown) => boolean;
+  log: Logger;
+  registry: Registry;
+  /** How long `stop` waits for turns that are still to be sent. */
+  drainMs: number;
+  limits?: Partial<typeof defaults>;
+}
+
+const defaults = {
+  maxItems: 2_000,
+  /** UTF-16 units of all texts. */
+  maxChars: 16 * 1024 * 1024,
+  atOnce: 4,
+  tries: 4,
+  /** Before the second try; doubles each time. */
+  retryMs: 500,
+};
+
+/**
+ * Sends finished turns to memory, off the request path. Bounded: turns beyond the bounds are dropped and counted, and so
+ * is a turn that memory does not take in a few tries.
+ */
+export class RememberQueue {
+  readonly #options: RememberQueueOptions;
+  readonly #limits: typeof defaults;
+  readonly #turns: Counter<'outcome'>;
+  readonly #stopping = new AbortController();
+  readonly #idle = new Set<() => void>();
+  #waiting: RememberRequest[] = [];
+  #chars = 0;
+  /** Turns that wait or are being sent. */
+  #held = 0;
+  #sending = 0;
+
+  constructor(options: RememberQueueOptions) {
+    this.#options = options;
+    this.#limits = { ...defaults, ...options.limits };
+    const registers = [options.registry];
+    this.#turns = new Counter({
+      name: 'gatehouse_memory_turns_total',
+      help: 'Finished turns for memory: stored, skipped by memory, dropped because the queue was full or the service stopped, or failed',
+      labelNames: ['outcome'],
+      registers,
+    });
+    const held = (): number => this.#held;
+    new Gauge({
+      name: 'gatehouse_memory_turns_waiting',
+      help: 'Finished turns that wait to be sent to memory; beyond 2,000, or 16 Mi characters, they are dropped',
+      registers,
+      collect() {
+        this.set(held());
+      },
+    });
+  }
+
+  add(turn: RememberRequest): void {
+    const { maxItems, maxChars } = this.#limits;
+    const size = sizeOf(turn);
+    if (this.#stopping.signal.aborted || this.#held >= maxItems || this.#chars + size > maxChars) {
+      this.#turns.inc({ outcome: 'dropped' });
+      return;
+    }
+    this.#held += 1;
+    this.#chars += size;
+    this.#waiting.push(turn);
+    if (this.#sending < this.#limits.atOnce) void this.#work();
+  }
+
+  /** Sends what waits for as long as the service may take to stop, and drops the rest. */
+  async stop(): Promise<void> {
+    const empty = new Promise<void>((resolve) => {
+      if (this.#held === 0) resolve();
+      else this.#idle.add(resolve);
+    });
+    await settledWithin(empty, this.#options.drainMs);
+    this.#stopping.abort();
+    const dropped = this.#waiting.splice(0).length;
+    this.#turns.inc({ outcome: 'dropped' }, dropped);
+    if (dropped > 0)
+      this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
+  }
+
+  async #work(): Promise<void> {
+    this.#sending += 1;
+    for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift()) {
+      this.#turns.inc({ outcome: await this.#send(turn) });
+      this.#held -= 1;
+      this.#chars -= sizeOf(turn);
+    }
+    this.#sending -= 1;
+    if (this.#held === 0) for (const resolve of this.#idle) resolve();
+  }
+
+  async #send(turn: RememberRequest): Promise<'stored' | 'skipped' | 'dropped' | 'failed'> {
+    const { memory, isOutage, log } = this.#options;
+    const { tries, retryMs } = this.#limits;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return (await memory.remember(turn)) ? 'stored' : 'skipped';
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return 'dropped';
+        if (!isOutage(error) || attempt >= tries) {
+          log.warn(
+            { err: error, run_id: turn.runId, tenant_id: turn.tenantId },
+            'failed to send a turn to memory',
+          );
+          return 'failed';
+        }
+        await sleep(jittered(retryMs * 2 ** (attempt - 1)), this.#stopping.signal).catch(() => undefined);
+      }
+    }
+  }
+}
+
+function sizeOf({ input, output }: RememberRequest): number {
+  return input.length + output.length;
+}

@@ -1,0 +1,44 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
+import { lastUserText } from '../openai/completion-request.ts';
+import { maxKeptChars } from '../openai/kept-text.ts';
+import type { RecallTurn } from './recall.ts';
+import type { RememberQueue } from './remember-queue.ts';
+import type { OnAnswer } from './turn.ts';
+
+/**
+ * Sends the finished turn to memory if the agent's memory is written to: question and answer, once each. Null for turns
+ * that are not remembered: without an acting user, without text, or with several answers, of which none is the turn's.
+ */
+export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | null {
+  const { request, caller, target, sessionId, arrivedAt } = turn;
+  const { tenantId, actingUser: userId } = caller.principal;
+  const { memory, agentId } = target;
+  if (memory?.write !== true || agentId === null || userId === null || asksSeveral(turn)) return null;
+  const asked = lastUserText(request);
+  if (asked === null) return null;
+  const input = cutText(asked.text, maxKeptChars);
+  const startedAtMs = BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt)));
+  const { analyser } = memory;
+  return ({ runId, text: output }) => {
+    // A turn that ends with tool calls goes on in another one.
+    if (output.trim() === '') return;
+    queue.add({
+      tenantId,
+      agentId,
+      analyser,
+      userId,
+      sessionId: sessionId ?? '',
+      runId,
+      input,
+      output,
+      startedAtMs,
+    });
+  };
+}
+
+/** Whether the client, or else the agent, asks for several answers. */
+function asksSeveral({ request, target }: RecallTurn): boolean {
+  const n = Object.hasOwn(request.fields, 'n') ? request.fields['n'] : target.defaults['n'];
+  return typeof n === 'number' && n > 1;
+}

@@ -1,0 +1,26 @@
+import path from 'node:path';
+import { kafkaSettings } from '@gatehouse/events/settings';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
+import { secretsSettings } from '@gatehouse/secrets/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
+import { z } from 'zod';
+
+const settings = z.object({
+  ...serviceSettings,
+  ...grpcSettings,
+  ...databaseSettings,
+  ...secretsSettings,
+  AGENT_GRPC: addresses,
+  CHAT_GRPC: addresses,
+  TENANT_GRPC: addresses,
+  ...kafkaSettings,
+});
+
+export type MemoryConfig = Readonly<z.output<typeof settings>>;
+
+export function loadConfig(environment: Record<string, string | undefined>): MemoryConfig {
+  return parseConfig(settings, environment);
+}
+
+export const migrations = path.join(import.meta.dirname, '../migrations');

@@ -1,0 +1,54 @@
+import type { Forget } from '@gatehouse/contract/memory';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { assertWritesAgents, ofAgent } from './memory-key.ts';
+
+/** What to forget: all that matches everything that is set. */
+export interface Forgotten {
+  users: readonly string[] | 'all';
+  pathPrefix: string | null;
+  runId: string | null;
+  sessionId: string | null;
+}
+
+/**
+ * What a caller may forget by a request. An acting user forgets what is their own. Other callers need the scope
+ * `agents.write`; they forget for one user, what a run or session left for anyone, or documents of the agent.
+ */
+export function forgottenBy(principal: TenantPrincipal, body: Forget): Forgotten {
+  const {
+    path_prefix: pathPrefix = null,
+    run_id: runId = null,
+    session_id: sessionId = null,
+    user_id: user,
+  } = body;
+  if (Object.values(body).every((value) => value === undefined))
+    throw new AppError('missing_required_parameter', 'Set path_prefix, run_id, session_id or user_id.');
+  return {
+    users: usersOf(principal, user, runId !== null || sessionId !== null),
+    pathPrefix,
+    runId,
+    sessionId,
+  };
+}
+
+function usersOf(
+  principal: TenantPrincipal,
+  user: string | undefined,
+  ofRunOrSession: boolean,
+): readonly string[] | 'all' {
+  const { actingUser } = principal;
+  if (actingUser === null) {
+    assertWritesAgents(principal);
+    if (user !== undefined) return [user];
+    return ofRunOrSession ? 'all' : [ofAgent];
+  }
+  if (user === undefined || user === actingUser) return [actingUser];
+  throw new AppError(
+    'user_mismatch',
+    'A request with an acting user forgets only what belongs to that user.',
+    {
+      param: 'user_id',
+    },
+  );
+}

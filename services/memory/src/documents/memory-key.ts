@@ -1,0 +1,57 @@
+import type { MemoryScope } from '@gatehouse/contract/memory';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { grants } from '@gatehouse/contract/scopes';
+
+export type Analyser = 'english' | 'simple';
+
+/** Reads the analyser of an agent as another service sends it. */
+export function analyserOf(text: string | undefined): Analyser {
+  return text === 'simple' ? 'simple' : 'english';
+}
+
+/** The memory of one agent. */
+export interface MemoryKey {
+  tenantId: string;
+  agentId: string;
+  analyser: Analyser;
+}
+
+/** The user id of what belongs to the agent itself. */
+export const ofAgent = '';
+
+/** The users whose passages a caller sees: the agent's own and those of the acting user. */
+export function readableUsers({ actingUser }: Pick<TenantPrincipal, 'actingUser'>): string[] {
+  return actingUser === null ? [ofAgent] : [ofAgent, actingUser];
+}
+
+/**
+ * The user whose memory a caller writes: the acting user or, without one and with the scope `agents.write`, the agent.
+ * Throws when `scope` names the other.
+ */
+export function writableUser(principal: TenantPrincipal, scope?: MemoryScope): string {
+  const { actingUser } = principal;
+  if (actingUser !== null) {
+    if (scope !== 'agent') return actingUser;
+    throw new AppError(
+      'user_mismatch',
+      'A request with an acting user writes only to the memory of that user: omit X-Service-User-Id or use the scope user.',
+      { param: 'scope' },
+    );
+  }
+  if (scope === 'user')
+    throw new AppError('acting_user_required', 'Set X-Service-User-Id to write to the memory of a user.', {
+      param: 'scope',
+    });
+  assertWritesAgents(principal);
+  return ofAgent;
+}
+
+/** Throws `scope_missing` unless the key may change agents. */
+export function assertWritesAgents({ scopes }: TenantPrincipal): void {
+  if (grants(scopes, 'agents.write')) return;
+  throw new AppError(
+    'scope_missing',
+    'Without an acting user, this request needs a key with the scope agents.write.',
+  );
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
+
+const maxChars = 1_500;
+const paragraph = 'The quick brown fox jumps over the lazy dog near the river bank. '.repeat(10);
+
+function linesOf(text: string, { startLine, endLine }: Passage): string {
+  return text
+    .split('\n')
+    .slice(startLine - 1, endLine)
+    .join('\n');
+}
+
+describe('splitting Markdown', () => {
+  it('begins passages at headings, and names the headings above each', () => {
+    const text = `# Guide\n\n${paragraph}\n\n## Install\n\n${paragraph}\n\n### Linux *now*\n\n${paragraph}\n\n# End\n\nBye.\n`;
+    const passages = splitMarkdown(text);
+    expect(passages.map(({ context, startLine }) => [context, startLine])).toEqual([
+      ['', 1],
+      ['Guide', 5],
+      ['Guide > Install', 9],
+      ['', 13],
+    ]);
+    expect(passages[2]?.text.startsWith('### Linux *now*\n\nThe quick')).toBe(true);
+    for (const passage of passages) expect(linesOf(text, passage)).toContain(passage.text);
+  });
+
+  it('keeps short sections together', () => {
+    const text = '# A\n\none\n\n# B\n\ntwo\n\n# C\n\nthree';
+    expect(splitMarkdown(text)).toEqual([{ startLine: 1, endLine: 11, context: '', text }]);
+  });
+
+  it('keeps a block whole where it can, and cuts lists between items', () => {
+    const items = Array.from({ length: 40 }, (_, index) => `- item ${index} ${'word '.repeat(20).trim()}`);
+    const text = `Intro\n\n${items.join('\n')}\n`;
+    const passages = splitMarkdown(text);
+    expect(passages.length).toBeGreaterThan(2);
+    for (const passage of passages.slice(1)) expect(passage.text).toMatch(/^- item/);
+    expect(
+      passages
+        .map((each) => each.text)
+        .join('\n')
+        .match(/- item/g),
+    ).toHaveLength(40);
+  });
+
+  it('does not take the marks inside code for headings', () => {
+    const text = `# Real\n\n\`\`\`sh\n# not a heading\n${'echo x\n'.repeat(300)}\`\`\`\n`;
+    expect(new Set(splitMarkdown(text).map(({ context }) => context))).toEqual(new Set(['', 'Real']));
+  });
+
+  it('splits a mebibyte of one line, and of headings, into at most 2,000 passages', () => {
+    const mebibyte = 1_048_576;
+    for (const text of [
+      'x'.repeat(mebibyte),
+      'word '.repeat(mebibyte / 5),
+      '\n'.repeat(mebibyte),
+      '# A heading\n'.repeat(100_000).slice(0, mebibyte),
+      `${'x'.repeat(601)}\n# h\n`.repeat(1_700),
+    ]) {
+      const passages = splitPlain(text).length;
+      expect(passages).toBeLessThanOrEqual(2_000);
+    }
+    expect(splitMarkdown('# h\n\ntext\n\n'.repeat(20_000)).length).toBeLessThanOrEqual(2_000);
+  });
+
+  it('never cuts a character in two', () => {
+    for (const split of [splitMarkdown, splitPlain])
+      for (const { text } of split(`a${'🦆'.repeat(2_000)}`)) expect(text.isWellFormed()).toBe(true);
+  });
+});
+
+describe('any text', () => {
+  const unit = fc.constantFrom(
+    '# h\n',
+    '- i\n',
+    '> q\n',
+    'w ',
+    '\n',
+    '\r\n',
+    '```\n',
+    '🦆',
+    '\t',
+    '    code\n',
+    'x'.repeat(700),
+  );
+  const texts = fc.array(unit, { maxLength: 60 }).map((units) => units.join(''));
+
+  it('loses nothing but white space, and is in order in passages that are not too long', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        for (const passages of [splitMarkdown(text), splitPlain(text)]) {
+          const bare = (part: string): string => part.replace(/\s/g, '');
+          expect(bare(passages.map((passage) => passage.text).join(''))).toBe(bare(text));
+          let line = 1;
+          for (const passage of passages) {
+            expect(passage.text.length).toBeLessThanOrEqual(maxChars);
+            expect(passage.startLine).toBeGreaterThanOrEqual(line);
+            expect(linesOf(text, passage)).toContain(passage.text);
+            line = passage.endLine;
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,49 @@
+/** One step of a traversal. */
+export interface Step {
+  /** The entities that the step before has found. */
+  frontier: readonly string[];
+  /** All entities found so far. */
+  visited: readonly string[];
+  /** At most so many are asked for. */
+  limit: number;
+}
+
+/** The graph, as a traversal sees it. */
+export interface View {
+  /** Neighbours of the frontier that were not visited yet, the most strongly connected first. */
+  neighbours(step: Step): Promise<readonly string[]>;
+  /** Whether an entity of the frontier has more relations than `neighbours` follows. */
+  isCut(frontier: readonly string[]): Promise<boolean>;
+}
+
+export interface Bounds {
+  depth: number;
+  maxNodes: number;
+}
+
+export interface Traversal {
+  /** The distance of each visited entity, in the order of the visit. */
+  distances: Map<string, number>;
+  truncated: boolean;
+}
+
+/** Visits breadth-first what is connected to `starts`, so that each entity has its shortest distance. */
+export async function traverse(
+  starts: readonly string[],
+  { depth, maxNodes }: Bounds,
+  graph: View,
+): Promise<Traversal> {
+  const distances = new Map([...new Set(starts)].slice(0, maxNodes).map((id) => [id, 0]));
+  let truncated = new Set(starts).size > maxNodes;
+  let frontier: readonly string[] = [...distances.keys()];
+  for (let distance = 1; distance <= depth && frontier.length > 0; distance += 1) {
+    const room = maxNodes - distances.size;
+    // One more than fits shows that something was cut.
+    const found = await graph.neighbours({ frontier, visited: [...distances.keys()], limit: room + 1 });
+    truncated ||= found.length > room || (await graph.isCut(frontier));
+    frontier = found.slice(0, room);
+    for (const id of frontier) distances.set(id, distance);
+    if (found.length > room) break;
+  }
+  return { distances, truncated };
+}

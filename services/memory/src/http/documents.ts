@@ -1,0 +1,125 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import {
+  documentPath,
+  type Forget,
+  type listDocuments,
+  type MemoryCounts,
+  type PutDocument,
+} from '@gatehouse/contract/memory';
+import { type Call, type Handler } from '@gatehouse/http/app';
+import type { InFlight } from '@gatehouse/http/in-flight';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, pathParameter } from '@gatehouse/http/resource';
+import type { z } from 'zod';
+import { assertFits, auditView, showDocument } from '../documents/document.ts';
+import { forgottenBy } from '../documents/forget.ts';
+import { ofAgent, readableUsers, writableUser } from '../documents/memory-key.ts';
+import type { Splitter } from '../documents/splitter.ts';
+import type { AgentClient } from '../peers/agents.ts';
+import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import { deleteDocument, putDocument, type DocumentStore } from '../store/document-store.ts';
+import type { RequestEmbeddings } from '../store/embedding-store.ts';
+import type { GraphStore } from '../store/graph-store.ts';
+import type { ForgetStore } from '../store/forget-store.ts';
+import { memoryOf } from './memory-call.ts';
+
+type List = Call<unknown, z.output<typeof listDocuments>>;
+
+const what = 'document';
+
+export interface DocumentDependencies {
+  agents: AgentClient;
+  documents: DocumentStore;
+  graphs: GraphStore;
+  forgetting: ForgetStore;
+  splitter: Splitter;
+  changes: Changes;
+  requestEmbeddings: RequestEmbeddings;
+  limits: MemoryLimitsClient;
+  /** Limits the work that one tenant has under way. */
+  work: InFlight;
+}
+
+/** `/v1/agents/{agentID}/memory/documents*`, `forget` and `stats`. */
+export function documentHandlers(dependencies: DocumentDependencies): Record<string, Handler> {
+  const { agents, documents, graphs, forgetting, splitter, changes, requestEmbeddings, work } = dependencies;
+  const tenantLimits = dependencies.limits;
+  return {
+    'memory.documents.list': async (call: List) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const { limit, cursor, path_prefix: pathPrefix = null } = call.query;
+      const filter = { pathPrefix, limit, before: decodeCursor(cursor) };
+      return {
+        body: pageOf(await documents.list(key, readableUsers(principal), filter), limit, showDocument),
+      };
+    },
+
+    'memory.documents.get': async (call: Call) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const document = found(await documents.find(key, readableUsers(principal), pathOf(call)), what);
+      return { body: { ...showDocument(document), text: document.text } };
+    },
+
+    'memory.documents.put': async (call: Call<PutDocument>) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const { text, title = null, metadata = {}, scope } = call.body;
+      const userId = writableUser(principal, scope);
+      const path = pathOf(call);
+      assertFits(text, metadata);
+      const at = new Date();
+      return work.run(key.tenantId, async () => {
+        const limits = await tenantLimits.of(key.tenantId, call);
+        const passages = await splitter.split(text);
+        const source = { kind: 'api', run_id: null, session_id: null } as const;
+        return changes.change(call, async (db) => {
+          const put = { path, userId, title, metadata, source, text, passages, at };
+          const { document, created } = found(
+            await putDocument(db, key, put, { limits }),
+            'user: their data were deleted meanwhile',
+          );
+          await requestEmbeddings(db, key);
+          const after = auditView(document);
+          const action = created ? 'memory_document.created' : 'memory_document.updated';
+          return {
+            status: created ? 201 : 200,
+            body: showDocument(document),
+            changes: userId === ofAgent ? [{ action, id: document.id, before: null, after }] : [],
+          };
+        });
+      });
+    },
+
+    'memory.documents.delete': async (call: Call) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const userId = writableUser(principal);
+      const path = pathOf(call);
+      return changes.change(call, async (db) => {
+        const document = found(await deleteDocument(db, key, userId, path), what);
+        const before = auditView(document);
+        const action = 'memory_document.deleted';
+        return { changes: userId === ofAgent ? [{ action, id: document.id, before, after: null }] : [] };
+      });
+    },
+
+    'memory.forget': async (call: Call<Forget>) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const counts: MemoryCounts = await forgetting.forget(key, forgottenBy(principal, call.body));
+      return changes.change(call, async () => ({
+        body: counts,
+        changes: [{ action: 'memory.forgotten', id: key.agentId, before: { ...counts }, after: null }],
+      }));
+    },
+
+    'memory.stats': async (call: Call) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const users = readableUsers(principal);
+      const [stored, graph] = await Promise.all([documents.stats(key, users), graphs.count(key, users)]);
+      return { body: { ...stored, ...graph } };
+    },
+  };
+}
+
+/** Throws `invalid_value` for a path that no document can have. */
+function pathOf(call: Call): string {
+  return pathParameter(call.params, 'path', documentPath);
+}

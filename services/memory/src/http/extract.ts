@@ -1,0 +1,102 @@
+import type { Changes, Outcome } from '@gatehouse/changes/changes';
+import type { ExtractGraph } from '@gatehouse/contract/graph';
+import type { Call, Handler } from '@gatehouse/http/app';
+import type { InFlight } from '@gatehouse/http/in-flight';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid, newId } from '@gatehouse/kit/ids';
+import { writableUser } from '../documents/memory-key.ts';
+import { showEntity } from '../graph/entity.ts';
+import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';
+import { showRelation } from '../graph/relation.ts';
+import type { AgentClient } from '../peers/agents.ts';
+import type { CompletionClient } from '../peers/completions.ts';
+import { upsertEntities, type GraphWrite } from '../store/entity-statements.ts';
+import { upsertRelations } from '../store/relation-statements.ts';
+import { graphChange } from './graph-change.ts';
+import { memoryOf, type MemoryCall } from './memory-call.ts';
+
+export interface ExtractDependencies {
+  agents: AgentClient;
+  completions: CompletionClient;
+  changes: Changes;
+  /** Limits the work that one tenant has under way. */
+  work: InFlight;
+  /** The limit `memory.entities` of a tenant; null without one. */
+  maxEntities: (tenantId: string) => Promise<number | null>;
+}
+
+/** `/v1/agents/{agentID}/kg/extract` */
+export function extractHandlers(dependencies: ExtractDependencies): Record<string, Handler> {
+  const { agents, completions, changes, work, maxEntities } = dependencies;
+  return {
+    'kg.extract': async (call: Call<ExtractGraph>) => {
+      const memory = await memoryOf(call, agents);
+      const { key, principal } = memory;
+      const userId = writableUser(principal);
+      const limit = await maxEntities(key.tenantId);
+      const { text } = call.body;
+      const at = new Date();
+      const request = {
+        agent: key.agentId,
+        callId: callOf(call, memory),
+        requestJson: extractionRequest(text),
+      };
+      // No connection is held while the model answers.
+      const { runId, json } = await completions.complete(call, request);
+      const extraction = readExtraction(json);
+      const write = { userId, at, maxEntities: limit, runId: isUuid(runId) ? runId : null };
+      return work.run(key.tenantId, () =>
+        changes.change(call, (db) => storeExtraction(db, memory, write, extraction).catch(blameModel)),
+      );
+    },
+  };
+}
+
+/** The id of the model call: the same for a repeat with the same `Idempotency-Key`. */
+function callOf({ claim, body }: Call<ExtractGraph>, { key, principal }: MemoryCall): string {
+  if (claim === null) return newId();
+  const { tenantId, agentId } = key;
+  return callIdOf([tenantId, agentId, principal.keyId, principal.actingUser, claim.request.key, body.text]);
+}
+
+/** What contradicts the stored graph, such as an end before the beginning of a stored relation, is the model's error. */
+function blameModel(error: unknown): never {
+  if (!(error instanceof AppError) || error.code !== 'invalid_value') throw error;
+  throw new AppError(
+    'extraction_failed',
+    'The model of the agent returned what contradicts the stored graph. Nothing was stored.',
+    { cause: error },
+  );
+}
+
+async function storeExtraction(
+  db: Parameters<typeof upsertEntities>[0],
+  memory: MemoryCall,
+  write: GraphWrite,
+  extraction: Extraction,
+): Promise<Outcome> {
+  const entities = await upsertEntities(db, memory.key, write, extraction.entities);
+  const idAt = (index: number): string => entities.rows[index]?.id ?? '';
+  const relations = await upsertRelations(
+    db,
+    memory.key,
+    write,
+    extraction.relations.map(({ source, target, ...relation }) => ({
+      ...relation,
+      source: idAt(source),
+      target: idAt(target),
+      weight: undefined,
+      properties: undefined,
+    })),
+  );
+  const counts = {
+    entities_created: entities.created,
+    entities_updated: entities.updated,
+    relations_created: relations.created,
+    relations_updated: relations.updated,
+  };
+  return {
+    body: { entities: entities.rows.map(showEntity), relations: relations.rows.map(showRelation) },
+    changes: graphChange(memory, write, counts),
+  };
+}

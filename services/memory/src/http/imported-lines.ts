@@ -1,0 +1,43 @@
+import { importedRecord, type ImportedRecord } from '@gatehouse/contract/memory';
+import { parseJson } from '@gatehouse/http/body';
+import { validate } from '@gatehouse/http/validate';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { assertFits } from '../documents/document.ts';
+import { ofAgent } from '../documents/memory-key.ts';
+import type { Line } from '../moving/json-lines.ts';
+import type { NumberedRecord } from '../moving/record-batches.ts';
+
+type Importer = Pick<TenantPrincipal, 'actingUser'>;
+
+/** The record of a line. Throws 400 with the number of the line for one that is not valid, or not the caller's. */
+export function readRecord({ number, bytes }: Line, principal: Importer): NumberedRecord {
+  try {
+    const record = validate(importedRecord, parseJson(bytes), 'body');
+    assertFits(record.text, record.metadata);
+    return { line: number, record: { ...record, userId: userOf(record, principal) } };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const code = error.status === 413 ? 'invalid_value' : error.code;
+    const message = error.message.replace('The request body', 'The line');
+    throw new AppError(code, `Line ${number}: ${message}`, { param: error.param ?? undefined, cause: error });
+  }
+}
+
+/** The user whose record it is. An acting user imports only what is their own. */
+function userOf({ scope, user_id: userId }: ImportedRecord, { actingUser }: Importer): string {
+  const own = scope === 'agent' ? null : (userId ?? (scope === 'user' ? actingUser : null));
+  if (scope === 'agent' && userId !== null)
+    throw new AppError('invalid_value', 'A record with the scope agent has no user_id.', {
+      param: 'user_id',
+    });
+  if (scope === 'user' && own === null)
+    throw new AppError('missing_required_parameter', 'A record with the scope user needs a user_id.', {
+      param: 'user_id',
+    });
+  if (actingUser !== null && own !== actingUser)
+    throw new AppError('user_mismatch', 'With an acting user, all records must belong to that user.', {
+      param: 'user_id',
+    });
+  return own ?? ofAgent;
+}

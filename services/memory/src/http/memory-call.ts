@@ -1,0 +1,20 @@
+import { tenantOf, type RawCall } from '@gatehouse/http/app';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import type { MemoryKey } from '../documents/memory-key.ts';
+import type { AgentClient } from '../peers/agents.ts';
+
+/** The memory that a request names, and who asks. */
+export interface MemoryCall {
+  key: MemoryKey;
+  principal: TenantPrincipal;
+}
+
+/** Resolves `{agentID}`. Throws `not_found` when the caller can't see such an agent. */
+export async function memoryOf(call: RawCall, agents: AgentClient): Promise<MemoryCall> {
+  const principal = tenantOf(call);
+  const { id: agentId, analyser } = await agents.resolve(
+    { ...call, principal },
+    call.params['agentID'] ?? '',
+  );
+  return { key: { tenantId: principal.tenantId, agentId, analyser }, principal };
+}

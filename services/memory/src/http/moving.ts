@@ -1,0 +1,239 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Changes, Outcome } from '@gatehouse/changes/changes';
+import type { ExportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
+import { jsonLines } from '@gatehouse/contract/route';
+import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
+import { clientIpOf } from '@gatehouse/http/client-ip';
+import { idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempotency-key';
+import { sendJson, type Reply } from '@gatehouse/http/reply';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { ofAgent, readableUsers, type MemoryKey } from '../documents/memory-key.ts';
+import type { Splitter } from '../documents/splitter.ts';
+import type { ImportSweep } from '../moving/import-sweep.ts';
+import { linesOf, type Line } from '../moving/json-lines.ts';
+import type { NumberedRecord } from '../moving/record-batches.ts';
+import { runImport, type StagedImport } from '../moving/run-import.ts';
+import { refusal, Slots } from '../moving/slots.ts';
+import type { AgentClient } from '../peers/agents.ts';
+import type { ExportStore, StoredText } from '../store/export-store.ts';
+import { maxImportMinutes, type ImportKey } from '../store/import-statements.ts';
+import type { Imported, ImportStore } from '../store/import-store.ts';
+import type { ImportState } from '../store/purge-statements.ts';
+import type { RequestEmbeddings } from '../store/embedding-store.ts';
+import type { MemoryLimits } from '../store/scope-statements.ts';
+import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import { ImportBody } from './import-body.ts';
+import { readRecord } from './imported-lines.ts';
+import { memoryOf } from './memory-call.ts';
+
+export interface MovingDependencies {
+  agents: AgentClient;
+  exports: ExportStore;
+  imports: ImportStore;
+  sweep: ImportSweep<ImportState>;
+  splitter: Splitter;
+  changes: Changes;
+  limits: MemoryLimitsClient;
+  requestEmbeddings: RequestEmbeddings;
+  log: Logger;
+}
+
+/** An import uses a database connection and a worker thread most of the time; an export holds a page in memory. */
+const importSlots = { perTenant: 1, perProcess: 4, what: 'imports' };
+const exportSlots = { perTenant: 2, perProcess: 8, what: 'exports' };
+
+/** A document of a mebibyte of control characters, each escaped by six, with the largest metadata. */
+const maxLineBytes = 8 * 1024 * 1024;
+/** How long an import waits for another one into the same agent. */
+const turnMs = 30_000;
+const turnPauseMs = 250;
+/** Between two signs of life. */
+const beatMs = 15_000;
+
+/** `GET /v1/agents/{agentID}/memory/export` and `POST /v1/agents/{agentID}/memory/import`. */
+export function movingHandlers(dependencies: MovingDependencies): Record<string, RawHandler> {
+  const exports = new Slots(exportSlots);
+  const imports = new Slots(importSlots);
+  return {
+    'memory.export': async (request, response, call) => {
+      const { key, principal } = await memoryOf(call, dependencies.agents);
+      const users = principal.actingUser === null ? 'all' : readableUsers(principal);
+      await exports.run(key.tenantId, () =>
+        sendLines(request, response, call, (after) => dependencies.exports.documents(key, users, after)),
+      );
+    },
+
+    'memory.import': async (request, response, call) => {
+      checkBodyHeaders(request, call.route);
+      const { tenantId } = tenantOf(call);
+      const reply = await imports.run(tenantId, () => answerImport(dependencies, request, call));
+      const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
+      sendJson(response, reply.status ?? call.route.response.status, reply.body, headers);
+    },
+  };
+}
+
+/** Sends the documents of an export, as fast as the client reads them. */
+async function sendLines(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { requestId }: RawCall,
+  readPage: (after: StoredText | null) => Promise<StoredText[]>,
+): Promise<void> {
+  // Before the head, so that an outage has a status.
+  const first = await readPage(null);
+  response.writeHead(200, { 'content-type': jsonLines, [requestIdHeader]: requestId });
+  async function* lines(): AsyncGenerator<string, void> {
+    for (let page = first; page.length > 0; page = await readPage(page.at(-1) ?? null))
+      for (const document of page) yield `${JSON.stringify(exportedRecord(document))}\n`;
+  }
+  try {
+    await pipeline(Readable.from(request.method === 'HEAD' ? [] : lines()), response);
+  } catch (error) {
+    throw response.destroyed && isPremature(error) ? clientLeft() : error;
+  }
+}
+
+function isPremature(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+function exportedRecord({ userId, createdAt, updatedAt, ...document }: StoredText): ExportedRecord {
+  return {
+    kind: 'document',
+    ...document,
+    scope: userId === ofAgent ? 'agent' : 'user',
+    user_id: userId === ofAgent ? null : userId,
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  };
+}
+
+async function answerImport(
+  dependencies: MovingDependencies,
+  request: IncomingMessage,
+  call: RawCall,
+): Promise<Reply> {
+  const principal = tenantOf(call);
+  const { idempotency } = dependencies.changes;
+  const limit = call.route.bodyLimit;
+  const body = new ImportBody(request, { principal, limit, maxMinutes: maxImportMinutes });
+  const idempotencyKey = idempotencyKeyOf(request);
+  const { key } = await memoryOf(call, dependencies.agents);
+  const work = (claim: Claim | null): Promise<Reply> =>
+    importBody(dependencies, body, {
+      call: { ...call, clientIp: clientIpOf(request), claim },
+      key,
+    });
+  if (idempotencyKey === null) return work(null);
+  const { route, params, requestId } = call;
+  const target = targetOf(route.id, params);
+  return idempotency.once(
+    { tenantId: principal.tenantId, key: idempotencyKey, target, fingerprint: body, requestId },
+    work,
+  );
+}
+
+interface ImportCall {
+  call: RawCall & { clientIp: string | null; claim: Claim | null };
+  key: MemoryKey;
+}
+
+/** Imports a body, and keeps the claim of its request until it is done. */
+async function importBody(
+  dependencies: MovingDependencies,
+  body: ImportBody,
+  { call, key }: ImportCall,
+): Promise<Reply> {
+  const { imports, splitter, changes, limits, requestEmbeddings, log } = dependencies;
+  const { claim } = call;
+  const commit = async (
+    store: (db: Parameters<Parameters<Changes['change']>[1]>[0], held: MemoryLimits) => Promise<Imported>,
+  ): Promise<Reply> => {
+    const held = await limits.of(key.tenantId, call);
+    return changes.change(call, async (db) => {
+      const imported = await store(db, held);
+      await requestEmbeddings(db, key);
+      return importedOutcome(key, imported);
+    });
+  };
+  const lines = linesOf(body.chunks(), maxLineBytes);
+  const beat = claim === null ? null : beating(() => changes.idempotency.renew(claim), log);
+  try {
+    return await runImport<Reply>(recordsOf(lines, tenantOf(call)), splitter, {
+      put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
+      begin: async () => {
+        const begun = await beginInTurn(imports, key);
+        return stagedImport(dependencies, begun, () =>
+          commit((db, held) => imports.publish(db, begun, held)),
+        );
+      },
+    });
+  } finally {
+    beat?.stop();
+  }
+}
+
+function importedOutcome({ agentId }: MemoryKey, imported: Imported): Outcome {
+  const counts: MemoryCounts = { ...imported, entities: 0, relations: 0 };
+  return {
+    body: counts,
+    changes: [{ action: 'memory.imported', id: agentId, before: null, after: { ...counts } }],
+  };
+}
+
+async function* recordsOf(
+  lines: AsyncIterable<Line>,
+  principal: ReturnType<typeof tenantOf>,
+): AsyncGenerator<NumberedRecord, void> {
+  for await (const line of lines) yield readRecord(line, principal);
+}
+
+/** Begins an import into an agent after the one that is under way. Throws 429 when that takes too long. */
+async function beginInTurn(imports: ImportStore, key: MemoryKey): Promise<ImportKey> {
+  const until = monotonicMs() + turnMs;
+  for (;;) {
+    const begun = await imports.begin(key);
+    if (begun !== null) return begun;
+    if (monotonicMs() > until)
+      throw refusal('rate_limit_exceeded', 'Another import into this agent is under way.');
+    await sleep(turnPauseMs);
+  }
+}
+
+function stagedImport(
+  { imports, sweep, log }: MovingDependencies,
+  key: ImportKey,
+  publish: () => Promise<Reply>,
+): StagedImport<Reply> {
+  const beat = beating(() => imports.keepAlive(key), log);
+  const end = (): void => {
+    beat.stop();
+    // Removes what was stored or, if it was published, what it has replaced.
+    sweep.end(key);
+  };
+  return {
+    stage: (documents) => imports.stage(key, documents),
+    publish: async () => {
+      const reply = await publish();
+      end();
+      return reply;
+    },
+    discard: async () => {
+      end();
+    },
+  };
+}
+
+/** Repeats a sign of life until it is stopped. One that fails is logged: the work itself finds that out. */
+function beating(beat: () => Promise<void>, log: Logger): { stop: () => void } {
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => log.warn({ err: error }, 'failed to prolong an import'));
+  }, beatMs);
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,70 @@
+import type { Passage, SearchMemory } from '@gatehouse/contract/memory';
+import { type Call, type Handler } from '@gatehouse/http/app';
+import type { InFlight } from '@gatehouse/http/in-flight';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { ofAgent, readableUsers } from '../documents/memory-key.ts';
+import type { AgentClient } from '../peers/agents.ts';
+import type { Embedder } from '../peers/embedder.ts';
+import type { FoundPassage, MemorySearch } from '../search/search.ts';
+import { memoryOf } from './memory-call.ts';
+
+export interface SearchDependencies {
+  agents: AgentClient;
+  search: MemorySearch;
+  embedder: Embedder;
+  work: InFlight;
+}
+
+/** `/v1/agents/{agentID}/memory/search` */
+export function searchHandlers({
+  agents,
+  search,
+  embedder,
+  work,
+}: SearchDependencies): Record<string, Handler> {
+  return {
+    'memory.search': async (call: Call<SearchMemory>) => {
+      const { key, principal } = await memoryOf(call, agents);
+      const { query, limit, mode, filter, min_score: minScore } = call.body;
+      const startedAt = monotonicMs();
+      const found = await work.run(key.tenantId, () =>
+        search.run(
+          key,
+          {
+            users: readableUsers(principal),
+            query,
+            limit,
+            mode,
+            filter: {
+              pathPrefix: filter.path_prefix ?? null,
+              metadata: filter.metadata ?? null,
+              since: filter.since ?? null,
+              until: filter.until ?? null,
+            },
+          },
+          (text) => embedder.query(call, { agentId: key.agentId, text }),
+        ),
+      );
+      const tookMs = Math.round((monotonicMs() - startedAt) * 10) / 10;
+      const results = found.results.filter(({ score }) => score >= minScore).map(showPassage);
+      return { body: { results, mode: found.mode, took_ms: tookMs } };
+    },
+  };
+}
+
+function showPassage(found: FoundPassage): Passage {
+  const { documentId, path, title, text, startLine, endLine, userId, metadata, updatedAt } = found;
+  return {
+    document_id: documentId,
+    path,
+    title,
+    text,
+    start_line: startLine,
+    end_line: endLine,
+    score: Math.max(0, found.score),
+    scores: { lexical: found.lexical, semantic: found.semantic },
+    scope: userId === ofAgent ? 'agent' : 'user',
+    metadata,
+    updated_at: updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,15 @@
+import { defineTask } from '@gatehouse/jobs/task';
+
+const minute = 60;
+const hour = 60 * minute;
+
+/** What memory does in the background. */
+export const tasks = {
+  /** Embeds all passages of an agent that wait for it. */
+  embed: defineTask<{ agentId: string }>({
+    retryAfterS: [10, minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, 24 * hour],
+    deadlineMs: 10 * 60_000,
+    concurrency: 4,
+    perTenant: 2,
+  }),
+};

@@ -1,0 +1,55 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
+import type { Call } from '@gatehouse/http/app';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { AppError } from '@gatehouse/kit/errors';
+import { OutageCache } from '@gatehouse/kit/outage-cache';
+import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { analyserOf, type Analyser } from '../documents/memory-key.ts';
+
+const deadlineMs = 2_000;
+/** Of a key; an id is shorter. */
+const maxRefLength = 64;
+
+export type AgentCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'> & { principal: TenantPrincipal };
+
+/** An agent, as far as its memory needs it. */
+export interface AgentOfMemory {
+  id: string;
+  analyser: Analyser;
+}
+
+/**
+ * Agents that a caller may see. An answer is valid for two seconds, or five minutes while the agent service is
+ * unavailable.
+ */
+export class AgentClient {
+  readonly #peer: Peer<AgentServiceClient>;
+  readonly #cache: OutageCache<AgentOfMemory>;
+
+  constructor(peer: Peer<AgentServiceClient>) {
+    this.#peer = peer;
+    this.#cache = new OutageCache({ max: 50_000, freshMs: 2_000, outageMs: 5 * 60_000, isOutage });
+  }
+
+  /** The agent with this id or key. Throws `not_found` if the caller can't see one. */
+  async resolve(caller: AgentCaller, ref: string): Promise<AgentOfMemory> {
+    if (ref === '' || ref.length > maxRefLength) throw noAgent();
+    const { tenantId, role, actingUser } = caller.principal;
+    const key = cacheKey(tenantId, actingUser === null ? role : null, actingUser, ref);
+    return this.#cache.get(key, () => this.#load(caller, ref));
+  }
+
+  async #load({ assertion, requestId, trace }: AgentCaller, ref: string): Promise<AgentOfMemory> {
+    const { agent } = await this.#peer
+      .call('resolveAgent', { idOrKey: ref }, { deadlineMs, assertion, requestId, trace })
+      .catch(hangIsOutage);
+    if (agent === undefined) throw noAgent();
+    return { id: agent.id, analyser: analyserOf(agent.memory?.analyser) };
+  }
+}
+
+function noAgent(): AppError {
+  return new AppError('not_found', 'There is no such agent.');
+}

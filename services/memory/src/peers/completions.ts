@@ -1,0 +1,35 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import type { Call } from '@gatehouse/http/app';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+
+/** Shorter than the 60 s for which an `Idempotency-Key` stays claimed. */
+const deadlineMs = 50_000;
+
+export type CompletionCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
+
+export interface Completion {
+  runId: string;
+  /** The OpenAI chat completion, as JSON. */
+  json: string;
+}
+
+/** Calls the models of agents through chat, which meters them. */
+export class CompletionClient {
+  readonly #peer: Peer<ChatServiceClient>;
+
+  constructor(peer: Peer<ChatServiceClient>) {
+    this.#peer = peer;
+  }
+
+  /** One completion. A repeat with the same `callId` returns the stored one instead of calling the model again. */
+  async complete(
+    { assertion, requestId, trace }: CompletionCaller,
+    request: { agent: string; callId: string; requestJson: string },
+  ): Promise<Completion> {
+    const { runId, completionJson } = await this.#peer
+      .call('complete', request, { deadlineMs, assertion, requestId, trace })
+      .catch(hangIsOutage);
+    return { runId, json: completionJson };
+  }
+}

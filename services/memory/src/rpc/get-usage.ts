@@ -1,0 +1,12 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { GetUsageRequest, GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
+import { tenantUsage } from '../store/scope-statements.ts';
+
+/** What a tenant uses of its limits. `pool` acts as `memory_app`. */
+export function getUsage(pool: Pool): Rpc<GetUsageRequest, GetUsageResponse> {
+  return {
+    callers: ['tenant'],
+    handle: ({ tenantId }) => withTenant(pool, tenantId, (db) => tenantUsage(db, tenantId)),
+  };
+}

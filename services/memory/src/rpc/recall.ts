@@ -1,0 +1,41 @@
+import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
+import { analyserOf, readableUsers } from '../documents/memory-key.ts';
+import type { Embedder } from '../peers/embedder.ts';
+import { noFilter } from '../search/search.ts';
+import type { MemorySearch } from '../search/search.ts';
+
+const maxLimit = 50;
+const maxQueryChars = 2_000;
+/** A turn waits 150 ms for its passages: without the embedding by then, it gets those that have its words. */
+const embedWithinMs = 110;
+
+/** Finds passages for a turn of an agent. */
+export function recall(search: MemorySearch, embedder: Embedder): Rpc<RecallRequest, RecallResponse> {
+  return {
+    callers: ['chat'],
+    handle: async ({ agentId, analyser, query, limit }, context) => {
+      if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
+      const principal = tenantOf(context);
+      const key = { tenantId: principal.tenantId, agentId, analyser: analyserOf(analyser) };
+      const { results, mode } = await search.run(
+        key,
+        {
+          users: readableUsers(principal),
+          query: query.slice(0, maxQueryChars).toWellFormed().replaceAll('\0', ' '),
+          limit: Math.min(Math.max(limit, 1), maxLimit),
+          mode: 'hybrid',
+          filter: noFilter,
+        },
+        (text) => embedder.query(context, { agentId, text, withinMs: embedWithinMs }),
+      );
+      const passages = results.map(({ documentId, path, title, text, startLine, endLine, score }) => ({
+        ...{ documentId, path, text, startLine, endLine, score },
+        ...(title !== null && { title }),
+      }));
+      return { passages, mode };
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { entryOf, packEntries, withoutPassages } from './postings.ts';
+import { planQuery, rank } from './ranking.ts';
+
+const word = (term: string, passages: number) => ({ term, passages, weight: 1 });
+
+describe('the plan of a query', () => {
+  it('weighs rare terms more, and leaves out those that no passage has', () => {
+    const { weights } = planQuery([word('common', 900), word('none', 0), word('rare', 1)], 1_000, 10_000);
+    expect([...weights.keys()]).toEqual(['rare', 'common']);
+    expect(weights.get('rare')).toBeGreaterThan(10 * (weights.get('common') ?? 0));
+    expect(weights.get('common')).toBeGreaterThan(0);
+  });
+
+  it('finds by the rarest terms that the budget allows, and by one at least', () => {
+    const found = [word('a', 500), word('b', 90), word('c', 10)];
+    const planned = (budget: number) => [...planQuery(found, 1_000, budget).weights.keys()];
+    expect(planned(1_000)).toEqual(['c', 'b', 'a']);
+    expect(planned(100)).toEqual(['c', 'b']);
+    expect(planned(1)).toEqual(['c']);
+  });
+});
+
+const posting = (
+  term: string,
+  block: number,
+  entries: { number: number; count: number; length: number }[],
+) => ({
+  scopeId: '1',
+  term,
+  block,
+  entries: packEntries(entries.map(entryOf)),
+});
+
+describe('the ranking', () => {
+  const plan = planQuery([word('a', 2), word('b', 2)], 10, 100);
+
+  it('puts passages with more terms, more often and in fewer words, first', () => {
+    const ranked = rank(
+      [
+        posting('a', 0, [
+          { number: 1, count: 1, length: 10 },
+          { number: 1_023, count: 1, length: 10 },
+        ]),
+        posting('b', 0, [{ number: 1_023, count: 2, length: 10 }]),
+        posting('b', 2, [{ number: 2_049, count: 1, length: 1_000 }]),
+      ],
+      plan,
+      10,
+    );
+    expect(ranked.map(({ number }) => number)).toEqual([1_023, 1, 2_049]);
+    for (const { score } of ranked) expect([score > 0, score < 1]).toEqual([true, true]);
+  });
+
+  it('takes the latest of equals first', () => {
+    const same = { count: 1, length: 5 };
+    const ranked = rank(
+      [
+        posting('a', 0, [
+          { number: 3, ...same },
+          { number: 4, ...same },
+        ]),
+      ],
+      plan,
+      5,
+    );
+    expect(ranked.map(({ number }) => number)).toEqual([4, 3]);
+  });
+});
+
+describe('postings', () => {
+  it('lose only the passages that are taken out, and hold the largest counts and lengths', () => {
+    const largest = { number: 1_023, count: 63, length: 65_535 };
+    expect(entryOf({ number: 2_047, count: 1_000, length: 100_000 })).toBe(entryOf(largest));
+    const packed = packEntries([entryOf({ number: 0, count: 1, length: 1 }), entryOf(largest)]);
+    expect(withoutPassages(packed, new Set([0]))).toEqual(packEntries([entryOf(largest)]));
+    expect(withoutPassages(packed, new Set([0, 1_023]))).toHaveLength(0);
+  });
+});

@@ -1,0 +1,182 @@
+import { Changes } from '@gatehouse/changes/changes';
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import { JobWorker } from '@gatehouse/jobs/job-worker';
+import { Jobs } from '@gatehouse/jobs/jobs';
+import { rpcService } from '@gatehouse/grpc/server';
+import { InFlight } from '@gatehouse/http/in-flight';
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import { createPools } from '@gatehouse/service/pools';
+import type { Service } from '@gatehouse/service/service';
+import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { migrations, type MemoryConfig } from './config.ts';
+import { Splitter } from './documents/splitter.ts';
+import { documentHandlers } from './http/documents.ts';
+import { extractHandlers } from './http/extract.ts';
+import { graphHandlers } from './http/graph.ts';
+import { movingHandlers } from './http/moving.ts';
+import { searchHandlers } from './http/search.ts';
+import { ImportSweep } from './moving/import-sweep.ts';
+import { AgentClient } from './peers/agents.ts';
+import { CompletionClient } from './peers/completions.ts';
+import { MemoryLimitsClient } from './peers/memory-limits.ts';
+import { DocumentStore } from './store/document-store.ts';
+import { embedPassages } from './jobs/embed.ts';
+import { tasks } from './jobs/tasks.ts';
+import { Embedder } from './peers/embedder.ts';
+import { MemorySearch, type NoteModel } from './search/search.ts';
+import { EmbeddingStore, type RequestEmbeddings } from './store/embedding-store.ts';
+import { agentDeleted } from './rpc/agent-deleted.ts';
+import { forgetUser } from './rpc/forget-user.ts';
+import { getUsage } from './rpc/get-usage.ts';
+import { recall } from './rpc/recall.ts';
+import { remember } from './rpc/remember.ts';
+import { ExportStore } from './store/export-store.ts';
+import { ForgetStore } from './store/forget-store.ts';
+import { GraphStore } from './store/graph-store.ts';
+import { ImportStore } from './store/import-store.ts';
+import { ImportSystemStore } from './store/import-system-store.ts';
+import { SearchStore } from './store/search-store.ts';
+import { TraversalStore } from './store/traversal-store.ts';
+
+export const indexOnly = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+};
+
+/** Searches and writes of one tenant, so that it can't occupy all database connections and worker threads. */
+const workInFlight = { max: 4, maxWaiting: 256 };
+
+/** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
+export async function createMemoryService(
+  config: MemoryConfig,
+  overrides: ShellOverrides = {},
+): Promise<Service> {
+  const shell = await Shell.create('memory', config, overrides);
+  const { app, system, rpc } = createPools(shell, {
+    url: config.DATABASE_URL,
+    migrations,
+    pools: {
+      // Everything is found by an index; with statistics of an empty table PostgreSQL would scan and hash instead.
+      app: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
+      system: { role: 'memory_system', max: 3 },
+      // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
+      rpc: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
+    },
+  });
+  const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
+  const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  const outbox = new AuditOutbox('memory');
+  const { source } = outbox;
+  publishOutbox(shell, {
+    source,
+    outbox,
+    pool: system,
+    kafka: config,
+    topic: auditTopic,
+    watermarks: false,
+    send: (events, options) => tenant.call('recordAudit', { source, events }, options),
+  });
+  const changes = new Changes({
+    service: 'memory',
+    app,
+    system,
+    keyRing: config.SECRETS_KEYRING,
+    record: (db, entry) => outbox.add(db, entry),
+    log: shell.log,
+  });
+  const { idempotency } = changes;
+  const agents = new AgentClient(agent);
+  const limits = new MemoryLimitsClient(tenant);
+  const splitter = new Splitter(shell.log);
+  const embedder = new Embedder(chat, shell.signer);
+  const embeddings = new EmbeddingStore(rpc);
+  const jobs = new Jobs({ service: 'memory', tasks, system, log: shell.log });
+  const requestEmbeddings: RequestEmbeddings = async (db, { tenantId, agentId }) => {
+    await jobs.add(db, { task: 'embed', tenantId, ids: { agentId }, key: agentId });
+  };
+  const noteModel: NoteModel = async (key, model) => {
+    await embeddings.noteModel(key, model, requestEmbeddings);
+  };
+  const search = new MemorySearch(new SearchStore(app), noteModel);
+  const recalling = new MemorySearch(new SearchStore(rpc), noteModel);
+  const forgetting = new ForgetStore(app);
+  const work = new InFlight(workInFlight);
+  const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
+  const graphs = new GraphStore(app);
+  const imports = new ImportStore(app);
+  const unfinished = new ImportSystemStore(system);
+  const sweep = new ImportSweep({
+    unfinished: (limit) => unfinished.unfinished(limit),
+    discard: (ref, options) => imports.discard(ref, options),
+    finish: (ref, state, signal) => imports.finish(ref, state, signal),
+    log: shell.log,
+  });
+  return shell.createService({
+    handler: shell.createApp({
+      handlers: {
+        ...documentHandlers({
+          agents,
+          documents: new DocumentStore(app),
+          graphs,
+          forgetting,
+          splitter,
+          changes,
+          requestEmbeddings,
+          limits,
+          work,
+        }),
+        ...searchHandlers({ agents, search, embedder, work }),
+        ...graphHandlers({
+          agents,
+          graphs,
+          traversals: new TraversalStore(app),
+          changes,
+          work,
+          maxEntities,
+        }),
+        ...extractHandlers({ agents, completions: new CompletionClient(chat), changes, work, maxEntities }),
+      },
+      rawHandlers: movingHandlers({
+        agents,
+        exports: new ExportStore(app),
+        imports,
+        sweep,
+        splitter,
+        changes,
+        limits,
+        requestEmbeddings,
+        log: shell.log,
+      }),
+      idempotency,
+    }),
+    rpcs: [
+      rpcService(MemoryServiceService, {
+        recall: recall(recalling, embedder),
+        remember: remember(rpc, { limits, requestEmbeddings }),
+        agentDeleted: agentDeleted(forgetting),
+        forgetUser: forgetUser(forgetting),
+        getUsage: getUsage(rpc),
+      }),
+    ],
+    parts: [
+      idempotency,
+      sweep,
+      new JobWorker({
+        jobs,
+        handlers: { embed: embedPassages(embeddings, embedder) },
+        log: shell.log,
+        registry: shell.registry,
+        drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+      }),
+      { stop: () => splitter.stop() },
+    ],
+  });
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { ofAgent } from '../documents/memory-key.ts';
+
+const keptDays = 30;
+
+/** Notes that what this user did up to a time is deleted, and drops notes that have become old. */
+export async function noteDeletedUser(
+  db: Queryable,
+  { tenantId, userId, requestedAt }: { tenantId: string; userId: string; requestedAt: Date },
+): Promise<void> {
+  await db.query(
+    `insert into memory.deleted_users as d (tenant_id, user_hash, requested_at) values ($1, $2, $3)
+     on conflict (tenant_id, user_hash) do update set requested_at = greatest(d.requested_at, excluded.requested_at)`,
+    [tenantId, hashOf(tenantId, userId), requestedAt],
+  );
+  await db.query(
+    `delete from memory.deleted_users where tenant_id = $1 and requested_at < now() - make_interval(days => ${keptDays})`,
+    [tenantId],
+  );
+}
+
+/** Whether what a user did at a time was deleted since. The scope of the user must be locked. */
+export async function wasDeleted(
+  db: Queryable,
+  { tenantId, userId, at }: { tenantId: string; userId: string; at: Date },
+): Promise<boolean> {
+  if (userId === ofAgent) return false;
+  const { rows } = await db.query(
+    'select 1 from memory.deleted_users where tenant_id = $1 and user_hash = $2 and requested_at >= $3',
+    [tenantId, hashOf(tenantId, userId), at],
+  );
+  return rows.length > 0;
+}
+
+/** Whether the data of a user with a document of an import were deleted since it began. */
+export async function anyUserDeleted(
+  db: Queryable,
+  { tenantId, agentId, generation }: { tenantId: string; agentId: string; generation: number },
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select 1 from memory.imports as i
+     join memory.deleted_users as d on d.tenant_id = $1 and d.requested_at >= i.started_at
+     join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3
+       and sha256(convert_to(concat($1::text, E'\n', s.user_id), 'UTF8')) = d.user_hash
+     where i.tenant_id = $1 and i.agent_id = $2 and i.generation = $3 limit 1`,
+    [tenantId, agentId, generation],
+  );
+  return rows.length > 0;
+}
+
+function hashOf(tenantId: string, userId: string): Buffer {
+  return createHash('sha256').update(`${tenantId}\n${userId}`).digest();
+}

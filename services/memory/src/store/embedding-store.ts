@@ -1,0 +1,127 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { normalised, packVector, sketchOf, type Embedded } from '../search/vectors.ts';
+import { liveDocument, visibleScope, type AgentKey } from './scope-statements.ts';
+
+/** Stands for the model of a memory while the catalogue has none. */
+export const noModel = '';
+
+/** A passage that waits for its embedding. */
+export interface PendingChunk {
+  scopeId: string;
+  number: number;
+  documentId: string;
+  /** The passage with the headings above it. */
+  text: string;
+}
+
+/** Adds a job that embeds what waits in a memory, in the transaction of a change. */
+export type RequestEmbeddings = (db: Queryable, key: AgentKey) => Promise<void>;
+
+/** Reads passages without an embedding, and stores embeddings. */
+export class EmbeddingStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Passages without an embedding of the model that the memory uses. */
+  async pending({ tenantId, agentId }: AgentKey, limit: number): Promise<PendingChunk[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<PendingChunk>(
+        `select c.scope_id as "scopeId", c.number, c.document_id as "documentId", c.context || E'\\n' || c.text as text
+         from memory.scopes as s
+         join memory.agents as a using (tenant_id, agent_id)
+         join memory.documents as d on d.tenant_id = s.tenant_id and d.scope_id = s.id
+         join memory.chunks as c on c.tenant_id = d.tenant_id and c.document_id = d.id
+         where s.tenant_id = $1 and s.agent_id = $2 and ${visibleScope} and ${liveDocument}
+           and (d.embedded_by is null or d.embedded_by <> a.embedding_model)
+           and not exists (
+             select from memory.embeddings as e
+             where e.tenant_id = $1 and e.scope_id = c.scope_id and e.number = c.number
+               and e.model = coalesce(nullif(a.embedding_model, '${noModel}'), e.model)
+           )
+         limit $3`,
+        [tenantId, agentId, limit],
+      );
+      return rows;
+    });
+  }
+
+  /** Stores the embeddings of passages that are still there, and notes the model. */
+  async save(key: AgentKey, chunks: readonly PendingChunk[], { model, vectors }: Embedded): Promise<void> {
+    const { tenantId } = key;
+    const made = vectors.map(normalised);
+    await withTenant(this.#pool, tenantId, async (db) => {
+      await setEmbeddingModel(db, key, model);
+      await db.query(
+        `with new as (
+           select scope_id, number, vector, sketch
+           from unnest($3::bigint[], $4::integer[], $5::bytea[], $6::text[]) as new (scope_id, number, vector, sketch)
+         ),
+         -- Locked, so that none is deleted before its embedding is there to be deleted with it.
+         present as (
+           select c.scope_id, c.number from memory.chunks as c join new using (scope_id, number)
+           where c.tenant_id = $1 order by 1, 2 for key share of c
+         )
+         insert into memory.embeddings (tenant_id, scope_id, number, model, vector, sketch)
+         select $1, scope_id, number, $2, vector, sketch::bit varying from new join present using (scope_id, number)
+         on conflict (tenant_id, scope_id, number)
+         do update set model = excluded.model, vector = excluded.vector, sketch = excluded.sketch`,
+        [
+          ...[tenantId, model],
+          chunks.map(({ scopeId }) => scopeId),
+          chunks.map(({ number }) => number),
+          made.map(packVector),
+          made.map(sketchOf),
+        ],
+      );
+      await markEmbedded(db, tenantId, {
+        ids: [...new Set(chunks.map(({ documentId }) => documentId))],
+        model,
+      });
+    });
+  }
+
+  /** Notes the model that is in use, or `noModel`. Returns whether it is another one than before. */
+  async noteModel(key: AgentKey, model: string, request: RequestEmbeddings): Promise<boolean> {
+    return withTenant(this.#pool, key.tenantId, async (db) => {
+      const changed = await setEmbeddingModel(db, key, model);
+      if (changed && model !== noModel) await request(db, key);
+      return changed;
+    });
+  }
+}
+
+async function setEmbeddingModel(
+  db: Queryable,
+  { tenantId, agentId }: AgentKey,
+  model: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update memory.agents set embedding_model = $3
+     where tenant_id = $1 and agent_id = $2 and embedding_model is distinct from $3`,
+    [tenantId, agentId, model],
+  );
+  return rowCount === 1;
+}
+
+/** Marks documents whose passages all have an embedding of the model. */
+async function markEmbedded(
+  db: Queryable,
+  tenantId: string,
+  { ids, model }: { ids: readonly string[]; model: string },
+): Promise<void> {
+  await db.query(
+    `update memory.documents as d set embedded_by = $3
+     where d.tenant_id = $1 and d.id = any ($2::uuid[]) and not exists (
+       select from memory.chunks as c
+       where c.tenant_id = $1 and c.document_id = d.id and not exists (
+         select from memory.embeddings as e
+         where e.tenant_id = $1 and e.scope_id = c.scope_id and e.number = c.number and e.model = $3
+       )
+     )`,
+    [tenantId, ids, model],
+  );
+}

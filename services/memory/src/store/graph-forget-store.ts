@@ -1,0 +1,161 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { Forgotten } from '../documents/forget.ts';
+import { ofAgent } from '../documents/memory-key.ts';
+import { growGraph, lockUser, type GraphGrowth } from './graph-statements.ts';
+import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
+import type { AgentKey } from './scope-statements.ts';
+
+/** Entities that one transaction removes at most. */
+const batchEntities = 1_000;
+
+/** What was removed. */
+export interface RemovedGraph extends GraphGrowth {
+  /** False when more is to be removed: call again. */
+  completed: boolean;
+}
+
+/** Removes in short transactions, so that a large graph delays no other writer for long. */
+export class GraphForgetStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Removes everything that matches, and the relations to it. Entities and relations have no path and no session, so a
+   * filter by these matches none. Stops after `forMs`.
+   */
+  async forget(key: AgentKey, which: Forgotten, forMs = Infinity): Promise<RemovedGraph> {
+    const removal = new Removal(this.#pool, forMs);
+    if (which.pathPrefix === null && which.sessionId === null)
+      await removal.remove(key, which.users, which.runId);
+    return removal.removed;
+  }
+
+  /** Removes everything that belongs to an agent and its users. Call it when writers see that the agent is deleted. */
+  async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
+    const removal = new Removal(this.#pool, forMs);
+    await removal.remove(key, 'all', null);
+    return removal.removed;
+  }
+
+  /** Removes everything that belongs to a user, with any agent of the tenant. Call it after `noteDeletedUser`. */
+  async forgetUser(tenantId: string, userId: string, forMs = Infinity): Promise<RemovedGraph> {
+    const agents = await withTenant(this.#pool, tenantId, async (db) => {
+      await lockUser(db, tenantId, userId, 'alone');
+      const { rows } = await db.query<{ agentId: string }>(
+        `select distinct agent_id as "agentId" from memory.graphs
+         where tenant_id = $1 and user_id = $2 and user_id <> ''`,
+        [tenantId, userId],
+      );
+      return rows;
+    });
+    const removal = new Removal(this.#pool, forMs);
+    for (const { agentId } of agents) await removal.remove({ tenantId, agentId }, [userId], null);
+    return removal.removed;
+  }
+}
+
+/** A removal in batches until nothing is left or the time is over. */
+class Removal {
+  readonly removed: RemovedGraph = { entities: 0, relations: 0, completed: true };
+  readonly #pool: Pool;
+  readonly #endsAt: number;
+
+  constructor(pool: Pool, forMs: number) {
+    this.#pool = pool;
+    this.#endsAt = monotonicMs() + forMs;
+  }
+
+  async remove(key: AgentKey, users: Forgotten['users'], runId: string | null): Promise<void> {
+    for (const userId of await this.#usersOf(key, users)) await this.#empty(key, userId, runId);
+  }
+
+  /** Users with a graph; that of the agent last, because relations of users may have its entities. */
+  async #usersOf({ tenantId, agentId }: AgentKey, users: Forgotten['users']): Promise<string[]> {
+    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<{ userId: string }>(
+        `select distinct user_id as "userId" from memory.graphs
+         where tenant_id = $1 and agent_id = $2 and ($3::text[] is null or user_id = any ($3))
+         order by user_id desc`,
+        [tenantId, agentId, users === 'all' ? null : users],
+      ),
+    );
+    return rows.map(({ userId }) => userId);
+  }
+
+  /** Removes the graphs of a user, or what a run left in them. */
+  async #empty({ tenantId, agentId }: AgentKey, userId: string, runId: string | null): Promise<void> {
+    for (;;) {
+      this.removed.completed &&= monotonicMs() < this.#endsAt;
+      if (!this.removed.completed) return;
+      const batch = await withTenant(this.#pool, tenantId, (db) =>
+        removeBatch(db, tenantId, { agentId, userId, runId }),
+      );
+      if (batch === null) return;
+      this.removed.entities += batch.entities;
+      this.removed.relations += batch.relations;
+    }
+  }
+}
+
+interface Part {
+  agentId: string;
+  userId: string;
+  runId: string | null;
+}
+
+/** Returns what it has removed, or null when nothing is left. */
+async function removeBatch(db: Queryable, tenantId: string, part: Part): Promise<GraphGrowth | null> {
+  const graphId = await lockExisting(db, tenantId, part);
+  if (graphId === null) return null;
+  const graph = { tenantId, graphId };
+  const found = [tenantId, graphId, part.runId];
+  const { rowCount } = await db.query(
+    `delete from memory.relations where tenant_id = $1 and id in (
+       select id from memory.relations
+       where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchRelations})`,
+    found,
+  );
+  const relations = rowCount ?? 0;
+  await growGraph(db, graph, { entities: 0, relations: -relations });
+  if (relations === batchRelations) return { entities: 0, relations };
+  const { rows } = await db.query<{ id: string }>(
+    `select id from memory.entities
+     where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchEntities}`,
+    found,
+  );
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) {
+    // Relations to these entities: those that others left, or users in their graphs.
+    const others = await deleteRelationsOf(db, tenantId, ids);
+    if (others === batchRelations) return { entities: 0, relations: relations + others };
+    await deleteEntityRows(db, graph, ids);
+    return { entities: ids.length, relations: relations + others };
+  }
+  // The row has the id of the user.
+  if (part.runId === null)
+    await db.query('delete from memory.graphs where tenant_id = $1 and id = $2', [tenantId, graphId]);
+  return relations > 0 || part.runId === null ? { entities: 0, relations } : null;
+}
+
+/** Locks a graph of any generation as writers do; null when there is none. */
+async function lockExisting(
+  db: Queryable,
+  tenantId: string,
+  { agentId, userId }: Part,
+): Promise<string | null> {
+  const lock = async (user: string, mode: string): Promise<string | null> => {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from memory.graphs where tenant_id = $1 and agent_id = $2 and user_id = $3
+       order by id limit 1 ${mode}`,
+      [tenantId, agentId, user],
+    );
+    return rows[0]?.id ?? null;
+  };
+  if (userId !== ofAgent) await lock(ofAgent, 'for share');
+  return lock(userId, 'for update');
+}

@@ -1,0 +1,218 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { Analyser } from '../documents/memory-key.ts';
+import type { Passage } from '../documents/split-markdown.ts';
+import {
+  blockOf,
+  blockSize,
+  entryOf,
+  packEntries,
+  withoutPassages,
+  type Posting,
+} from '../search/postings.ts';
+import { simpleTerms } from '../search/simple-words.ts';
+
+/** A passage with its terms. */
+export interface AnalysedPassage extends Passage {
+  /** Hashes, as PostgreSQL has them. */
+  terms: string[];
+  counts: number[];
+  /** Sum of the counts. */
+  length: number;
+}
+
+/** A passage of the document with this id. */
+export type IndexedPassage = AnalysedPassage & { documentId: string };
+
+/** The document and the scope of passages. */
+export interface IndexTarget {
+  tenantId: string;
+  scopeId: string;
+  documentId: string;
+}
+
+/** How much was added to, or removed from, the index. */
+export interface IndexGrowth {
+  chunks: number;
+  tokens: number;
+}
+
+const englishWords = `select n, lexeme as word, cardinality(positions) as count
+  from unnest($1::text[]) with ordinality as input (text, n) cross join lateral unnest(to_tsvector('english', text))`;
+const givenWords =
+  'select n, word, count from unnest($1::integer[], $2::text[], $3::integer[]) as given (n, word, count)';
+
+/** Finds the terms of passages: by the stemmer of PostgreSQL, or by the simple analyser. */
+export async function analysePassages(
+  db: Queryable,
+  passages: readonly Passage[],
+  analyser: Analyser,
+): Promise<AnalysedPassage[]> {
+  const texts = passages.map(({ context, text }) => `${context}\n${text}`);
+  const { rows } = await db.query<{ n: string; terms: string[]; counts: number[]; length: string }>(
+    `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
+     from (
+       select n, hashtextextended(word, 0) as term, sum(count)::integer as count
+       from (${analyser === 'english' ? englishWords : givenWords}) as words group by 1, 2
+     ) as hashed group by n`,
+    analyser === 'english' ? [texts] : givenWordsOf(texts),
+  );
+  const byNumber = new Map(rows.map((row) => [Number(row.n), row]));
+  return passages.map((passage, index) => {
+    const { terms = [], counts = [], length = 0 } = byNumber.get(index + 1) ?? {};
+    return { ...passage, terms, counts, length: Number(length) };
+  });
+}
+
+function givenWordsOf(texts: readonly string[]): [number[], string[], number[]] {
+  const [numbers, words, counts]: [number[], string[], number[]] = [[], [], []];
+  texts.forEach((text, index) => {
+    const found = simpleTerms(text);
+    found.terms.forEach((term, at) => {
+      numbers.push(index + 1);
+      words.push(term);
+      counts.push(found.counts[at] ?? 1);
+    });
+  });
+  return [numbers, words, counts];
+}
+
+/** Stores passages of a document and adds them to the index. The scope must be locked. */
+export async function insertChunks(
+  db: Queryable,
+  { documentId, ...scope }: IndexTarget,
+  passages: readonly AnalysedPassage[],
+): Promise<IndexGrowth> {
+  return insertPassages(
+    db,
+    scope,
+    passages.map((passage) => ({ ...passage, documentId })),
+  );
+}
+
+/** The same, for passages of several documents. Also returns the number of the first; the others follow. */
+export async function insertPassages(
+  db: Queryable,
+  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  passages: readonly IndexedPassage[],
+): Promise<IndexGrowth & { first: number }> {
+  if (passages.length === 0) return { chunks: 0, tokens: 0, first: 0 };
+  const { first } = only(
+    await db.query<{ first: number }>(
+      `update memory.scopes set next_number = next_number + $3 where tenant_id = $1 and id = $2
+       returning next_number - $3 as first`,
+      [tenantId, scopeId, passages.length],
+    ),
+  );
+  await storeChunks(db, { tenantId, scopeId, first }, passages);
+  await addPostings(db, { tenantId, scopeId }, postingsOf(passages, first));
+  return { chunks: passages.length, tokens: passages.reduce((sum, { length }) => sum + length, 0), first };
+}
+
+async function storeChunks(
+  db: Queryable,
+  { tenantId, scopeId, first }: { tenantId: string; scopeId: string; first: number },
+  passages: readonly IndexedPassage[],
+): Promise<void> {
+  await db.query(
+    `insert into memory.chunks
+       (tenant_id, scope_id, document_id, number, start_line, end_line, context, text, length, terms, counts)
+     select $1, $2, document_id, $3 + n - 1, start_line, end_line, context, text, length, terms::bigint[],
+            counts::smallint[]
+     from unnest($4::uuid[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::integer[], $10::text[], $11::text[])
+       with ordinality as passages (document_id, start_line, end_line, context, text, length, terms, counts, n)`,
+    [
+      ...[tenantId, scopeId, first],
+      passages.map(({ documentId }) => documentId),
+      passages.map(({ startLine }) => startLine),
+      passages.map(({ endLine }) => endLine),
+      passages.map(({ context }) => context),
+      passages.map(({ text }) => text),
+      passages.map(({ length }) => length),
+      // As text: PostgreSQL has no arrays of arrays of different lengths.
+      passages.map(({ terms }) => `{${terms.join()}}`),
+      passages.map(({ counts }) => `{${counts.map((count) => Math.min(count, 32_767)).join()}}`),
+    ],
+  );
+}
+
+type NewPosting = Omit<Posting, 'scopeId'>;
+
+function postingsOf(passages: readonly AnalysedPassage[], first: number): NewPosting[] {
+  const entries = new Map<string, { term: string; block: number; entries: number[] }>();
+  passages.forEach(({ terms, counts, length }, index) => {
+    const number = first + index;
+    const block = blockOf(number);
+    terms.forEach((term, at) => {
+      const key = `${term}/${block}`;
+      const posting = entries.get(key) ?? { term, block, entries: [] };
+      posting.entries.push(entryOf({ number, count: counts[at] ?? 1, length }));
+      entries.set(key, posting);
+    });
+  });
+  return [...entries.values()].map((posting) => ({ ...posting, entries: packEntries(posting.entries) }));
+}
+
+async function addPostings(
+  db: Queryable,
+  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  postings: readonly NewPosting[],
+): Promise<void> {
+  await db.query(
+    `insert into memory.postings as p (tenant_id, scope_id, term, block, entries)
+     select $1, $2, term, block, entries from unnest($3::bigint[], $4::integer[], $5::bytea[]) as new (term, block, entries)
+     on conflict (tenant_id, scope_id, term, block) do update set entries = p.entries || excluded.entries`,
+    [tenantId, scopeId, ...columnsOf(postings)],
+  );
+}
+
+function columnsOf(postings: readonly NewPosting[]): [string[], number[], Buffer[]] {
+  return [
+    postings.map(({ term }) => term),
+    postings.map(({ block }) => block),
+    postings.map(({ entries }) => entries),
+  ];
+}
+
+/** Removes the passages of documents of one scope, which must be locked, from the index and from the store. */
+export async function deleteChunks(
+  db: Queryable,
+  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  documentIds: readonly string[],
+): Promise<IndexGrowth> {
+  const { rows: gone } = await db.query<{ number: number; length: number; terms: string[] }>(
+    `delete from memory.chunks where tenant_id = $1 and document_id = any ($3::uuid[]) and scope_id = $2
+     returning number, length, terms`,
+    [tenantId, scopeId, documentIds],
+  );
+  for (const [block, passages] of Map.groupBy(gone, ({ number }) => blockOf(number)))
+    await removePostings(db, { tenantId, scopeId, block }, passages);
+  return { chunks: gone.length, tokens: gone.reduce((sum, { length }) => sum + length, 0) };
+}
+
+async function removePostings(
+  db: Queryable,
+  { tenantId, scopeId, block }: { tenantId: string; scopeId: string; block: number },
+  passages: readonly { number: number; terms: string[] }[],
+): Promise<void> {
+  const terms = [...new Set(passages.flatMap((passage) => passage.terms))];
+  const numbers = new Set(passages.map(({ number }) => number % blockSize));
+  const { rows } = await db.query<NewPosting>(
+    `select term, block, entries from memory.postings
+     where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
+    [tenantId, scopeId, terms, block],
+  );
+  const left = rows.map((row) => ({ ...row, entries: withoutPassages(row.entries, numbers) }));
+  const empty = left.filter(({ entries }) => entries.length === 0).map(({ term }) => term);
+  const kept = left.filter(({ entries }) => entries.length > 0);
+  await db.query(
+    `delete from memory.postings where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
+    [tenantId, scopeId, empty, block],
+  );
+  await db.query(
+    `update memory.postings as p set entries = new.entries
+     from unnest($3::bigint[], $4::integer[], $5::bytea[]) as new (term, block, entries)
+     where p.tenant_id = $1 and p.scope_id = $2 and p.term = new.term and p.block = new.block`,
+    [tenantId, scopeId, ...columnsOf(kept)],
+  );
+}

@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { everything } from '../src/store/document-store.ts';
+import { upsertEntities } from '../src/store/entity-statements.ts';
+import { GraphForgetStore } from '../src/store/graph-forget-store.ts';
+import { GraphStore } from '../src/store/graph-store.ts';
+import {
+  exportEntities,
+  exportRelations,
+  importEntities,
+  importRelations,
+} from '../src/store/graph-transfer-statements.ts';
+import { upsertRelations, type NewRelation } from '../src/store/relation-statements.ts';
+import { indexOnly } from '../src/service.ts';
+import { GraphClient } from './graph-client.ts';
+import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
+
+let memory: MemoryServiceUnderTest;
+let pool: Pool;
+let forgetting: GraphForgetStore;
+let tenant: TestTenant;
+let graph: GraphClient;
+beforeAll(async () => {
+  memory = await MemoryServiceUnderTest.start();
+  const log = createLogger('test', 'silent');
+  pool = createPool({ url: memory.database.url, role: 'memory_app', max: 2, log, settings: indexOnly });
+  forgetting = new GraphForgetStore(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await memory.stop();
+});
+beforeEach(() => {
+  tenant = memory.makeTenant();
+  graph = new GraphClient(memory, tenant);
+});
+
+const keyOf = ({ id, agentId }: TestTenant) => ({ tenantId: id, agentId, analyser: 'english' as const });
+
+/** A graph of the agent and two users, with relations between their entities and the agent's. */
+async function fill(): Promise<{ ann: GraphClient; bob: GraphClient }> {
+  const [ann, bob] = [graph.by(tenant.acting('ann')), graph.by(tenant.acting('bob'))];
+  await graph.things('a', 'b', 'c');
+  await graph.link('a>b', 'b>c');
+  for (const client of [ann, bob]) {
+    await client.things('own-1', 'own-2');
+    await client.link('own-1>own-2', 'own-1>a', 'a>own-2');
+  }
+  return { ann, bob };
+}
+
+const count = async (): Promise<Record<string, number>> => {
+  const [counts] = await memory.rows<Record<string, number>>(
+    `select (select count(*)::int from memory.entities where tenant_id = $1) as entities,
+            (select count(*)::int from memory.relations where tenant_id = $1) as relations,
+            (select coalesce(sum(entities), 0)::int from memory.graphs where tenant_id = $1) as counted_entities,
+            (select coalesce(sum(relations), 0)::int from memory.graphs where tenant_id = $1) as counted_relations,
+            (select entities::int from memory.tenants where tenant_id = $1) as used_entities,
+            (select relations::int from memory.tenants where tenant_id = $1) as used_relations`,
+    [tenant.id],
+  );
+  return counts ?? {};
+};
+const counts = (entities: number, relations: number) => ({
+  entities,
+  relations,
+  counted_entities: entities,
+  counted_relations: relations,
+  used_entities: entities,
+  used_relations: relations,
+});
+
+describe('forgetting', () => {
+  it('a user removes what that user has, with any agent, and nothing of others', async () => {
+    await fill();
+    const other = { ...tenant, agentId: memory.agents.add(tenant.id, 'other'), base: '' };
+    other.base = `/v1/agents/${other.agentId}`;
+    await new GraphClient(memory, other, tenant.acting('ann')).things('elsewhere');
+    expect(await count()).toEqual(counts(8, 8));
+    const removed = await forgetting.forgetUser(tenant.id, 'ann');
+    expect(removed).toEqual({ entities: 3, relations: 3, completed: true });
+    expect(await count()).toEqual(counts(5, 5));
+    expect(await memory.rows(`select id from memory.graphs where user_id = 'ann'`)).toEqual([]);
+    expect(await forgetting.forgetUser(tenant.id, 'ann')).toEqual({
+      entities: 0,
+      relations: 0,
+      completed: true,
+    });
+  });
+
+  it('one user of one agent leaves the graph usable', async () => {
+    const { ann } = await fill();
+    const removed = await forgetting.forget(keyOf(tenant), everything(['ann']));
+    expect(removed).toEqual({ entities: 2, relations: 3, completed: true });
+    expect(await ann.reach({ start: ['a'], depth: 1 })).toBe('a0 b1');
+    expect((await ann.entities({ name: 'again', type: 't' })).status).toBe(200);
+  });
+
+  it('an agent removes what it and its users have', async () => {
+    await fill();
+    expect(await forgetting.forgetAgent(keyOf(tenant))).toEqual({
+      entities: 7,
+      relations: 8,
+      completed: true,
+    });
+    expect(await count()).toEqual(counts(0, 0));
+    expect(await memory.rows('select id from memory.graphs where tenant_id = $1', [tenant.id])).toEqual([]);
+  });
+
+  it('the agent’s own part removes the relations of users to it', async () => {
+    const { ann } = await fill();
+    expect(await forgetting.forget(keyOf(tenant), everything(['']))).toEqual({
+      entities: 3,
+      relations: 6,
+      completed: true,
+    });
+    expect(await count()).toEqual(counts(4, 2));
+    expect(await ann.reach({ start: ['own-1'] })).toBe('own-10 own-21');
+  });
+
+  it('a run removes what it has left, and the relations to it', async () => {
+    await fill();
+    const [runId, at] = [newId(), new Date()];
+    const write = { userId: 'ann', at, runId, maxEntities: null };
+    await withTenant(pool, tenant.id, async (db) => {
+      const entity = { externalId: 'x', name: 'x', type: 't', description: undefined, properties: undefined };
+      await upsertEntities(db, keyOf(tenant), write, [entity]);
+      const relation = {
+        type: 't',
+        weight: 1,
+        properties: undefined,
+        validFrom: undefined,
+        validTo: undefined,
+      };
+      await upsertRelations(db, keyOf(tenant), write, [{ ...relation, source: 'a', target: 'b' }]);
+    });
+    await graph.by(tenant.acting('ann')).link('x>own-1');
+    expect(await count()).toEqual(counts(8, 10));
+    const byRun = { ...everything('all'), runId };
+    expect(await forgetting.forget(keyOf(tenant), byRun)).toEqual({
+      entities: 1,
+      relations: 2,
+      completed: true,
+    });
+    expect(await count()).toEqual(counts(7, 8));
+  });
+
+  it('by a path or a session matches nothing', async () => {
+    await fill();
+    const none = { entities: 0, relations: 0, completed: true };
+    expect(await forgetting.forget(keyOf(tenant), { ...everything(['']), pathPrefix: 'a' })).toEqual(none);
+    expect(await forgetting.forget(keyOf(tenant), { ...everything('all'), sessionId: 's' })).toEqual(none);
+    expect(await count()).toEqual(counts(7, 8));
+  });
+
+  it('a large graph takes several transactions, and says when more is left', async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `e${index}`);
+    for (const part of ['x', 'y', 'z']) await graph.things(...names.map((name) => part + name));
+    for (const type of ['1', '2', '3', '4', '5', '6'])
+      await graph.relations(...names.map((name) => ({ source: 'xe0', target: `x${name}`, type })));
+    const key = keyOf(tenant);
+    expect(await forgetting.forget(key, everything('all'), 0)).toEqual({
+      entities: 0,
+      relations: 0,
+      completed: false,
+    });
+    expect(await forgetting.forget(key, everything('all'))).toEqual({
+      entities: 3_000,
+      relations: 6_000,
+      completed: true,
+    });
+    expect(await count()).toEqual(counts(0, 0));
+  });
+});
+
+describe('an export', () => {
+  it('has everything of the users in pages, and an import makes the same graph elsewhere', async () => {
+    await fill();
+    await graph.relations({
+      source: 'a',
+      target: 'b',
+      type: 'leads_to',
+      weight: 5,
+      valid_from: '2999-01-01T00:00:00Z',
+    });
+    const target = memory.makeTenant();
+    const at = new Date();
+    const key = keyOf(tenant);
+    const entities = await pages(
+      (after: EntityRow | null) => (db) => exportEntities(db, key, 'all', { after, limit: 2 }),
+    );
+    const relations = await pages(
+      (after: RelationRow | null) => (db) => exportRelations(db, key, 'all', { after, limit: 2 }),
+    );
+    expect([entities.length, relations.length]).toEqual([7, 9]);
+    const ids = new Map<string, string>();
+    await withTenant(pool, target.id, async (db) => {
+      for (const [userId, batch] of Map.groupBy(entities, (entity) => entity.userId))
+        await importEntities(db, keyOf(target), { userId, at, maxEntities: null, ids }, batch);
+      for (const [userId, batch] of Map.groupBy(relations, (relation) => relation.userId))
+        await importRelations(db, keyOf(target), { userId, at, maxEntities: null, ids }, batch.map(asInput));
+    });
+    for (const user of [null, 'ann', 'bob']) {
+      const of = (each: TestTenant) =>
+        new GraphClient(memory, each, user === null ? each.admin : each.acting(user));
+      const [from, to] = [of(tenant), of(target)];
+      const query = { start: ['a'], depth: 3 };
+      const reached = async (client: GraphClient) => (await client.reach(query)).split(' ').sort();
+      expect(await reached(to)).toEqual(await reached(from));
+    }
+    const stats = (key: TestTenant) => new GraphStore(pool).count(keyOf(key), ['', 'ann', 'bob']);
+    expect(await stats(target)).toEqual(await stats(tenant));
+    const of = async ({ id }: TestTenant) =>
+      memory.rows(
+        `select s.name as source, t.name as target, r.type, weight, valid_from, valid_to from memory.relations as r
+         join memory.entities as s on s.id = source_id join memory.entities as t on t.id = target_id
+         where r.tenant_id = $1 order by source, target, weight, valid_from`,
+        [id],
+      );
+    expect(await of(target)).toEqual(await of(tenant));
+  });
+
+  it('of one user has only what that user has', async () => {
+    await fill();
+    const rows = await withTenant(pool, tenant.id, (db) =>
+      exportEntities(db, keyOf(tenant), ['ann'], { after: null, limit: 100 }),
+    );
+    expect(rows.map(({ name, userId }) => [name, userId])).toEqual(
+      expect.arrayContaining([
+        ['own-1', 'ann'],
+        ['own-2', 'ann'],
+      ]),
+    );
+    expect(rows).toHaveLength(2);
+  });
+});
+
+type EntityRow = Awaited<ReturnType<typeof exportEntities>>[number];
+type RelationRow = Awaited<ReturnType<typeof exportRelations>>[number];
+type Query<Row> = (after: Row | null) => (db: Parameters<typeof exportEntities>[0]) => Promise<Row[]>;
+
+async function pages<Row>(query: Query<Row>): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const page = await withTenant(pool, tenant.id, query(all.at(-1) ?? null));
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+}
+
+function asInput({ sourceId, targetId, validFrom, validTo, ...relation }: RelationRow): NewRelation {
+  return {
+    ...relation,
+    source: sourceId,
+    target: targetId,
+    validFrom: validFrom.getTime(),
+    validTo: validTo?.getTime() ?? null,
+  };
+}
+
+describe('the limit of a tenant', () => {
+  const entity = (name: string) => ({
+    externalId: name,
+    name,
+    type: 't',
+    description: undefined,
+    properties: undefined,
+  });
+  const write = { userId: '', at: new Date(), maxEntities: 3 };
+  const store = (...names: string[]) =>
+    withTenant(pool, tenant.id, (db) => upsertEntities(db, keyOf(tenant), write, names.map(entity)));
+
+  it('is never exceeded by entities, also by concurrent requests', async () => {
+    const results = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((name) => store(name)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    await expect(store('x')).rejects.toMatchObject({ code: 'limit_reached', status: 403 });
+    expect((await count())['entities']).toBe(3);
+    const [known] = (await graph.call('GET', 'entities')).body.data;
+    expect((await store(known?.external_id ?? '')).updated).toBe(1);
+  });
+
+  it('allows 50 versions of relations for each entity', async () => {
+    await graph.things('a', 'b');
+    const relation = {
+      source: 'a',
+      target: 'b',
+      weight: 1,
+      properties: undefined,
+      validFrom: undefined,
+      validTo: undefined,
+    };
+    const relations = Array.from({ length: 151 }, (_, index) => ({ ...relation, type: `t${index}` }));
+    const link = (batch: typeof relations) =>
+      withTenant(pool, tenant.id, (db) => upsertRelations(db, keyOf(tenant), write, batch));
+    await expect(link(relations)).rejects.toMatchObject({ code: 'limit_reached' });
+    expect((await link(relations.slice(1))).created).toBe(150);
+    await expect(link(relations.slice(0, 1))).rejects.toMatchObject({ code: 'limit_reached' });
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
+import type { As } from '@gatehouse/test/service-under-test';
+import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
+
+let memory: MemoryServiceUnderTest;
+let tenant: TestTenant;
+beforeAll(async () => {
+  memory = await MemoryServiceUnderTest.start();
+  tenant = memory.makeTenant();
+});
+afterAll(() => memory.stop());
+
+const deadline = { deadlineMs: 5_000 };
+
+async function recall(query: string, as: As, { limit = 5, agentId = tenant.agentId } = {}) {
+  const chat = await memory.peer('chat');
+  const context = { ...deadline, assertion: await memory.identity.assertion(as) };
+  return chat.call('recall', { agentId, analyser: 'english', query, limit }, context);
+}
+
+async function remember(of: TestTenant, fields: Partial<RememberRequest>): Promise<boolean> {
+  const chat = await memory.peer('chat');
+  const turn: RememberRequest = {
+    tenantId: of.id,
+    agentId: of.agentId,
+    analyser: 'english',
+    userId: 'ann',
+    sessionId: 'chat-1',
+    runId: newId(),
+    input: 'I prefer window seats.',
+    output: 'Noted.',
+    startedAtMs: BigInt(Date.now()),
+    ...fields,
+  };
+  return (await chat.call('remember', turn, deadline)).stored;
+}
+
+async function forgetUser(of: TestTenant, userId: string, requestedAt = Date.now()) {
+  const peer = await memory.peer('tenant');
+  const request = { tenantId: of.id, userId, deletionId: newId(), requestedAtMs: BigInt(requestedAt) };
+  return peer.call('forgetUser', request, deadline);
+}
+
+describe('Recall', () => {
+  it('returns the best passages that the acting user may see', async () => {
+    await memory.put(tenant, 'lines', 'One\n\nThe heron stands still.');
+    await memory.put(tenant, 'hers', 'Ann saw a heron.', tenant.acting('ann'));
+    const { passages, mode } = await recall('Where is the heron?', tenant.acting('ann'));
+    expect(mode).toBe('lexical');
+    expect(passages.map(({ path }) => path).sort()).toEqual(['hers', 'lines']);
+    expect((await recall('heron', tenant.user)).passages).toEqual([
+      expect.objectContaining({
+        path: 'lines',
+        startLine: 1,
+        endLine: 3,
+        text: 'One\n\nThe heron stands still.',
+      }),
+    ]);
+    expect((await recall('heron', tenant.acting('ann'), { limit: 1 })).passages).toHaveLength(1);
+  });
+
+  it('returns nothing of another tenant’s agent, and nothing for odd queries', async () => {
+    const stranger = memory.makeTenant();
+    expect((await recall('heron', stranger.admin)).passages).toEqual([]);
+    for (const query of ['', '\0', '\ud800', 'x'.repeat(100_000), '?'])
+      expect((await recall(query, tenant.admin)).passages).toEqual([]);
+  });
+
+  it('is for chat, with a principal', async () => {
+    const request = { agentId: tenant.agentId, analyser: 'english', query: 'x', limit: 1 };
+    const assertion = await memory.identity.assertion(tenant.admin);
+    const webhook = await memory.peer('webhook');
+    const attempt = webhook.call('recall', request, { ...deadline, assertion });
+    await expect(attempt).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    const bare = (await memory.peer('chat')).call('recall', request, deadline);
+    await expect(bare).rejects.toMatchObject({ code: 'bad_gateway' });
+  });
+});
+
+describe('Remember', () => {
+  it('stores a turn for its user, with its run and session as the source', async () => {
+    const own = memory.makeTenant();
+    const runId = newId();
+    expect(await remember(own, { runId })).toBe(true);
+    const { results } = (await memory.search(own, { query: 'window seats' }, own.acting('ann'))).body;
+    expect(results).toHaveLength(1);
+    expect(results[0]?.text).toBe('User: I prefer window seats.\n\nAssistant: Noted.');
+    const document = await memory.get(own, results[0]?.path ?? '', own.acting('ann'));
+    expect(document.body).toMatchObject({
+      scope: 'user',
+      user_id: 'ann',
+      source: { kind: 'conversation', run_id: runId, session_id: 'chat-1' },
+    });
+    expect(await memory.pathsFor(own, 'window seats')).toEqual([]);
+    expect(await memory.pathsFor(own, 'window seats', own.acting('bob'))).toEqual([]);
+  });
+
+  it('stores what is said again in a session once', async () => {
+    const own = memory.makeTenant();
+    const stored = [];
+    for (const sessionId of ['a', 'a', 'b', '', '']) stored.push(await remember(own, { sessionId }));
+    expect(stored).toEqual([true, false, true, true, false]);
+    expect(await memory.stats(own, own.acting('ann'))).toMatchObject({ documents: 3 });
+  });
+
+  it('cuts a long turn, and stores what PostgreSQL could not', async () => {
+    const own = memory.makeTenant();
+    expect(
+      await remember(own, { input: `a\0b\ud800${'x '.repeat(100_000)}`, output: 'y'.repeat(100_000) }),
+    ).toBe(true);
+    expect((await memory.stats(own, own.acting('ann'))).bytes).toBeLessThan(70_000);
+  });
+
+  it('refuses a turn without a user', async () => {
+    await expect(remember(tenant, { userId: '' })).rejects.toMatchObject({ code: 'invalid_value' });
+  });
+});
+
+describe('AgentDeleted', () => {
+  it('removes everything of the agent, may be repeated, and stops late writes', async () => {
+    const own = memory.makeTenant();
+    await memory.put(own, 'a', 'An otter.');
+    await remember(own, {});
+    const peer = await memory.peer('agent');
+    const request = { tenantId: own.id, agentId: own.agentId };
+    expect(await peer.call('agentDeleted', request, deadline)).toEqual({ completed: true });
+    expect(await peer.call('agentDeleted', request, deadline)).toEqual({ completed: true });
+    for (const table of ['documents', 'chunks', 'postings', 'scopes'])
+      expect(await memory.rows(`select 1 from memory.${table} where tenant_id = $1`, [own.id])).toEqual([]);
+    await expect(remember(own, {})).rejects.toMatchObject({ code: 'not_found' });
+    const put = { as: own.admin, body: { text: 'x' } };
+    expect((await memory.call('PUT', `${own.base}/memory/documents/b`, put)).status).toBe(404);
+    expect((await memory.call('GET', `${own.base}/memory/documents/a`, { as: own.admin })).status).toBe(404);
+    expect(
+      await memory.rows('select documents, bytes from memory.tenants where tenant_id = $1', [own.id]),
+    ).toEqual([{ documents: '0', bytes: '0' }]);
+  });
+});
+
+describe('ForgetUser', () => {
+  it('removes what a user left in all agents of the tenant, of no one else', async () => {
+    const own = memory.makeTenant();
+    const agentId = memory.agents.add(own.id, 'second');
+    const second = { ...own, agentId, base: `/v1/agents/${agentId}` };
+    for (const each of [own, second]) {
+      await memory.put(each, 'a', 'Zanzibar of Ann', own.acting('annabel'));
+      await memory.put(each, 'a', 'Timbuktu of Bob', own.acting('bob'));
+    }
+    const { counts, completed } = await forgetUser(own, 'annabel');
+    expect([counts, completed]).toEqual([{ documents: 2n, chunks: 2n, entities: 0n, relations: 0n }, true]);
+    expect((await forgetUser(own, 'annabel')).counts).toMatchObject({ documents: 0n, chunks: 0n });
+    const tables = await memory.rows<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = 'memory'::regnamespace and relkind in ('r', 'p')`,
+    );
+    for (const { name } of tables) {
+      const found = await memory.rows(
+        `select 1 from memory.${name} as t where t::text ~* 'zanzibar|annabel'`,
+      );
+      expect([name, found]).toEqual([name, []]);
+    }
+    expect(await memory.pathsFor(second, 'Timbuktu', own.acting('bob'))).toEqual(['a']);
+  });
+
+  it('refuses turns from before, and stores those after it', async () => {
+    const own = memory.makeTenant();
+    const requestedAt = Date.now();
+    await forgetUser(own, 'ann', requestedAt);
+    expect(await remember(own, { startedAtMs: BigInt(requestedAt - 1) })).toBe(false);
+    expect(await remember(own, { userId: 'bob', startedAtMs: BigInt(requestedAt - 1) })).toBe(true);
+    expect(await remember(own, { startedAtMs: BigInt(requestedAt + 1) })).toBe(true);
+    // A late repeat of an earlier deletion does not take back the later one.
+    await forgetUser(own, 'ann', requestedAt - 1_000);
+    expect(await remember(own, { sessionId: 'x', startedAtMs: BigInt(requestedAt - 1) })).toBe(false);
+  });
+});
+
+it('GetUsage returns what a tenant uses', async () => {
+  const own = memory.makeTenant();
+  const usage = async () => (await memory.peer('tenant')).call('getUsage', { tenantId: own.id }, deadline);
+  expect(await usage()).toEqual({ documents: 0n, bytes: 0n, entities: 0n });
+  await memory.put(own, 'a', 'four');
+  await memory.put(own, 'a', 'seven!!', own.acting('ann'));
+  expect(await usage()).toEqual({ documents: 2n, bytes: 11n, entities: 0n });
+});

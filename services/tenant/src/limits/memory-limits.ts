@@ -1,0 +1,15 @@
+import type { MemoryLimits } from '@gatehouse/contract/tenants';
+
+/** What all agents of a tenant together remember, or may remember. Bytes: text of documents as UTF-8. */
+export type MemoryAmounts = Record<'documents' | 'bytes' | 'entities', number>;
+
+/** The limits of a tenant for which an owner has set none. */
+const defaults: MemoryAmounts = { documents: 100_000, bytes: 5 * 1024 ** 3, entities: 1_000_000 };
+
+export function memoryLimitsOf({ documents, bytes, entities }: MemoryLimits): MemoryAmounts {
+  return {
+    documents: documents ?? defaults.documents,
+    bytes: bytes ?? defaults.bytes,
+    entities: entities ?? defaults.entities,
+  };
+}
