@@ -7,7 +7,8 @@ SHELL := /bin/sh
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
-WITH_TOOLS := PATH="$(BIN):$$PATH"
+# Node keeps compiled code here: a third less CPU for each process that starts again.
+WITH_TOOLS := NODE_COMPILE_CACHE="$(CURDIR)/node_modules/.cache/node" PATH="$(BIN):$$PATH"
 JEST := npm run --silent test --
 
 help: ## List the targets

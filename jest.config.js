@@ -9,7 +9,7 @@ export default {
   testSequencer: '<rootDir>/test/support/long-first.js',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  // More than the two cores of CI: a worker spends most of its time waiting (0.3 to 0.55 of a core each).
-  maxWorkers: 3,
+  // As many as CI has cores: many tests start a whole system of seven processes, which then waits for the others'.
+  maxWorkers: 2,
   testTimeout: 30_000,
 };

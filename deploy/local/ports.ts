@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
 /**
@@ -6,6 +7,9 @@ import { createServer } from 'node:net';
  */
 const firstPort = 20_000;
 const lastPort = 31_999;
+
+/** A service opens its port seconds after it was found: the database is created in between. */
+const reservedMs = 120_000;
 
 export const loopback = '127.0.0.1';
 
@@ -18,19 +22,33 @@ export async function isPortFree(port: number, host: string = loopback): Promise
   });
 }
 
-/**
- * Processes that look for ports at the same time begin far from each other, and each goes on where it was: a port that
- * one has found and not opened yet is not found by another.
- */
 const count = lastPort - firstPort + 1;
 let next = (process.pid * 2_003) % count;
 
-/** A port that nothing listens on and that this process was not given before. */
+/** A TCP port that nothing listens on and that no process found in the last two minutes. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const port = firstPort + next;
     next = (next + 1) % count;
-    if (await isPortFree(port)) return port;
+    if ((await reserve(port)) && (await isPortFree(port))) return port;
   }
   throw new Error(`No free port found between ${firstPort} and ${lastPort}.`);
+}
+
+/**
+ * Holds the UDP port of the same number, which nothing here uses, so that other processes look further while the TCP
+ * port isn't open yet. The system frees it when this process ends. Returns false if another process holds it.
+ */
+async function reserve(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4').unref();
+    socket.once('error', () => {
+      socket.close();
+      resolve(false);
+    });
+    socket.bind({ port, address: loopback, exclusive: true }, () => {
+      setTimeout(() => socket.close(), reservedMs).unref();
+      resolve(true);
+    });
+  });
 }

@@ -10,7 +10,8 @@ import { MovingClient, recordsOf } from './moving-client.ts';
 let memory: MemoryServiceUnderTest;
 let moving: MovingClient;
 let tenant: TestTenant;
-const paths = Array.from({ length: 16 }, (_, n) => `large/${String(n).padStart(2, '0')}`);
+/** Of a megabyte each: more than the buffers of a connection hold, 33 MB on some systems. */
+const paths = Array.from({ length: 48 }, (_, n) => `large/${String(n).padStart(2, '0')}`);
 
 beforeAll(async () => {
   memory = await MemoryServiceUnderTest.start();
@@ -25,11 +26,11 @@ beforeAll(async () => {
     [tenant.id, paths],
   );
   await memory.rows(
-    'update memory.scopes set documents = documents + 16, bytes = bytes + 16000000 where tenant_id = $1',
+    'update memory.scopes set documents = documents + 48, bytes = bytes + 48000000 where tenant_id = $1',
     [tenant.id],
   );
   await memory.rows(
-    'update memory.tenants set documents = documents + 16, bytes = bytes + 16000000 where tenant_id = $1',
+    'update memory.tenants set documents = documents + 48, bytes = bytes + 48000000 where tenant_id = $1',
     [tenant.id],
   );
 });
@@ -57,13 +58,13 @@ describe('an export to a client that does not read', () => {
     const response = await slowExport();
     await sleep(700);
     expect(await sessions()).toEqual([]);
-    await memory.put(tenant, 'large/15', 'Changed.');
-    await memory.call('DELETE', `${tenant.base}/memory/documents/large/14`, { as: tenant.admin });
+    await memory.put(tenant, 'large/47', 'Changed.');
+    await memory.call('DELETE', `${tenant.base}/memory/documents/large/46`, { as: tenant.admin });
     await memory.put(tenant, 'large/00', 'Changed.');
     const records = recordsOf(await text(response));
     expect(records.map(({ path }) => path)).toEqual([
       'first',
-      ...paths.filter((path) => path !== 'large/14'),
+      ...paths.filter((path) => path !== 'large/46'),
     ]);
     expect(records[1]?.text).toHaveLength(1_000_000);
     expect(records.at(-1)?.text).toBe('Changed.');

@@ -65,8 +65,11 @@ describe('semantic search', () => {
   it('never compares vectors of different models, and embeds all again with a new one', async () => {
     const tenant = await tenantWithDocuments();
     memory.chat.model = 'embed-large';
+    // The passages are embedded after the query was.
+    memory.chat.delayMs = 500;
     const first = await search(tenant, { query: 'car', mode: 'semantic' });
     expect(first.results).toEqual([]);
+    memory.chat.delayMs = 0;
     await eventually(async () => {
       const { results } = await search(tenant, { query: 'car', mode: 'semantic', limit: 1 });
       expect(results[0]?.path).toBe('car');

@@ -1,0 +1,19 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+
+const run = promisify(execFile);
+
+it('a port that was found is not found again before it is opened, also not by others that begin at the same place', async () => {
+  const url = path.join(import.meta.dirname, 'ports.ts');
+  // Two instances of the module in one process: both begin where its id says.
+  const script = `
+    const [one, other] = await Promise.all([import('${url}'), import('${url}?other')]);
+    console.log(JSON.stringify(await Promise.all([one.freePort(), other.freePort(), one.freePort()])));
+  `;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
+  const ports = JSON.parse(stdout) as number[];
+  expect(ports).toHaveLength(3);
+  expect(new Set(ports).size).toBe(3);
+});
