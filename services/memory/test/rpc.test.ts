@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
 import type { As } from '@gatehouse/test/service-under-test';
+import { Client } from 'pg';
+import { eventually } from '@gatehouse/test/eventually';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;
@@ -41,6 +43,16 @@ async function forgetUser(of: TestTenant, userId: string, requestedAt = Date.now
   const peer = await memory.peer('tenant');
   const request = { tenantId: of.id, userId, deletionId: newId(), requestedAtMs: BigInt(requestedAt) };
   return peer.call('forgetUser', request, deadline);
+}
+
+/** Transactions of this database that wait for such a lock. */
+async function waiting(kind: string): Promise<number> {
+  const found = await memory.rows(
+    `select 1 from pg_locks as l join pg_stat_activity as a using (pid)
+     where l.locktype = $1 and not l.granted and a.datname = current_database()`,
+    [kind],
+  );
+  return found.length;
 }
 
 describe('Recall', () => {
@@ -148,6 +160,7 @@ describe('ForgetUser', () => {
       await memory.put(each, 'a', 'Zanzibar of Ann', own.acting('annabel'));
       await memory.put(each, 'a', 'Timbuktu of Bob', own.acting('bob'));
     }
+    await memory.rows('analyze');
     const { counts, completed } = await forgetUser(own, 'annabel');
     expect([counts, completed]).toEqual([{ documents: 2n, chunks: 2n, entities: 0n, relations: 0n }, true]);
     expect((await forgetUser(own, 'annabel')).counts).toMatchObject({ documents: 0n, chunks: 0n });
@@ -160,7 +173,34 @@ describe('ForgetUser', () => {
       );
       expect([name, found]).toEqual([name, []]);
     }
+    const samples = await memory.rows(
+      `select attname from pg_stats where schemaname = 'memory' and pg_stats::text ~* 'zanzibar|annabel'`,
+    );
+    expect(samples).toEqual([]);
     expect(await memory.pathsFor(second, 'Timbuktu', own.acting('bob'))).toEqual(['a']);
+  });
+
+  it('removes what is being written for the first time', async () => {
+    const own = memory.makeTenant();
+    const requestedAt = Date.now();
+    await memory.put(own, 'a', 'Of the agent.');
+    const blocker = new Client({ connectionString: memory.database.adminUrl });
+    await blocker.connect();
+    try {
+      // A writer takes this row last, when everything else is written.
+      await blocker.query('begin');
+      await blocker.query('select 1 from memory.tenants where tenant_id = $1 for update', [own.id]);
+      const put = memory.put(own, 'b', 'Of Ann.', own.acting('ann'));
+      await eventually(async () => expect(await waiting('transactionid')).toBe(1));
+      const forgotten = forgetUser(own, 'ann', requestedAt);
+      await eventually(async () => expect(await waiting('advisory')).toBe(1));
+      await blocker.query('commit');
+      await put;
+      expect((await forgotten).counts).toMatchObject({ documents: 1n });
+      expect(await memory.stats(own, own.acting('ann'))).toMatchObject({ documents: 1 });
+    } finally {
+      await blocker.end();
+    }
   });
 
   it('refuses turns from before, and stores those after it', async () => {

@@ -4,11 +4,15 @@ import { ofAgent } from '../documents/memory-key.ts';
 
 const keptDays = 30;
 
-/** Notes that what this user did up to a time is deleted, and drops notes that have become old. */
+/**
+ * Notes that what this user did up to a time is deleted, and drops notes that have become old. When it resolves, every
+ * writer for the user has committed; later ones see the note.
+ */
 export async function noteDeletedUser(
   db: Queryable,
   { tenantId, userId, requestedAt }: { tenantId: string; userId: string; requestedAt: Date },
 ): Promise<void> {
+  await lockUser(db, tenantId, userId, 'alone');
   await db.query(
     `insert into memory.deleted_users as d (tenant_id, user_hash, requested_at) values ($1, $2, $3)
      on conflict (tenant_id, user_hash) do update set requested_at = greatest(d.requested_at, excluded.requested_at)`,
@@ -20,12 +24,16 @@ export async function noteDeletedUser(
   );
 }
 
-/** Whether what a user did at a time was deleted since. The scope of the user must be locked. */
+/**
+ * Whether what a user did at a time was deleted since. Every writer for a user calls it before it locks anything of the
+ * user: until the transaction ends, no deletion of the user's data begins.
+ */
 export async function wasDeleted(
   db: Queryable,
   { tenantId, userId, at }: { tenantId: string; userId: string; at: Date },
 ): Promise<boolean> {
   if (userId === ofAgent) return false;
+  await lockUser(db, tenantId, userId, 'shared');
   const { rows } = await db.query(
     'select 1 from memory.deleted_users where tenant_id = $1 and user_hash = $2 and requested_at >= $3',
     [tenantId, hashOf(tenantId, userId), at],
@@ -47,6 +55,16 @@ export async function anyUserDeleted(
     [tenantId, agentId, generation],
   );
   return rows.length > 0;
+}
+
+async function lockUser(
+  db: Queryable,
+  tenantId: string,
+  userId: string,
+  mode: 'shared' | 'alone',
+): Promise<void> {
+  const lock = mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock';
+  await db.query(`select ${lock}(hashtextextended($1, 0))`, [`memory of user ${tenantId} ${userId}`]);
 }
 
 function hashOf(tenantId: string, userId: string): Buffer {

@@ -172,8 +172,8 @@ export async function storeDocument(
   const { tenantId } = key;
   const analyser = await holdMemory(db, key);
   const passages = await analysePassages(db, document.passages, analyser);
-  const [scopeId, ...others] = await lockOwnScope(db, key, document.userId);
   if (await wasDeleted(db, { tenantId, userId: document.userId, at: document.at })) return null;
+  const [scopeId, ...others] = await lockOwnScope(db, key, document.userId);
   const before = await selectByPath(db, tenantId, [scopeId, ...others], document.path);
   if (before !== null && !replace) return null;
   const bytes = Buffer.byteLength(document.text);

@@ -2,7 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Forgotten } from '../documents/forget.ts';
 import { ofAgent } from '../documents/memory-key.ts';
-import { growGraph, lockUser, type GraphGrowth } from './graph-statements.ts';
+import { growGraph, type GraphGrowth } from './graph-statements.ts';
 import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
 import type { AgentKey } from './scope-statements.ts';
 
@@ -44,15 +44,13 @@ export class GraphForgetStore {
 
   /** Removes everything that belongs to a user, with any agent of the tenant. Call it after `noteDeletedUser`. */
   async forgetUser(tenantId: string, userId: string, forMs = Infinity): Promise<RemovedGraph> {
-    const agents = await withTenant(this.#pool, tenantId, async (db) => {
-      await lockUser(db, tenantId, userId, 'alone');
-      const { rows } = await db.query<{ agentId: string }>(
+    const { rows: agents } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<{ agentId: string }>(
         `select distinct agent_id as "agentId" from memory.graphs
          where tenant_id = $1 and user_id = $2 and user_id <> ''`,
         [tenantId, userId],
-      );
-      return rows;
-    });
+      ),
+    );
     const removal = new Removal(this.#pool, forMs);
     for (const { agentId } of agents) await removal.remove({ tenantId, agentId }, [userId], null);
     return removal.removed;

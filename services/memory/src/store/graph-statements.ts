@@ -45,27 +45,12 @@ export async function lockGraph(
   { userId, at }: { userId: string; at: Date },
 ): Promise<LockedGraph> {
   await holdMemory(db, key);
-  await lockUser(db, key.tenantId, userId, 'shared');
   if (await wasDeleted(db, { tenantId: key.tenantId, userId, at }))
     throw new AppError('not_found', 'There is no such user: their data were deleted meanwhile.');
   const agent = await ownGraph(db, key, ofAgent, userId === ofAgent ? 'for no key update' : 'for share');
   if (userId === ofAgent) return { ...agent, readable: [agent] };
   const own = await ownGraph(db, key, userId, 'for no key update');
   return { ...own, readable: [own, agent] };
-}
-
-/**
- * Writers share this lock of a user. The removal of a user's data takes it alone, after noting the deletion: then
- * every writer has either committed or sees the note.
- */
-export async function lockUser(
-  db: Queryable,
-  tenantId: string,
-  userId: string,
-  mode: 'shared' | 'alone',
-): Promise<void> {
-  const lock = mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock';
-  await db.query(`select ${lock}(hashtextextended($1, 0))`, [`graph of ${tenantId} ${userId}`]);
 }
 
 type Lock = 'for share' | 'for no key update';

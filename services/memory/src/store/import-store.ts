@@ -2,6 +2,7 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { NewDocument } from '../documents/document.ts';
 import type { MemoryKey } from '../documents/memory-key.ts';
 import type { NumberedDocument } from '../moving/record-batches.ts';
+import { wasDeleted } from './deleted-user-statements.ts';
 import { storeDocument } from './document-store.ts';
 import { foldGeneration } from './fold-statements.ts';
 import {
@@ -84,7 +85,7 @@ export class ImportStore {
     documents: readonly NewDocument[],
     limits: MemoryLimits,
   ): Promise<Imported> {
-    await this.#lockUsers(db, key, [...new Set(documents.map(({ userId }) => userId))].sort());
+    await this.#lockUsers(db, key, documents);
     const growth = { documents: 0, bytes: 0 };
     for (const document of documents) {
       const put = await storeDocument(db, key, document, true);
@@ -135,8 +136,13 @@ export class ImportStore {
   }
 
   /** Locks all users in one order before any of their documents is written. */
-  async #lockUsers(db: Queryable, key: MemoryKey, users: readonly string[]): Promise<void> {
+  async #lockUsers(db: Queryable, key: MemoryKey, documents: readonly NewDocument[]): Promise<void> {
+    const { tenantId } = key;
+    const ofUsers = new Map(documents.map(({ userId, at }) => [userId, at]));
+    const users = [...ofUsers.keys()].sort();
     await holdMemory(db, key);
+    for (const [userId, at] of ofUsers)
+      if (await wasDeleted(db, { tenantId, userId, at })) throw userDeleted();
     await db.query(
       `insert into memory.scopes (tenant_id, agent_id, user_id) select $1, $2, unnest($3::text[])
        on conflict do nothing`,
