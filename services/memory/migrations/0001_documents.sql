@@ -18,8 +18,10 @@ $$;
 create table memory.agents (
   tenant_id uuid not null,
   agent_id uuid not null,
-  -- How the index was built; a change of the agent's analyser rebuilds it.
+  -- How new passages are analysed for the index.
   analyser text not null constraint agents_analyser_check check (analyser in ('english', 'simple')),
+  -- Whether passages of another analyser are in the index: after a change, until all are analysed again.
+  mixed boolean not null default false,
   -- Generations that are not visible: imports under way.
   hidden integer[] not null default '{}',
   last_generation integer not null default 0,
@@ -95,6 +97,7 @@ create table memory.chunks (
   -- Headings above the passage; searched with it.
   context text not null,
   text text not null,
+  analyser text not null,
   length integer not null,
   terms bigint[] not null,
   counts smallint[] not null,
@@ -138,12 +141,11 @@ $$;
 grant usage on schema memory to memory_app, memory_system;
 revoke execute on function memory.current_tenant() from public;
 grant execute on function memory.current_tenant() to memory_app;
-grant update (analyser, hidden, last_generation, embedding_model, deleted_at) on memory.agents to memory_app;
+grant update (analyser, mixed, hidden, last_generation, embedding_model, deleted_at) on memory.agents to memory_app;
 grant update (documents, bytes, entities) on memory.tenants to memory_app;
 grant update (documents, chunks, bytes, next_number, tokens) on memory.scopes to memory_app;
 grant update (scope_id, title, metadata, source_kind, run_id, session_id, text, bytes, chunks, embedded_by, updated_at) on
   memory.documents to memory_app;
--- No passage is ever changed; the right to is needed to lock one.
-grant update (length) on memory.chunks to memory_app;
+grant update (analyser, length, terms, counts) on memory.chunks to memory_app;
 grant update (entries) on memory.postings to memory_app;
 grant select on memory.migrations to memory_app, memory_system;

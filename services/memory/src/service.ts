@@ -26,9 +26,10 @@ import { CompletionClient } from './peers/completions.ts';
 import { MemoryLimitsClient } from './peers/memory-limits.ts';
 import { DocumentStore } from './store/document-store.ts';
 import { embedPassages } from './jobs/embed.ts';
+import { reindexPassages } from './jobs/reindex.ts';
 import { tasks } from './jobs/tasks.ts';
 import { Embedder } from './peers/embedder.ts';
-import { MemorySearch, type NoteModel } from './search/search.ts';
+import { MemorySearch, type IndexUpkeep } from './search/search.ts';
 import { EmbeddingStore, type RequestEmbeddings } from './store/embedding-store.ts';
 import { agentDeleted } from './rpc/agent-deleted.ts';
 import { forgetUser } from './rpc/forget-user.ts';
@@ -40,6 +41,7 @@ import { ForgetStore } from './store/forget-store.ts';
 import { GraphStore } from './store/graph-store.ts';
 import { ImportStore } from './store/import-store.ts';
 import { ImportSystemStore } from './store/import-system-store.ts';
+import { ReindexStore, type RequestReindex } from './store/reindex-store.ts';
 import { SearchStore } from './store/search-store.ts';
 import { TraversalStore } from './store/traversal-store.ts';
 
@@ -102,11 +104,18 @@ export async function createMemoryService(
   const requestEmbeddings: RequestEmbeddings = async (db, { tenantId, agentId }) => {
     await jobs.add(db, { task: 'embed', tenantId, ids: { agentId }, key: agentId });
   };
-  const noteModel: NoteModel = async (key, model) => {
-    await embeddings.noteModel(key, model, requestEmbeddings);
+  const requestReindex: RequestReindex = async (db, { tenantId, agentId }) => {
+    await jobs.add(db, { task: 'reindex', tenantId, ids: { agentId }, key: agentId });
   };
-  const search = new MemorySearch(new SearchStore(app), noteModel);
-  const recalling = new MemorySearch(new SearchStore(rpc), noteModel);
+  const reindexing = new ReindexStore(rpc);
+  const upkeep: IndexUpkeep = {
+    noteModel: async (key, model) => {
+      await embeddings.noteModel(key, model, requestEmbeddings);
+    },
+    noteAnalyser: (key) => reindexing.noteAnalyser(key, requestReindex),
+  };
+  const search = new MemorySearch(new SearchStore(app), upkeep);
+  const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);
   const work = new InFlight(workInFlight);
   const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
@@ -171,7 +180,10 @@ export async function createMemoryService(
       sweep,
       new JobWorker({
         jobs,
-        handlers: { embed: embedPassages(embeddings, embedder) },
+        handlers: {
+          embed: embedPassages(embeddings, embedder),
+          reindex: reindexPassages(reindexing),
+        },
         log: shell.log,
         registry: shell.registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

@@ -65,6 +65,11 @@ export class AgentDirectory {
     return id;
   }
 
+  setAnalyser(agentId: string, analyser: string): void {
+    const agent = this.#agents.find(({ id }) => id === agentId);
+    if (agent !== undefined) agent.analyser = analyser;
+  }
+
   remove(agentId: string): void {
     this.#agents.splice(
       this.#agents.findIndex(({ id }) => id === agentId),

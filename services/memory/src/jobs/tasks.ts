@@ -12,4 +12,11 @@ export const tasks = {
     concurrency: 4,
     perTenant: 2,
   }),
+  /** Rebuilds the index of an agent with another analyser. */
+  reindex: defineTask<{ agentId: string }>({
+    retryAfterS: [10, minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, 24 * hour],
+    deadlineMs: 10 * 60_000,
+    concurrency: 2,
+    perTenant: 1,
+  }),
 };

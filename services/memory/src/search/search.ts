@@ -1,6 +1,6 @@
 import type { SearchMode } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
-import type { MemoryKey } from '../documents/memory-key.ts';
+import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import { alone, fuse, type Fused } from './fusion.ts';
 import type { Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
@@ -37,6 +37,13 @@ export interface FoundPassage extends Fused {
   text: string;
 }
 
+export interface IndexState {
+  /** How new passages are analysed. */
+  analyser: Analyser;
+  /** Changes whenever an import is published. */
+  published: string;
+}
+
 /** The index of passages. */
 export interface PassageIndex {
   /** Passages with words of the query, best first. */
@@ -49,8 +56,8 @@ export interface PassageIndex {
     users: readonly string[],
     near: { model: string; vector: Float32Array },
   ): Promise<Scored[]>;
-  /** Changes whenever an import is published. */
-  published(key: MemoryKey): Promise<string>;
+  /** Null for an agent without a memory. */
+  state(key: MemoryKey): Promise<IndexState | null>;
   /** The passages among the candidates that the filter lets through, in their order. */
   select(
     key: MemoryKey,
@@ -68,8 +75,13 @@ export interface QueryVector {
 /** Embeds the query of a search. Rejects with `embeddings_not_configured` if the catalogue has no embedding model. */
 export type EmbedQuery = (query: string) => Promise<QueryVector>;
 
-/** Called when a memory has passages without a vector of the model that is in use. */
-export type NoteModel = (key: MemoryKey, model: string) => Promise<void>;
+/** Keeps the index of a memory up to date with the settings that searches see. */
+export interface IndexUpkeep {
+  /** Called with the embedding model that is in use. */
+  noteModel(key: MemoryKey, model: string): Promise<void>;
+  /** Called when the index was not built by the agent's analyser. */
+  noteAnalyser(key: MemoryKey): Promise<void>;
+}
 
 /** Passages that each ranking hands to the fusion. */
 const fusedCount = 200;
@@ -81,11 +93,11 @@ const maxAttempts = 3;
 /** Searches the memory of an agent in all modes. */
 export class MemorySearch {
   readonly #index: PassageIndex;
-  readonly #noteModel: NoteModel;
+  readonly #upkeep: IndexUpkeep;
 
-  constructor(index: PassageIndex, noteModel: NoteModel) {
+  constructor(index: PassageIndex, upkeep: IndexUpkeep) {
     this.#index = index;
-    this.#noteModel = noteModel;
+    this.#upkeep = upkeep;
   }
 
   /**
@@ -98,12 +110,13 @@ export class MemorySearch {
     search: Search,
     embed: EmbedQuery,
   ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
-    let published = await this.#index.published(key);
+    let state = await this.#index.state(key);
+    if (state !== null && state.analyser !== key.analyser) await this.#upkeep.noteAnalyser(key);
     for (let attempt = 1; ; attempt += 1) {
       const found = await this.#once(key, search, embed);
-      const now = await this.#index.published(key);
-      if (now === published || attempt === maxAttempts) return found;
-      published = now;
+      const now = await this.#index.state(key);
+      if (now?.published === state?.published || attempt === maxAttempts) return found;
+      state = now;
     }
   }
 
@@ -143,7 +156,7 @@ export class MemorySearch {
   }
 
   async #near(key: MemoryKey, users: readonly string[], { model, vector }: QueryVector): Promise<Scored[]> {
-    await this.#noteModel(key, model);
+    await this.#upkeep.noteModel(key, model);
     const near = await this.#index.semantic(key, users, { model, vector: normalised(vector) });
     return near.slice(0, fusedCount);
   }

@@ -72,8 +72,8 @@ async function selectPassages(
   documentIds: readonly string[],
 ): Promise<NumberedPassage[]> {
   const { rows } = await db.query<NumberedPassage>(
-    `select number, document_id as "documentId", start_line as "startLine", end_line as "endLine", context, text, length, terms,
-            counts
+    `select number, document_id as "documentId", start_line as "startLine", end_line as "endLine", context, text, analyser,
+            length, terms, counts
      from memory.chunks where tenant_id = $1 and document_id = any ($3::uuid[]) and scope_id = $2 order by number`,
     [tenantId, scopeId, documentIds],
   );

@@ -6,7 +6,7 @@ import type { NewDocument } from '../documents/document.ts';
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import type { Passage } from '../documents/split-markdown.ts';
 import { repeatedDocument, type NumberedDocument } from '../moving/record-batches.ts';
-import { analysePassages, insertPassages, type AnalysedPassage } from './index-statements.ts';
+import { analysePassages, insertPassages } from './index-statements.ts';
 import {
   closeAgent,
   growScope,
@@ -207,7 +207,7 @@ export async function stagePassages(
   key: ImportKey,
   open: readonly OpenPassage[],
 ): Promise<void> {
-  const analysed = (await analysePassages(db, open, key.analyser)) as (AnalysedPassage & OpenPassage)[];
+  const analysed = await analysePassages(db, open, key.analyser);
   await keepAlive(db, key);
   const present = await lockPresent(db, key, open);
   const stored = analysed.filter(({ documentId }) => present.has(documentId));
@@ -265,7 +265,7 @@ export interface Published {
 
 /**
  * Makes the documents of an import visible, and those that it replaces invisible. Throws `not_found` if the agent was
- * deleted, and an error if the import was discarded or has lasted too long.
+ * deleted, and an error if the import was discarded, has lasted too long, or the analyser was changed since it began.
  */
 export async function publishImport(db: Queryable, key: ImportKey): Promise<Published> {
   const values = [key.tenantId, key.agentId, key.generation];
@@ -277,12 +277,15 @@ export async function publishImport(db: Queryable, key: ImportKey): Promise<Publ
     values,
   );
   if (rowCount !== 1) throw lost();
-  const published = await db.query(
+  const published = await db.query<{ analyser: Analyser }>(
     `update memory.agents set hidden = array_remove(hidden, $3), replacing = replacing || $3::integer
-     where tenant_id = $1 and agent_id = $2 and deleted_at is null`,
+     where tenant_id = $1 and agent_id = $2 and deleted_at is null
+     returning analyser`,
     values,
   );
-  if (published.rowCount !== 1) throw new AppError('not_found', 'There is no such agent.');
+  const [agent] = published.rows;
+  if (agent === undefined) throw new AppError('not_found', 'There is no such agent.');
+  if (agent.analyser !== key.analyser) throw lost();
   if (await anyUserDeleted(db, key)) throw userDeleted();
   const added = only(
     await db.query<Omit<Published, 'replaced'>>(

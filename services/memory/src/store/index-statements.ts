@@ -12,14 +12,17 @@ import {
 } from '../search/postings.ts';
 import { simpleTerms } from '../search/simple-words.ts';
 
-/** A passage with its terms. */
-export interface AnalysedPassage extends Passage {
+/** What the index has of a passage. */
+export interface PassageTerms {
+  analyser: Analyser;
   /** Hashes, as PostgreSQL has them. */
   terms: string[];
   counts: number[];
   /** Sum of the counts. */
   length: number;
 }
+
+export type AnalysedPassage = Passage & PassageTerms;
 
 /** A passage of the document with this id. */
 export type IndexedPassage = AnalysedPassage & { documentId: string };
@@ -43,11 +46,11 @@ const givenWords =
   'select n, word, count from unnest($1::integer[], $2::text[], $3::integer[]) as given (n, word, count)';
 
 /** Finds the terms of passages: by the stemmer of PostgreSQL, or by the simple analyser. */
-export async function analysePassages(
+export async function analysePassages<Text extends Pick<Passage, 'context' | 'text'>>(
   db: Queryable,
-  passages: readonly Passage[],
+  passages: readonly Text[],
   analyser: Analyser,
-): Promise<AnalysedPassage[]> {
+): Promise<(Text & PassageTerms)[]> {
   const texts = passages.map(({ context, text }) => `${context}\n${text}`);
   const { rows } = await db.query<{ n: string; terms: string[]; counts: number[]; length: string }>(
     `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
@@ -60,7 +63,7 @@ export async function analysePassages(
   const byNumber = new Map(rows.map((row) => [Number(row.n), row]));
   return passages.map((passage, index) => {
     const { terms = [], counts = [], length = 0 } = byNumber.get(index + 1) ?? {};
-    return { ...passage, terms, counts, length: Number(length) };
+    return { ...passage, analyser, terms, counts, length: Number(length) };
   });
 }
 
@@ -105,7 +108,8 @@ export async function insertPassages(
     ),
   );
   await storeChunks(db, { tenantId, scopeId, first }, passages);
-  await addPostings(db, { tenantId, scopeId }, postingsOf(passages, first));
+  const numbered = passages.map((passage, index) => ({ ...passage, number: first + index }));
+  await addPostings(db, { tenantId, scopeId }, numbered);
   return { chunks: passages.length, tokens: passages.reduce((sum, { length }) => sum + length, 0), first };
 }
 
@@ -116,11 +120,13 @@ async function storeChunks(
 ): Promise<void> {
   await db.query(
     `insert into memory.chunks
-       (tenant_id, scope_id, document_id, number, start_line, end_line, context, text, length, terms, counts)
-     select $1, $2, document_id, $3 + n - 1, start_line, end_line, context, text, length, terms::bigint[],
+       (tenant_id, scope_id, document_id, number, start_line, end_line, context, text, analyser, length,
+        terms, counts)
+     select $1, $2, document_id, $3 + n - 1, start_line, end_line, context, text, analyser, length, terms::bigint[],
             counts::smallint[]
-     from unnest($4::uuid[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::integer[], $10::text[], $11::text[])
-       with ordinality as passages (document_id, start_line, end_line, context, text, length, terms, counts, n)`,
+     from unnest($4::uuid[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::text[], $10::integer[],
+                 $11::text[], $12::text[])
+       with ordinality as passages (document_id, start_line, end_line, context, text, analyser, length, terms, counts, n)`,
     [
       ...[tenantId, scopeId, first],
       passages.map(({ documentId }) => documentId),
@@ -128,20 +134,32 @@ async function storeChunks(
       passages.map(({ endLine }) => endLine),
       passages.map(({ context }) => context),
       passages.map(({ text }) => text),
-      passages.map(({ length }) => length),
-      // As text: PostgreSQL has no arrays of arrays of different lengths.
-      passages.map(({ terms }) => `{${terms.join()}}`),
-      passages.map(({ counts }) => `{${counts.map((count) => Math.min(count, 32_767)).join()}}`),
+      ...columnsOfTerms(passages),
     ],
   );
 }
 
+/** Analyser, length, terms and counts of passages. */
+export function columnsOfTerms(
+  passages: readonly PassageTerms[],
+): [analysers: Analyser[], lengths: number[], terms: string[], counts: string[]] {
+  return [
+    passages.map(({ analyser }) => analyser),
+    passages.map(({ length }) => length),
+    // As text: PostgreSQL has no arrays of arrays of different lengths.
+    passages.map(({ terms }) => `{${terms.join()}}`),
+    passages.map(({ counts }) => `{${counts.map((count) => Math.min(count, 32_767)).join()}}`),
+  ];
+}
+
 type NewPosting = Omit<Posting, 'scopeId'>;
 
-function postingsOf(passages: readonly AnalysedPassage[], first: number): NewPosting[] {
+/** What the index has of a passage with this number. */
+export type NumberedTerms = PassageTerms & { number: number };
+
+function postingsOf(passages: readonly NumberedTerms[]): NewPosting[] {
   const entries = new Map<string, { term: string; block: number; entries: number[] }>();
-  passages.forEach(({ terms, counts, length }, index) => {
-    const number = first + index;
+  passages.forEach(({ number, terms, counts, length }) => {
     const block = blockOf(number);
     terms.forEach((term, at) => {
       const key = `${term}/${block}`;
@@ -153,16 +171,17 @@ function postingsOf(passages: readonly AnalysedPassage[], first: number): NewPos
   return [...entries.values()].map((posting) => ({ ...posting, entries: packEntries(posting.entries) }));
 }
 
-async function addPostings(
+/** Adds passages of a scope, which must be locked, to the index. */
+export async function addPostings(
   db: Queryable,
   { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
-  postings: readonly NewPosting[],
+  passages: readonly NumberedTerms[],
 ): Promise<void> {
   await db.query(
     `insert into memory.postings as p (tenant_id, scope_id, term, block, entries)
      select $1, $2, term, block, entries from unnest($3::bigint[], $4::integer[], $5::bytea[]) as new (term, block, entries)
      on conflict (tenant_id, scope_id, term, block) do update set entries = p.entries || excluded.entries`,
-    [tenantId, scopeId, ...columnsOf(postings)],
+    [tenantId, scopeId, ...columnsOf(postingsOf(passages))],
   );
 }
 
@@ -185,12 +204,21 @@ export async function deleteChunks(
      returning number, length, terms`,
     [tenantId, scopeId, documentIds],
   );
-  for (const [block, passages] of Map.groupBy(gone, ({ number }) => blockOf(number)))
-    await removePostings(db, { tenantId, scopeId, block }, passages);
+  await removePostings(db, { tenantId, scopeId }, gone);
   return { chunks: gone.length, tokens: gone.reduce((sum, { length }) => sum + length, 0) };
 }
 
-async function removePostings(
+/** Removes passages of a scope, which must be locked, from the index. */
+export async function removePostings(
+  db: Queryable,
+  scope: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  passages: readonly Pick<NumberedTerms, 'number' | 'terms'>[],
+): Promise<void> {
+  for (const [block, neighbours] of Map.groupBy(passages, ({ number }) => blockOf(number)))
+    await removeFromBlock(db, { ...scope, block }, neighbours);
+}
+
+async function removeFromBlock(
   db: Queryable,
   { tenantId, scopeId, block }: { tenantId: string; scopeId: string; block: number },
   passages: readonly { number: number; terms: string[] }[],

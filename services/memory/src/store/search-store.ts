@@ -3,7 +3,7 @@ import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import type { Fused } from '../search/fusion.ts';
 import { entryBytes, type Posting } from '../search/postings.ts';
 import { planQuery, rank, type QueryTerm, type Scored } from '../search/ranking.ts';
-import type { FoundPassage, PassageIndex, Search } from '../search/search.ts';
+import type { FoundPassage, IndexState, PassageIndex, Search } from '../search/search.ts';
 import { isPart, simpleTerms } from '../search/simple-words.ts';
 import { cosine, sketchOf } from '../search/vectors.ts';
 import { noModel } from './embedding-store.ts';
@@ -32,21 +32,25 @@ export class SearchStore implements PassageIndex {
     return withTenantSnapshot(this.#pool, key.tenantId, async (db) => {
       const statistics = await readStatistics(db, key, users);
       if (statistics === null || statistics.passages === 0) return [];
-      const { analyser, passages, tokens } = statistics;
-      const plan = planQuery(await readTerms(db, key, { users, query, analyser }), passages, entryBudget);
+      const { analysers, passages, tokens } = statistics;
+      const terms = new Map<string, QueryTerm>();
+      for (const analyser of analysers)
+        for (const each of await readTerms(db, key, { users, query, analyser })) terms.set(each.term, each);
+      const plan = planQuery([...terms.values()], passages, entryBudget);
       if (plan.weights.size === 0) return [];
       const postings = await readPostings(db, key, users, [...plan.weights.keys()]);
       return rank(postings, plan, tokens / passages);
     });
   }
 
-  async published({ tenantId, agentId }: MemoryKey): Promise<string> {
+  async state({ tenantId, agentId }: MemoryKey): Promise<IndexState | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ published: string }>(
-        `select concat(last_generation, hidden, replacing) as published from memory.agents where tenant_id = $1 and agent_id = $2`,
+      const { rows } = await db.query<IndexState>(
+        `select analyser, concat(last_generation, hidden, replacing) as published from memory.agents
+         where tenant_id = $1 and agent_id = $2`,
         [tenantId, agentId],
       );
-      return rows[0]?.published ?? '';
+      return rows[0] ?? null;
     });
   }
 
@@ -89,7 +93,8 @@ export class SearchStore implements PassageIndex {
 }
 
 interface Statistics {
-  analyser: Analyser;
+  /** Those that the passages were analysed by. */
+  analysers: Analyser[];
   passages: number;
   tokens: number;
 }
@@ -99,17 +104,18 @@ async function readStatistics(
   { tenantId, agentId }: MemoryKey,
   users: readonly string[],
 ): Promise<Statistics | null> {
-  const { rows } = await db.query<{ analyser: Analyser; passages: string; tokens: string }>(
-    `select a.analyser, sum(s.chunks) as passages, sum(s.tokens) as tokens
+  const { rows } = await db.query<Statistics & { passages: string; tokens: string }>(
+    `select case when a.mixed then array['english', 'simple'] else array[a.analyser] end as analysers,
+            sum(s.chunks) as passages, sum(s.tokens) as tokens
      from memory.agents as a join memory.scopes as s using (tenant_id, agent_id)
      where a.tenant_id = $1 and a.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}
-     group by a.analyser`,
+     group by 1`,
     [tenantId, agentId, users],
   );
   const [row] = rows;
   return row === undefined
     ? null
-    : { analyser: row.analyser, passages: Number(row.passages), tokens: Number(row.tokens) };
+    : { analysers: row.analysers, passages: Number(row.passages), tokens: Number(row.tokens) };
 }
 
 /** The terms of a query, with the number of passages that have each: counted from the index, so never out of date. */
