@@ -57,7 +57,7 @@ export class InFlight {
 function tooMany(): AppError {
   return new AppError(
     'rate_limit_exceeded',
-    'Too many read requests are in flight for this tenant. Try again in 1 s.',
+    'Too many requests of this kind are in flight for this tenant. Try again in 1 s.',
     { headers: { 'retry-after': '1', 'retry-after-ms': '1000' } },
   );
 }

@@ -27,6 +27,9 @@ create table memory.agents (
   last_generation integer not null default 0,
   -- The embedding model that was last seen at work.
   embedding_model text,
+  -- The job that embeds its passages, and until when it may.
+  embedding_job uuid,
+  embedding_until timestamptz,
   created_at timestamptz not null default now(),
   -- When the agent was deleted. The row stays, so that nothing under way writes to its memory again.
   deleted_at timestamptz,
@@ -141,7 +144,8 @@ $$;
 grant usage on schema memory to memory_app, memory_system;
 revoke execute on function memory.current_tenant() from public;
 grant execute on function memory.current_tenant() to memory_app;
-grant update (analyser, mixed, hidden, last_generation, embedding_model, deleted_at) on memory.agents to memory_app;
+grant update (analyser, mixed, hidden, last_generation, embedding_model, embedding_job, embedding_until,
+  deleted_at) on memory.agents to memory_app;
 grant update (documents, bytes, entities) on memory.tenants to memory_app;
 grant update (documents, chunks, bytes, next_number, tokens) on memory.scopes to memory_app;
 grant update (scope_id, title, metadata, source_kind, run_id, session_id, text, bytes, chunks, embedded_by, updated_at) on

@@ -19,7 +19,7 @@ import { documentHandlers } from './http/documents.ts';
 import { extractHandlers } from './http/extract.ts';
 import { graphHandlers } from './http/graph.ts';
 import { movingHandlers } from './http/moving.ts';
-import { searchHandlers } from './http/search.ts';
+import { limitedIndex, searchHandlers } from './http/search.ts';
 import { ImportSweep } from './moving/import-sweep.ts';
 import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
@@ -101,8 +101,8 @@ export async function createMemoryService(
   const embedder = new Embedder(chat, shell.signer);
   const embeddings = new EmbeddingStore(rpc);
   const jobs = new Jobs({ service: 'memory', tasks, system, log: shell.log });
-  const requestEmbeddings: RequestEmbeddings = async (db, { tenantId, agentId }) => {
-    await jobs.add(db, { task: 'embed', tenantId, ids: { agentId }, key: agentId });
+  const requestEmbeddings: RequestEmbeddings = async (db, { tenantId, agentId }, runAt) => {
+    await jobs.add(db, { task: 'embed', tenantId, ids: { agentId }, key: agentId, ...(runAt && { runAt }) });
   };
   const requestReindex: RequestReindex = async (db, { tenantId, agentId }) => {
     await jobs.add(db, { task: 'reindex', tenantId, ids: { agentId }, key: agentId });
@@ -114,10 +114,10 @@ export async function createMemoryService(
     },
     noteAnalyser: (key) => reindexing.noteAnalyser(key, requestReindex),
   };
-  const search = new MemorySearch(new SearchStore(app), upkeep);
+  const work = new InFlight(workInFlight);
+  const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);
-  const work = new InFlight(workInFlight);
   const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
   const graphs = new GraphStore(app);
   const imports = new ImportStore(app);
@@ -142,7 +142,7 @@ export async function createMemoryService(
           limits,
           work,
         }),
-        ...searchHandlers({ agents, search, embedder, work }),
+        ...searchHandlers({ agents, search, embedder }),
         ...graphHandlers({
           agents,
           graphs,
@@ -181,7 +181,7 @@ export async function createMemoryService(
       new JobWorker({
         jobs,
         handlers: {
-          embed: embedPassages(embeddings, embedder),
+          embed: embedPassages(embeddings, embedder, requestEmbeddings),
           reindex: reindexPassages(reindexing),
         },
         log: shell.log,

@@ -13,7 +13,7 @@ const meanings = [
   ['bread', 'loaf', 'bakery'],
 ];
 
-/** Stands in for chat: a real gRPC server that embeds texts by a few meanings. */
+/** Stands in for chat: a real gRPC server that embeds texts by a few meanings, but none with the word `refused`. */
 export class EmbeddingModel {
   /** The catalogue id of the model; null if there is none. */
   model: string | null = null;
@@ -34,6 +34,8 @@ export class EmbeddingModel {
             if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
             if (this.model === null)
               throw new AppError('embeddings_not_configured', 'The catalogue has no embedding model.');
+            if (texts.some((text) => text.includes('refused')))
+              throw new AppError('invalid_value', 'The provider refuses such texts.');
             this.texts.push(...texts);
             const { model } = this;
             return { model, embeddings: texts.map((text) => ({ values: vectorOf(text, model) })) };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
-import { everything } from '../src/store/document-store.ts';
+import { everything } from '../src/store/removal-statements.ts';
 import { upsertEntities } from '../src/store/entity-statements.ts';
 import { GraphForgetStore } from '../src/store/graph-forget-store.ts';
 import { GraphStore } from '../src/store/graph-store.ts';

@@ -77,6 +77,29 @@ describe('semantic search', () => {
     });
   });
 
+  it('finds the closest passages that a filter lets through, however many others are closer', async () => {
+    const tenant = await tenantWithDocuments();
+    await memory.put(tenant, 'cars', 'A car and a vehicle.\n\n'.repeat(2_000));
+    await untilEmbedded(tenant, 'cars');
+    const filter = { path_prefix: 'dog' };
+    const { results } = await search(tenant, { query: 'car, car or dog', mode: 'semantic', filter });
+    expect(results.map(({ path }) => path)).toEqual(['dog']);
+  });
+
+  it('embeds each passage once, however many puts come meanwhile, and others beside one that is refused', async () => {
+    const tenant = memory.makeTenant();
+    memory.chat.texts.length = 0;
+    memory.chat.delayMs = 100;
+    const words = ['ocean', 'loaf', 'hound', 'refused', 'puppy', 'vehicle'];
+    for (const word of words) await memory.put(tenant, word, `The ${word} of ${tenant.id}.`);
+    for (const path of words.filter((word) => word !== 'refused')) await untilEmbedded(tenant, path);
+    memory.chat.delayMs = 0;
+    const embedded = memory.chat.texts.filter((text) => text.includes(tenant.id));
+    expect(embedded.toSorted()).toEqual([...new Set(embedded)].toSorted());
+    expect(embedded).toHaveLength(words.length - 1);
+    expect(await memory.stats(tenant)).toMatchObject({ pending_embeddings: 1 });
+  });
+
   it('falls back to words when the query cannot be embedded, and says so', async () => {
     const tenant = await tenantWithDocuments();
     memory.chat.model = null;

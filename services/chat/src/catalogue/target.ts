@@ -44,8 +44,12 @@ export function modelNotFound(model: string): AppError {
 export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlySet<string> | null): Target {
   const model = catalogue.find(id, allowed);
   if (model === undefined) throw modelNotFound(id);
-  const chain = chainOf(catalogue, model, model.fallbacks, allowed);
-  return { chain, agentId: null, systemPrompt: null, defaults: {}, memory: null, reference: null };
+  return { ...soleTarget(model), chain: chainOf(catalogue, model, model.fallbacks, allowed) };
+}
+
+/** A catalogue model without its fallbacks. */
+export function soleTarget(model: Model): Target {
+  return { chain: [model], agentId: null, systemPrompt: null, defaults: {}, memory: null, reference: null };
 }
 
 /** An agent's models and settings. Its own fallbacks replace those of its model. */

@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
-import { modelTarget } from '../catalogue/target.ts';
+import { soleTarget } from '../catalogue/target.ts';
 import { readEmbeddingsRequest, type CompletionRequest } from '../openai/completion-request.ts';
 import { readEmbeddings } from '../openai/embeddings-answer.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
@@ -33,13 +33,13 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         request: requestOf(model, texts),
         caller,
         settings: ofTenant,
-        target: { ...modelTarget(catalogue, model.id, ofTenant.allowedModels), agentId },
+        // Without fallbacks: vectors of another model could not be compared with those that are stored.
+        target: { ...soleTarget(model), agentId },
         channel: memoryChannel,
         signal: signalUntil(context),
       });
       const vectors = readEmbeddings(answer.bytes, texts.length);
       if (vectors === null) throw invalidAnswer(answer.model);
-      // A fallback has vectors of its own.
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
     },
   };

@@ -104,6 +104,23 @@ describe('turns for memory', () => {
     expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 4 });
   });
 
+  it('of one tenant take neither all places nor all senders', async () => {
+    const gate = Promise.withResolvers<boolean>();
+    const [busy, other] = [newId(), newId()];
+    const { queue, registry } = setUp(
+      ({ tenantId }) => (tenantId === busy ? gate.promise : Promise.resolve(true)),
+      {
+        maxOfTenant: 5,
+      },
+    );
+    for (let n = 0; n < 7; n += 1) queue.add(makeTurn({ tenantId: busy }));
+    for (let n = 0; n < 5; n += 1) queue.add(makeTurn({ tenantId: other }));
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 5 }));
+    gate.resolve(true);
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 10 }));
+    await queue.stop();
+  });
+
   it("that can't be sent while the service stops are dropped in time", async () => {
     const { queue, registry } = setUp(() => Promise.reject(outage), { retryMs: 60_000 }, 50);
     for (let n = 0; n < 10; n += 1) queue.add(makeTurn());

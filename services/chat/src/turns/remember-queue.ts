@@ -20,7 +20,11 @@ const defaults = {
   maxItems: 2_000,
   /** UTF-16 units of all texts. */
   maxChars: 16 * 1024 * 1024,
+  /** Of `maxItems`, those of one tenant. */
+  maxOfTenant: 500,
   atOnce: 4,
+  /** Of `atOnce`, those of one tenant. */
+  atOnceOfTenant: 2,
   tries: 4,
   /** Before the second try; doubles each time. */
   retryMs: 500,
@@ -37,6 +41,8 @@ export class RememberQueue {
   readonly #stopping = new AbortController();
   readonly #idle = new Set<() => void>();
   #waiting: RememberRequest[] = [];
+  /** Turns of each tenant that wait or are being sent. */
+  readonly #ofTenants = new Map<string, { held: number; sending: number }>();
   #chars = 0;
   /** Turns that wait or are being sent. */
   #held = 0;
@@ -64,12 +70,16 @@ export class RememberQueue {
   }
 
   add(turn: RememberRequest): void {
-    const { maxItems, maxChars } = this.#limits;
+    const { maxItems, maxChars, maxOfTenant } = this.#limits;
     const size = sizeOf(turn);
-    if (this.#stopping.signal.aborted || this.#held >= maxItems || this.#chars + size > maxChars) {
+    const own = this.#ofTenants.get(turn.tenantId) ?? { held: 0, sending: 0 };
+    const isFull = this.#held >= maxItems || own.held >= maxOfTenant || this.#chars + size > maxChars;
+    if (isFull || this.#stopping.signal.aborted) {
       this.#turns.inc({ outcome: 'dropped' });
       return;
     }
+    this.#ofTenants.set(turn.tenantId, own);
+    own.held += 1;
     this.#held += 1;
     this.#chars += size;
     this.#waiting.push(turn);
@@ -85,6 +95,7 @@ export class RememberQueue {
     await settledWithin(empty, this.#options.drainMs);
     this.#stopping.abort();
     const dropped = this.#waiting.splice(0).length;
+    this.#ofTenants.clear();
     this.#turns.inc({ outcome: 'dropped' }, dropped);
     if (dropped > 0)
       this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
@@ -92,13 +103,27 @@ export class RememberQueue {
 
   async #work(): Promise<void> {
     this.#sending += 1;
-    for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift()) {
+    for (let turn = this.#next(); turn !== undefined; turn = this.#next()) {
+      const own = this.#ofTenants.get(turn.tenantId) ?? { held: 0, sending: 0 };
+      own.sending += 1;
       this.#turns.inc({ outcome: await this.#send(turn) });
+      own.sending -= 1;
+      own.held -= 1;
+      if (own.held === 0) this.#ofTenants.delete(turn.tenantId);
       this.#held -= 1;
       this.#chars -= sizeOf(turn);
     }
     this.#sending -= 1;
     if (this.#held === 0) for (const resolve of this.#idle) resolve();
+  }
+
+  /** Takes the first turn whose tenant has not enough under way. */
+  #next(): RememberRequest | undefined {
+    const { atOnceOfTenant } = this.#limits;
+    const index = this.#waiting.findIndex(
+      ({ tenantId }) => (this.#ofTenants.get(tenantId)?.sending ?? 0) < atOnceOfTenant,
+    );
+    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0];
   }
 
   async #send(turn: RememberRequest): Promise<'stored' | 'skipped' | 'dropped' | 'failed'> {

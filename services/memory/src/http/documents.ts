@@ -103,7 +103,8 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
 
     'memory.forget': async (call: Call<Forget>) => {
       const { key, principal } = await memoryOf(call, agents);
-      const counts: MemoryCounts = await forgetting.forget(key, forgottenBy(principal, call.body));
+      const which = forgottenBy(principal, call.body);
+      const counts: MemoryCounts = await work.run(key.tenantId, () => forgetting.forget(key, which));
       return changes.change(call, async () => ({
         body: counts,
         changes: [{ action: 'memory.forgotten', id: key.agentId, before: { ...counts }, after: null }],

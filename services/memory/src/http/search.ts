@@ -5,50 +5,50 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { ofAgent, readableUsers } from '../documents/memory-key.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { Embedder } from '../peers/embedder.ts';
-import type { FoundPassage, MemorySearch } from '../search/search.ts';
+import type { FoundPassage, MemorySearch, PassageIndex } from '../search/search.ts';
 import { memoryOf } from './memory-call.ts';
 
 export interface SearchDependencies {
   agents: AgentClient;
   search: MemorySearch;
   embedder: Embedder;
-  work: InFlight;
 }
 
 /** `/v1/agents/{agentID}/memory/search` */
-export function searchHandlers({
-  agents,
-  search,
-  embedder,
-  work,
-}: SearchDependencies): Record<string, Handler> {
+export function searchHandlers({ agents, search, embedder }: SearchDependencies): Record<string, Handler> {
   return {
     'memory.search': async (call: Call<SearchMemory>) => {
       const { key, principal } = await memoryOf(call, agents);
       const { query, limit, mode, filter, min_score: minScore } = call.body;
       const startedAt = monotonicMs();
-      const found = await work.run(key.tenantId, () =>
-        search.run(
-          key,
-          {
-            users: readableUsers(principal),
-            query,
-            limit,
-            mode,
-            filter: {
-              pathPrefix: filter.path_prefix ?? null,
-              metadata: filter.metadata ?? null,
-              since: filter.since ?? null,
-              until: filter.until ?? null,
-            },
+      const found = await search.run(
+        key,
+        {
+          users: readableUsers(principal),
+          query,
+          limit,
+          mode,
+          filter: {
+            pathPrefix: filter.path_prefix ?? null,
+            metadata: filter.metadata ?? null,
+            since: filter.since ?? null,
+            until: filter.until ?? null,
           },
-          (text) => embedder.query(call, { agentId: key.agentId, text }),
-        ),
+        },
+        (text) => embedder.query(call, { agentId: key.agentId, text }),
       );
       const tookMs = Math.round((monotonicMs() - startedAt) * 10) / 10;
       const results = found.results.filter(({ score }) => score >= minScore).map(showPassage);
       return { body: { results, mode: found.mode, took_ms: tookMs } };
     },
+  };
+}
+
+/** The same index for requests: no tenant reads it more than a few times at once. A provider holds up none of them. */
+export function limitedIndex(index: PassageIndex, work: InFlight): PassageIndex {
+  return {
+    state: (key) => index.state(key),
+    read: (key, inside) => work.run(key.tenantId, () => index.read(key, inside)),
   };
 }
 

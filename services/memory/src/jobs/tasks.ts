@@ -1,20 +1,22 @@
 import { defineTask } from '@gatehouse/jobs/task';
 
 const minute = 60;
-const hour = 60 * minute;
+
+/** Soon at first, then every five minutes for a day. */
+const retryAfterS = [10, minute, ...Array.from({ length: 288 }, () => 5 * minute)];
 
 /** What memory does in the background. */
 export const tasks = {
   /** Embeds all passages of an agent that wait for it. */
   embed: defineTask<{ agentId: string }>({
-    retryAfterS: [10, minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, 24 * hour],
+    retryAfterS,
     deadlineMs: 10 * 60_000,
     concurrency: 4,
     perTenant: 2,
   }),
   /** Rebuilds the index of an agent with another analyser. */
   reindex: defineTask<{ agentId: string }>({
-    retryAfterS: [10, minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, 24 * hour],
+    retryAfterS,
     deadlineMs: 10 * 60_000,
     concurrency: 2,
     perTenant: 1,

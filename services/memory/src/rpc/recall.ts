@@ -10,7 +10,7 @@ import type { MemorySearch } from '../search/search.ts';
 const maxLimit = 50;
 const maxQueryChars = 2_000;
 /** A turn waits 150 ms for its passages: without the embedding by then, it gets those that have its words. */
-const embedWithinMs = 110;
+const embedWithinMs = 100;
 
 /** Finds passages for a turn of an agent. */
 export function recall(search: MemorySearch, embedder: Embedder): Rpc<RecallRequest, RecallResponse> {

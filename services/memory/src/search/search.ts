@@ -40,30 +40,32 @@ export interface FoundPassage extends Fused {
 export interface IndexState {
   /** How new passages are analysed. */
   analyser: Analyser;
-  /** Changes whenever an import is published. */
-  published: string;
+  /** The embedding model whose vectors the memory has; null if it has none. */
+  embeddingModel: string | null;
 }
 
 /** The index of passages. */
 export interface PassageIndex {
-  /** Passages with words of the query, best first. */
-  lexical(key: MemoryKey, users: readonly string[], query: string): Promise<Scored[]>;
-  /** The embedding model whose vectors the memory has; null if it has none. */
-  embeddingModel(key: MemoryKey): Promise<string | null>;
-  /** The passages whose vectors of this model are closest, best first. */
-  semantic(
-    key: MemoryKey,
-    users: readonly string[],
-    near: { model: string; vector: Float32Array },
-  ): Promise<Scored[]>;
   /** Null for an agent without a memory. */
   state(key: MemoryKey): Promise<IndexState | null>;
+  /** Reads the memory as it is at one moment. */
+  read<Result>(key: MemoryKey, inside: (view: IndexView) => Promise<Result>): Promise<Result>;
+}
+
+/** The index at one moment. */
+export interface IndexView {
+  /** Passages with words of the query, best first. */
+  lexical(users: readonly string[], query: string): Promise<Scored[]>;
+  /** The passages of matching documents whose vectors of this model are closest, best first. */
+  semantic(users: readonly string[], near: Near, filter: SearchFilter): Promise<Scored[]>;
   /** The passages among the candidates that the filter lets through, in their order. */
-  select(
-    key: MemoryKey,
-    candidates: readonly Fused[],
-    which: Pick<Search, 'filter' | 'limit'>,
-  ): Promise<FoundPassage[]>;
+  select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<FoundPassage[]>;
+}
+
+/** A vector of length 1, and the model that made it. */
+export interface Near {
+  model: string;
+  vector: Float32Array;
 }
 
 /** The embedding of a query. */
@@ -88,8 +90,6 @@ const fusedCount = 200;
 /** Passages that are looked at, best first; more when a filter leaves too few. */
 const candidateSteps = [0, 1_000, Infinity];
 
-const maxAttempts = 3;
-
 /** Searches the memory of an agent in all modes. */
 export class MemorySearch {
   readonly #index: PassageIndex;
@@ -102,71 +102,65 @@ export class MemorySearch {
 
   /**
    * The passages, best first, and the mode that found them: `hybrid` becomes `lexical` if there are no embeddings, or if
-   * the query could not be embedded. Searches again if an import was published meanwhile, which may have replaced what
-   * was ranked. Throws `embeddings_not_configured`, and the errors of `embed`, for `semantic` only.
+   * the query could not be embedded. Throws `embeddings_not_configured`, and the errors of `embed`, for `semantic` only.
    */
   async run(
     key: MemoryKey,
     search: Search,
     embed: EmbedQuery,
   ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
-    let state = await this.#index.state(key);
+    const state = await this.#index.state(key);
     if (state !== null && state.analyser !== key.analyser) await this.#upkeep.noteAnalyser(key);
-    for (let attempt = 1; ; attempt += 1) {
-      const found = await this.#once(key, search, embed);
-      const now = await this.#index.state(key);
-      if (now?.published === state?.published || attempt === maxAttempts) return found;
-      state = now;
-    }
+    // No transaction waits for the provider.
+    const near = await this.#near(key, search, {
+      embed,
+      hasVectors: typeof state?.embeddingModel === 'string',
+    });
+    const mode = near === null ? 'lexical' : search.mode;
+    const results = await this.#index.read(key, async (view) => {
+      const ranked = await rankBy(mode, view, search, near);
+      return select(view, ranked, search);
+    });
+    return { results, mode };
   }
 
-  async #once(
+  /** The vector of the query; null to search by words alone. */
+  async #near(
     key: MemoryKey,
-    search: Search,
-    embed: EmbedQuery,
-  ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
-    const { users, query, mode } = search;
-    if (mode === 'semantic') {
-      const near = await this.#near(key, users, await embed(query));
-      return { results: await this.#select(key, alone(near, 'semantic'), search), mode };
-    }
-    const [lexical, semantic] = await Promise.all([
-      this.#index.lexical(key, users, query),
-      mode === 'hybrid' ? this.#nearIfPossible(key, search, embed) : null,
-    ]);
-    if (semantic === null)
-      return { results: await this.#select(key, alone(lexical, 'lexical'), search), mode: 'lexical' };
-    const fused = fuse(lexical.slice(0, fusedCount), semantic);
-    const rest = alone(lexical.slice(fusedCount), 'lexical').map((passage) => ({ ...passage, score: 0 }));
-    return { results: await this.#select(key, [...fused, ...rest], search), mode: 'hybrid' };
-  }
-
-  async #nearIfPossible(
-    key: MemoryKey,
-    { users, query }: Search,
-    embed: EmbedQuery,
-  ): Promise<Scored[] | null> {
-    if ((await this.#index.embeddingModel(key)) === null) return null;
+    { mode, query }: Search,
+    { embed, hasVectors }: { embed: EmbedQuery; hasVectors: boolean },
+  ): Promise<Near | null> {
+    if (mode === 'lexical' || (mode === 'hybrid' && !hasVectors)) return null;
     try {
-      return await this.#near(key, users, await embed(query));
+      const { model, vector } = await embed(query);
+      await this.#upkeep.noteModel(key, model);
+      return { model, vector: normalised(vector) };
     } catch (error) {
-      if (error instanceof AppError) return null;
+      if (mode === 'hybrid' && error instanceof AppError) return null;
       throw error;
     }
   }
+}
 
-  async #near(key: MemoryKey, users: readonly string[], { model, vector }: QueryVector): Promise<Scored[]> {
-    await this.#upkeep.noteModel(key, model);
-    const near = await this.#index.semantic(key, users, { model, vector: normalised(vector) });
-    return near.slice(0, fusedCount);
-  }
+async function rankBy(
+  mode: SearchMode,
+  view: IndexView,
+  { users, query, filter }: Search,
+  near: Near | null,
+): Promise<Fused[]> {
+  const closest = near === null ? [] : (await view.semantic(users, near, filter)).slice(0, fusedCount);
+  if (mode === 'semantic') return alone(closest, 'semantic');
+  const lexical = await view.lexical(users, query);
+  if (mode === 'lexical') return alone(lexical, 'lexical');
+  const rest = alone(lexical.slice(fusedCount), 'lexical').map((passage) => ({ ...passage, score: 0 }));
+  return [...fuse(lexical.slice(0, fusedCount), closest), ...rest];
+}
 
-  async #select(key: MemoryKey, ranked: readonly Fused[], search: Search): Promise<FoundPassage[]> {
-    for (const step of candidateSteps) {
-      const candidates = ranked.slice(0, Math.max(step, 3 * search.limit));
-      const passages = await this.#index.select(key, candidates, search);
-      if (passages.length >= search.limit || candidates.length === ranked.length) return passages;
-    }
-    return [];
+async function select(view: IndexView, ranked: readonly Fused[], search: Search): Promise<FoundPassage[]> {
+  for (const step of candidateSteps) {
+    const candidates = ranked.slice(0, Math.max(step, 3 * search.limit));
+    const passages = await view.select(candidates, search);
+    if (passages.length >= search.limit || candidates.length === ranked.length) return passages;
   }
+  return [];
 }

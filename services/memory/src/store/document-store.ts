@@ -5,10 +5,10 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { NewDocument, StoredDocument } from '../documents/document.ts';
-import type { Forgotten } from '../documents/forget.ts';
 import type { MemoryKey } from '../documents/memory-key.ts';
 import { wasDeleted } from './deleted-user-statements.ts';
 import { noModel } from './embedding-store.ts';
+import { removeDocuments, type Located, type Removed } from './removal-statements.ts';
 import { countReplaced, stagedIn } from './replaced-statements.ts';
 import { analysePassages, deleteChunks, insertChunks } from './index-statements.ts';
 import {
@@ -21,7 +21,6 @@ import {
   noLimits,
   shareAgent,
   visibleScope,
-  type AgentKey,
   type MemoryLimits,
 } from './scope-statements.ts';
 
@@ -46,12 +45,6 @@ export interface DocumentFilter {
   limit: number;
   /** Continue below this id; null for the first page. */
   before: string | null;
-}
-
-/** What a deletion removed. */
-export interface Removed {
-  documents: number;
-  chunks: number;
 }
 
 export interface DocumentStats extends Removed {
@@ -226,82 +219,6 @@ export async function deleteDocument(
   const document = await selectDocument(db, key.tenantId, found.id);
   await removeDocuments(db, key.tenantId, found.scopeId, [found]);
   return document;
-}
-
-/** All documents of these users. */
-export function everything(users: Forgotten['users']): Forgotten {
-  return { users, pathPrefix: null, runId: null, sessionId: null };
-}
-
-/** What one transaction removes at most, so that it stays short. */
-const batchChunks = 2_000;
-const batchDocuments = 500;
-
-/**
- * Removes a batch of the documents to forget, also those that an import has replaced, or stored and not published. Call
- * it again until it is done.
- */
-export async function forgetDocuments(
-  db: Queryable,
-  key: AgentKey,
-  which: Forgotten,
-): Promise<Removed & { done: boolean }> {
-  await shareAgent(db, key);
-  const scopes = await lockScopes(db, key, which.users, { visible: false });
-  const { rows } = await db.query<Located & { chunks: number }>(
-    `select id, scope_id as "scopeId", bytes, chunks, counted from (
-       select d.id, d.scope_id, d.bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
-              sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
-       from memory.documents as d join memory.scopes as s on s.id = d.scope_id
-       join memory.agents as a on a.tenant_id = $1 and a.agent_id = $6
-       where d.tenant_id = $1 and d.scope_id = any ($2::bigint[]) and ($3::text is null or starts_with(d.path, $3))
-         and ($4::uuid is null or d.run_id = $4) and ($5::text is null or d.session_id = $5)
-       order by d.id limit ${batchDocuments}
-     ) as found
-     where coalesce(before, 0) < ${batchChunks}`,
-    [key.tenantId, scopes.map(({ id }) => id), which.pathPrefix, which.runId, which.sessionId, key.agentId],
-  );
-  for (const [scopeId, located] of Map.groupBy(rows, (row) => row.scopeId))
-    await removeDocuments(db, key.tenantId, scopeId, located);
-  const counted = rows.filter((row) => row.counted);
-  const chunks = counted.reduce((sum, document) => sum + document.chunks, 0);
-  return { documents: counted.length, chunks, done: rows.length === 0 };
-}
-
-export interface Located {
-  id: string;
-  scopeId: string;
-  bytes: number;
-  /** Whether it counts towards the use of the tenant: not if an import has replaced it, or will publish it. */
-  counted: boolean;
-}
-
-/** Removes documents of a scope, which must be locked. */
-export async function removeDocuments(
-  db: Queryable,
-  tenantId: string,
-  scopeId: string,
-  located: readonly Located[],
-): Promise<void> {
-  const ids = located.map(({ id }) => id);
-  const { chunks, tokens } = await deleteChunks(db, { tenantId, scopeId }, ids);
-  await db.query('delete from memory.documents where tenant_id = $1 and id = any ($2::uuid[])', [
-    tenantId,
-    ids,
-  ]);
-  await growScope(db, tenantId, scopeId, {
-    documents: -ids.length,
-    chunks: -chunks,
-    bytes: -bytesOf(located),
-    tokens: -tokens,
-  });
-  const counted = located.filter((each) => each.counted);
-  if (counted.length > 0)
-    await growTenant(db, tenantId, { documents: -counted.length, bytes: -bytesOf(counted) }, noLimits);
-}
-
-function bytesOf(documents: readonly { bytes: number }[]): number {
-  return documents.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 async function selectByPath(

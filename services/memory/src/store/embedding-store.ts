@@ -15,7 +15,10 @@ export interface PendingChunk {
 }
 
 /** Adds a job that embeds what waits in a memory, in the transaction of a change. */
-export type RequestEmbeddings = (db: Queryable, key: AgentKey) => Promise<void>;
+export type RequestEmbeddings = (db: Queryable, key: AgentKey, runAt?: Date) => Promise<void>;
+
+/** Longer than a batch takes. */
+const claimedFor = `interval '90 s'`;
 
 /** Reads passages without an embedding, and stores embeddings. */
 export class EmbeddingStore {
@@ -26,8 +29,39 @@ export class EmbeddingStore {
     this.#pool = pool;
   }
 
+  /** Claims the embedding of an agent's passages for a job, or prolongs its claim. `gone`: there is no such memory. */
+  async claim({ tenantId, agentId }: AgentKey, jobId: string): Promise<'claimed' | 'held' | 'gone'> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount: claimed } = await db.query(
+        `update memory.agents set embedding_job = $3, embedding_until = clock_timestamp() + ${claimedFor}
+         where tenant_id = $1 and agent_id = $2 and deleted_at is null
+           and (embedding_job is null or embedding_job = $3 or embedding_until < clock_timestamp())`,
+        [tenantId, agentId, jobId],
+      );
+      if (claimed === 1) return 'claimed';
+      const { rowCount: held } = await db.query(
+        'select 1 from memory.agents where tenant_id = $1 and agent_id = $2 and deleted_at is null',
+        [tenantId, agentId],
+      );
+      return held === 1 ? 'held' : 'gone';
+    });
+  }
+
+  async release({ tenantId, agentId }: AgentKey, jobId: string): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update memory.agents set embedding_job = null
+         where tenant_id = $1 and agent_id = $2 and embedding_job = $3`,
+        [tenantId, agentId, jobId],
+      ),
+    );
+  }
+
   /** Passages without an embedding of the model that the memory uses. */
-  async pending({ tenantId, agentId }: AgentKey, limit: number): Promise<PendingChunk[]> {
+  async pending(
+    { tenantId, agentId }: AgentKey,
+    { limit, without }: { limit: number; without: readonly Pick<PendingChunk, 'scopeId' | 'number'>[] },
+  ): Promise<PendingChunk[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<PendingChunk>(
         `select c.scope_id as "scopeId", c.number, c.document_id as "documentId", c.context || E'\\n' || c.text as text
@@ -42,8 +76,16 @@ export class EmbeddingStore {
              where e.tenant_id = $1 and e.scope_id = c.scope_id and e.number = c.number
                and e.model = coalesce(nullif(a.embedding_model, '${noModel}'), e.model)
            )
+           and not exists (
+             select from unnest($4::bigint[], $5::integer[]) as without (scope_id, number)
+             where without.scope_id = c.scope_id and without.number = c.number
+           )
          limit $3`,
-        [tenantId, agentId, limit],
+        [
+          ...[tenantId, agentId, limit],
+          without.map(({ scopeId }) => scopeId),
+          without.map(({ number }) => number),
+        ],
       );
       return rows;
     });
@@ -55,15 +97,15 @@ export class EmbeddingStore {
     const made = vectors.map(normalised);
     await withTenant(this.#pool, tenantId, async (db) => {
       await setEmbeddingModel(db, key, model);
+      await shareScopes(db, tenantId, chunks);
       await db.query(
         `with new as (
            select scope_id, number, vector, sketch
            from unnest($3::bigint[], $4::integer[], $5::bytea[], $6::text[]) as new (scope_id, number, vector, sketch)
          ),
-         -- Locked, so that none is deleted before its embedding is there to be deleted with it.
          present as (
            select c.scope_id, c.number from memory.chunks as c join new using (scope_id, number)
-           where c.tenant_id = $1 order by 1, 2 for key share of c
+           where c.tenant_id = $1
          )
          insert into memory.embeddings (tenant_id, scope_id, number, model, vector, sketch)
          select $1, scope_id, number, $2, vector, sketch::bit varying from new join present using (scope_id, number)
@@ -82,6 +124,11 @@ export class EmbeddingStore {
         model,
       });
     });
+  }
+
+  /** Requests a job for what is left. */
+  async request(key: AgentKey, request: RequestEmbeddings, runAt?: Date): Promise<void> {
+    await withTenant(this.#pool, key.tenantId, (db) => request(db, key, runAt));
   }
 
   /** Notes the model that is in use, or `noModel`. Returns whether it is another one than before. */
@@ -105,6 +152,14 @@ async function setEmbeddingModel(
     [tenantId, agentId, model],
   );
   return rowCount === 1;
+}
+
+/** Keeps writers out of the scopes of passages, so that none is deleted before its embedding is there. */
+async function shareScopes(db: Queryable, tenantId: string, chunks: readonly PendingChunk[]): Promise<void> {
+  await db.query(
+    'select 1 from memory.scopes where tenant_id = $1 and id = any ($2::bigint[]) order by id for share',
+    [tenantId, [...new Set(chunks.map(({ scopeId }) => scopeId))]],
+  );
 }
 
 /** Marks documents whose passages all have an embedding of the model. */

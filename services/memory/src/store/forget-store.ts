@@ -3,7 +3,7 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Forgotten } from '../documents/forget.ts';
 import type { MemoryKey } from '../documents/memory-key.ts';
 import { noteDeletedUser } from './deleted-user-statements.ts';
-import { everything, forgetDocuments, type Removed } from './document-store.ts';
+import { everything, forgetDocuments, type Removed } from './removal-statements.ts';
 import { GraphForgetStore } from './graph-forget-store.ts';
 import type { GraphGrowth } from './graph-statements.ts';
 import { deleteScopes, markAgentDeleted, memoriesOfUser, type AgentKey } from './scope-statements.ts';

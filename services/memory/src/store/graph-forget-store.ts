@@ -69,17 +69,24 @@ class Removal {
   }
 
   async remove(key: AgentKey, users: Forgotten['users'], runId: string | null): Promise<void> {
-    for (const userId of await this.#usersOf(key, users)) await this.#empty(key, userId, runId);
+    for (const userId of await this.#usersOf(key, users, runId)) await this.#empty(key, userId, runId);
   }
 
-  /** Users with a graph; that of the agent last, because relations of users may have its entities. */
-  async #usersOf({ tenantId, agentId }: AgentKey, users: Forgotten['users']): Promise<string[]> {
+  /** Users with a graph, or with something of a run in it; that of the agent last, because relations of users may have its entities. */
+  async #usersOf(
+    { tenantId, agentId }: AgentKey,
+    users: Forgotten['users'],
+    runId: string | null,
+  ): Promise<string[]> {
     const { rows } = await withTenant(this.#pool, tenantId, (db) =>
       db.query<{ userId: string }>(
         `select distinct user_id as "userId" from memory.graphs
          where tenant_id = $1 and agent_id = $2 and ($3::text[] is null or user_id = any ($3))
+           and ($4::uuid is null or id in (
+             select graph_id from memory.entities where tenant_id = $1 and run_id = $4
+             union all select graph_id from memory.relations where tenant_id = $1 and run_id = $4))
          order by user_id desc`,
-        [tenantId, agentId, users === 'all' ? null : users],
+        [tenantId, agentId, users === 'all' ? null : users, runId],
       ),
     );
     return rows.map(({ userId }) => userId);

@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { removeDocuments, type Located } from './document-store.ts';
+import { removeDocuments, type Located } from './removal-statements.ts';
 import { addGeneration, deadAfter, type ImportKey } from './import-statements.ts';
 import { closeAgent, liveDocument, shareAgent, visibleScope } from './scope-statements.ts';
 
@@ -51,6 +51,8 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
     values,
   );
   if (left === 0) return true;
+  // Forgetting removes from these scopes as well.
+  await db.query(`select 1 from memory.scopes where id ${ofGeneration} order by id for update`, values);
   for (const rows of stored) {
     const [table = ''] = rows.split(' ', 1);
     const { rowCount } = await db.query(

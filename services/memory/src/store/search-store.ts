@@ -3,7 +3,15 @@ import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import type { Fused } from '../search/fusion.ts';
 import { entryBytes, type Posting } from '../search/postings.ts';
 import { planQuery, rank, type QueryTerm, type Scored } from '../search/ranking.ts';
-import type { FoundPassage, IndexState, PassageIndex, Search } from '../search/search.ts';
+import type {
+  FoundPassage,
+  IndexState,
+  IndexView,
+  Near,
+  PassageIndex,
+  Search,
+  SearchFilter,
+} from '../search/search.ts';
 import { isPart, simpleTerms } from '../search/simple-words.ts';
 import { cosine, sketchOf } from '../search/vectors.ts';
 import { noModel } from './embedding-store.ts';
@@ -28,25 +36,10 @@ export class SearchStore implements PassageIndex {
     this.#pool = pool;
   }
 
-  async lexical(key: MemoryKey, users: readonly string[], query: string): Promise<Scored[]> {
-    return withTenantSnapshot(this.#pool, key.tenantId, async (db) => {
-      const statistics = await readStatistics(db, key, users);
-      if (statistics === null || statistics.passages === 0) return [];
-      const { analysers, passages, tokens } = statistics;
-      const terms = new Map<string, QueryTerm>();
-      for (const analyser of analysers)
-        for (const each of await readTerms(db, key, { users, query, analyser })) terms.set(each.term, each);
-      const plan = planQuery([...terms.values()], passages, entryBudget);
-      if (plan.weights.size === 0) return [];
-      const postings = await readPostings(db, key, users, [...plan.weights.keys()]);
-      return rank(postings, plan, tokens / passages);
-    });
-  }
-
   async state({ tenantId, agentId }: MemoryKey): Promise<IndexState | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<IndexState>(
-        `select analyser, concat(last_generation, hidden, replacing) as published from memory.agents
+        `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel" from memory.agents
          where tenant_id = $1 and agent_id = $2`,
         [tenantId, agentId],
       );
@@ -54,42 +47,75 @@ export class SearchStore implements PassageIndex {
     });
   }
 
-  async embeddingModel({ tenantId, agentId }: MemoryKey): Promise<string | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ model: string | null }>(
-        'select embedding_model as model from memory.agents where tenant_id = $1 and agent_id = $2',
-        [tenantId, agentId],
-      );
-      const model = rows[0]?.model ?? noModel;
-      return model === noModel ? null : model;
-    });
-  }
-
-  async semantic(
-    { tenantId, agentId }: MemoryKey,
-    users: readonly string[],
-    { model, vector }: { model: string; vector: Float32Array },
-  ): Promise<Scored[]> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<{ scopeId: string; number: number; vector: Buffer }>(
-        `select e.scope_id as "scopeId", e.number, e.vector from memory.embeddings as e
-         where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and e.model = $4 and bit_length(e.sketch) = $6
-         order by bit_count(e.sketch # $5::bit varying), e.number desc limit ${sketchCandidates}`,
-        [tenantId, agentId, users, model, sketchOf(vector), vector.length],
-      ),
+  async read<Result>(key: MemoryKey, inside: (view: IndexView) => Promise<Result>): Promise<Result> {
+    return withTenantSnapshot(this.#pool, key.tenantId, (db) =>
+      inside({
+        lexical: (users, query) => lexical(db, key, users, query),
+        semantic: (users, near, filter) => semantic(db, key, users, { near, filter }),
+        select: (candidates, which) => selectPassages(db, key.tenantId, candidates, which),
+      }),
     );
-    return rows
-      .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
-      .sort((a, b) => b.score - a.score || b.number - a.number);
   }
+}
 
-  async select(
-    { tenantId }: MemoryKey,
-    candidates: readonly Fused[],
-    which: Pick<Search, 'filter' | 'limit'>,
-  ): Promise<FoundPassage[]> {
-    return withTenant(this.#pool, tenantId, (db) => selectPassages(db, tenantId, candidates, which));
-  }
+async function lexical(
+  db: Queryable,
+  key: MemoryKey,
+  users: readonly string[],
+  query: string,
+): Promise<Scored[]> {
+  const statistics = await readStatistics(db, key, users);
+  if (statistics === null || statistics.passages === 0) return [];
+  const { analysers, passages, tokens } = statistics;
+  const terms = new Map<string, QueryTerm>();
+  for (const analyser of analysers)
+    for (const each of await readTerms(db, key, { users, query, analyser })) terms.set(each.term, each);
+  const plan = planQuery([...terms.values()], passages, entryBudget);
+  if (plan.weights.size === 0) return [];
+  const postings = await readPostings(db, key, users, [...plan.weights.keys()]);
+  return rank(postings, plan, tokens / passages);
+}
+
+async function semantic(
+  db: Queryable,
+  { tenantId, agentId }: MemoryKey,
+  users: readonly string[],
+  { near: { model, vector }, filter }: { near: Near; filter: SearchFilter },
+): Promise<Scored[]> {
+  const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
+    `select e.scope_id as "scopeId", e.number, e.vector from memory.embeddings as e ${isEmpty(filter) ? '' : ofMatching}
+     where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and e.model = $4 and bit_length(e.sketch) = $6
+       ${isEmpty(filter) ? '' : `and ${matching(7)}`}
+     order by bit_count(e.sketch # $5::bit varying), e.number desc limit ${sketchCandidates}`,
+    [
+      ...[tenantId, agentId, users, model, sketchOf(vector), vector.length],
+      ...(isEmpty(filter) ? [] : filterValues(filter)),
+    ],
+  );
+  return rows
+    .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
+    .sort((a, b) => b.score - a.score || b.number - a.number);
+}
+
+/** Joins an embedding `e` with its document `d`. */
+const ofMatching = `join memory.chunks as c on c.tenant_id = $1 and c.scope_id = e.scope_id and c.number = e.number
+     join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id`;
+
+/** The SQL condition for documents `d` that a filter lets through; its values begin with this parameter. */
+function matching(first: number): string {
+  const [prefix, metadata, since, until] = [first, first + 1, first + 2, first + 3];
+  return `($${prefix}::text is null or starts_with(d.path, $${prefix}))
+       and ($${metadata}::jsonb is null or d.metadata @> $${metadata})
+       and ($${since}::timestamptz is null or d.updated_at >= $${since})
+       and ($${until}::timestamptz is null or d.updated_at < $${until})`;
+}
+
+function filterValues({ pathPrefix, metadata, since, until }: SearchFilter): (string | null)[] {
+  return [pathPrefix, metadata && JSON.stringify(metadata), since, until];
+}
+
+function isEmpty(filter: SearchFilter): boolean {
+  return filterValues(filter).every((value) => value === null);
 }
 
 interface Statistics {
@@ -161,7 +187,6 @@ async function selectPassages(
   candidates: readonly Fused[],
   { limit, filter }: Pick<Search, 'filter' | 'limit'>,
 ): Promise<FoundPassage[]> {
-  const { pathPrefix, metadata, since, until } = filter;
   const { rows } = await db.query<Omit<FoundPassage, keyof Fused> & { place: string }>(
     `select d.id as "documentId", d.path, d.title, s.user_id as "userId", d.metadata, d.updated_at as "updatedAt",
             c.start_line as "startLine", c.end_line as "endLine", c.text, candidate.place
@@ -171,14 +196,14 @@ async function selectPassages(
      join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
      join memory.scopes as s on s.tenant_id = $1 and s.id = c.scope_id
      join memory.agents as a on a.tenant_id = $1 and a.agent_id = s.agent_id
-     where ${liveDocument} and ($4::text is null or starts_with(d.path, $4)) and ($5::jsonb is null or d.metadata @> $5)
-       and ($6::timestamptz is null or d.updated_at >= $6) and ($7::timestamptz is null or d.updated_at < $7)
-     order by candidate.place limit $8`,
+     where ${liveDocument} and ${matching(5)}
+     order by candidate.place limit $4`,
     [
       tenantId,
       candidates.map(({ scopeId }) => scopeId),
       candidates.map(({ number }) => number),
-      ...[pathPrefix, metadata && JSON.stringify(metadata), since, until, limit],
+      limit,
+      ...filterValues(filter),
     ],
   );
   return rows.flatMap(({ place, ...passage }) => {
