@@ -1,19 +1,14 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
-import path from 'node:path';
 import type { RunEnded, Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
-import { freePort } from '@gatehouse/local/ports';
-import { startPostgres } from '@gatehouse/local/postgres';
-import { migrate } from '@gatehouse/pg/migrate';
 import { createPool } from '@gatehouse/pg/pool';
 import { Ingest } from '@gatehouse/service-analytics/ingest/ingest';
 import { Partitions } from '@gatehouse/service-analytics/ingest/partitions';
 import { UsageStore } from '@gatehouse/service-analytics/store/usage-store';
 import { eventOf } from '@gatehouse/test/run-event';
 import { Client } from 'pg';
+import { withDatabase } from './database.ts';
 import { cpuMs } from './processes.ts';
 
 /**
@@ -27,43 +22,19 @@ const summed = 1_000_000;
 const days = 28;
 const log = createLogger('bench', 'silent');
 
-const directory = path.join(import.meta.dirname, '../../services/analytics/migrations');
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
-const postgres = await startPostgres({
-  dataDirectory: path.join(folder, 'postgres'),
-  port: await freePort(),
-});
-try {
-  console.log(
-    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), PostgreSQL on the same machine\n`,
-  );
-  await measure();
-} finally {
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
-}
-
-async function measure(): Promise<void> {
-  const adminUrl = postgres.adminUrl('postgres');
-  const serviceUrl = new URL(adminUrl);
-  serviceUrl.username = 'analytics_login';
-  serviceUrl.password = 'bench';
-  const url = serviceUrl.href;
-  await migrate({ service: 'analytics', adminUrl, serviceUrl: url, directory });
+await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const writing = createPool({ url, role: 'analytics_system', max: 2, log });
   const reading = createPool({ url, role: 'analytics_app', max: 2, log });
   const partitions = new Partitions(writing, log);
   await partitions.start();
   await partitions.stop();
-  await measureIngest(new Ingest({ pool: writing, log, registry: createRegistry('bench') }));
+  await measureIngest(new Ingest({ pool: writing, log, registry: createRegistry('bench') }), pid);
   await measureSummary(adminUrl, new UsageStore(reading));
   await writing.end();
   await reading.end();
-}
+});
 
-async function measureIngest(ingest: Ingest): Promise<void> {
+async function measureIngest(ingest: Ingest, serverPid: number): Promise<void> {
   const batches = Array.from({ length: ingested / batchSize }, (_, batch) =>
     Array.from({ length: batchSize }, (_, index) => ({
       origin: 'bench',
@@ -71,13 +42,13 @@ async function measureIngest(ingest: Ingest): Promise<void> {
     })),
   );
   const own = process.cpuUsage();
-  const server = cpuMs(postgres.pid);
+  const server = cpuMs(serverPid);
   const startedAt = performance.now();
   for (const batch of batches) await ingest.take(batch);
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(own);
   const ownSeconds = (user + system) / 1_000_000;
-  const serverSeconds = (cpuMs(postgres.pid) - server) / 1_000;
+  const serverSeconds = (cpuMs(serverPid) - server) / 1_000;
   console.log(`ingest, ends of runs with one call, ${batchSize} a batch`);
   console.log(`  events/s, one at a time            ${(ingested / seconds).toFixed(0)}`);
   console.log(`  events/s per core of analytics     ${(ingested / ownSeconds).toFixed(0)}`);

@@ -1,16 +1,11 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
-import path from 'node:path';
 import { traverseGraph } from '@gatehouse/contract/graph';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { freePort } from '@gatehouse/local/ports';
-import { startPostgres } from '@gatehouse/local/postgres';
-import { migrate } from '@gatehouse/pg/migrate';
 import { createPool } from '@gatehouse/pg/pool';
 import { indexOnly } from '@gatehouse/service-memory/service';
 import { TraversalStore } from '@gatehouse/service-memory/store/traversal-store';
 import { Client } from 'pg';
+import { percentile, withDatabase } from './database.ts';
 
 /**
  * `make bench`: how fast the knowledge graph is traversed with a million relations of one agent between 50,000 entities,
@@ -22,31 +17,12 @@ const relations = 1_000_000;
 const warmUp = 20;
 const ofAgent = '';
 
-const directory = path.join(import.meta.dirname, '../../services/memory/migrations');
 const key = { tenantId: newId(), agentId: newId() };
 
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
-const postgres = await startPostgres({
-  dataDirectory: path.join(folder, 'postgres'),
-  port: await freePort(),
-});
-try {
-  console.log(
-    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), PostgreSQL on the same machine\n`,
-  );
-  const adminUrl = postgres.adminUrl('postgres');
-  const serviceUrl = new URL(adminUrl);
-  serviceUrl.username = 'memory_login';
-  serviceUrl.password = 'bench';
-  await migrate({ service: 'memory', adminUrl, serviceUrl: serviceUrl.href, directory });
+await withDatabase('memory', async ({ adminUrl, url }) => {
   await load(adminUrl);
-  await measure(serviceUrl.href);
-} finally {
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
-}
+  await measure(url);
+});
 
 /** Relations are drawn so that few entities have most of them. */
 async function load(adminUrl: string): Promise<void> {
@@ -129,8 +105,7 @@ async function measure(url: string): Promise<void> {
     };
     await Promise.all(Array.from({ length: clients }, () => client(Math.ceil((rounds + warmUp) / clients))));
     const mean = (sum: number) => (sum / times.length).toFixed(0).padStart(8);
-    const measured = times.slice(warmUp).sort((one, other) => one - other);
-    const at = (share: number) => (measured[Math.floor(measured.length * share)] ?? 0).toFixed(1).padStart(9);
+    const at = (share: number) => percentile(times.slice(warmUp), share).toFixed(1).padStart(9);
     console.log(
       `  from ${what}, max_nodes ${maxNodes}`.padEnd(49) + at(0.5) + at(0.95) + mean(nodes) + mean(edges),
     );
