@@ -25,6 +25,7 @@ import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { MemoryLimitsClient } from './peers/memory-limits.ts';
 import { DocumentStore } from './store/document-store.ts';
+import { copyHalfVectors } from './jobs/copy-half-vectors.ts';
 import { embedPassages } from './jobs/embed.ts';
 import { tasks } from './jobs/tasks.ts';
 import { Embedder } from './peers/embedder.ts';
@@ -37,11 +38,13 @@ import { recall } from './rpc/recall.ts';
 import { remember } from './rpc/remember.ts';
 import { ExportStore } from './store/export-store.ts';
 import { ForgetStore } from './store/forget-store.ts';
+import { HalfVectorStore } from './store/half-vector-store.ts';
 import { GraphStore } from './store/graph-store.ts';
 import { ImportStore } from './store/import-store.ts';
 import { ImportSystemStore } from './store/import-system-store.ts';
 import { SearchStore } from './store/search-store.ts';
 import { TraversalStore } from './store/traversal-store.ts';
+import type { RequestCopy } from './store/vector-statements.ts';
 
 export const indexOnly = {
   enable_seqscan: 'off',
@@ -105,8 +108,11 @@ export async function createMemoryService(
   const noteModel: NoteModel = async (key, model) => {
     await embeddings.noteModel(key, model, requestEmbeddings);
   };
-  const search = new MemorySearch(new SearchStore(app), noteModel);
-  const recalling = new MemorySearch(new SearchStore(rpc), noteModel);
+  const requestCopy: RequestCopy = async (db, { tenantId, agentId }) => {
+    await jobs.add(db, { task: 'copy_half_vectors', tenantId, ids: { agentId }, key: agentId });
+  };
+  const search = new MemorySearch(new SearchStore(app, requestCopy), noteModel);
+  const recalling = new MemorySearch(new SearchStore(rpc, requestCopy), noteModel);
   const forgetting = new ForgetStore(app);
   const work = new InFlight(workInFlight);
   const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
@@ -171,7 +177,10 @@ export async function createMemoryService(
       sweep,
       new JobWorker({
         jobs,
-        handlers: { embed: embedPassages(embeddings, embedder) },
+        handlers: {
+          embed: embedPassages(embeddings, embedder),
+          copy_half_vectors: copyHalfVectors(new HalfVectorStore(rpc)),
+        },
         log: shell.log,
         registry: shell.registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

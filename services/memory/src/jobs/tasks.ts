@@ -12,4 +12,11 @@ export const tasks = {
     concurrency: 4,
     perTenant: 2,
   }),
+  /** Copies the vectors of an agent that were stored before the database had pgvector. */
+  copy_half_vectors: defineTask<{ agentId: string }>({
+    retryAfterS: [10, minute, 5 * minute, 30 * minute],
+    deadlineMs: 30 * minute * 1_000,
+    concurrency: 2,
+    perTenant: 1,
+  }),
 };

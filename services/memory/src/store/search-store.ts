@@ -5,27 +5,27 @@ import { entryBytes, type Posting } from '../search/postings.ts';
 import { planQuery, rank, type QueryTerm, type Scored } from '../search/ranking.ts';
 import type { FoundPassage, PassageIndex, Search } from '../search/search.ts';
 import { isPart, simpleTerms } from '../search/simple-words.ts';
-import { cosine, sketchOf } from '../search/vectors.ts';
 import { noModel } from './embedding-store.ts';
+import { readClosest, readVectorScopes, type RequestCopy } from './vector-statements.ts';
 import { liveDocument, visibleScope } from './scope-statements.ts';
 
 /** Entries of the index that a search reads at most, but for a query of one term: 4 bytes each. */
 const entryBudget = 250_000;
-/** Passages whose vectors are compared exactly, after their sketches. On a public set of 20,000 that found 99 %. */
-const sketchCandidates = 200;
 const partWeight = 0.25;
 
 /** The visible scopes: `$1` tenant, `$2` agent, `$3` users. */
 const scopes = `select s.id from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
   where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`;
 
-/** The index of passages in PostgreSQL, with vectors as sketches that are compared bit by bit. */
+/** The index of passages in PostgreSQL. Compares vectors by pgvector if the database has it, else by their sketches. */
 export class SearchStore implements PassageIndex {
   readonly #pool: Pool;
+  readonly #requestCopy: RequestCopy;
 
   /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
+  constructor(pool: Pool, requestCopy: RequestCopy) {
     this.#pool = pool;
+    this.#requestCopy = requestCopy;
   }
 
   async lexical(key: MemoryKey, users: readonly string[], query: string): Promise<Scored[]> {
@@ -62,21 +62,15 @@ export class SearchStore implements PassageIndex {
   }
 
   async semantic(
-    { tenantId, agentId }: MemoryKey,
+    key: MemoryKey,
     users: readonly string[],
-    { model, vector }: { model: string; vector: Float32Array },
+    near: { model: string; vector: Float32Array },
   ): Promise<Scored[]> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<{ scopeId: string; number: number; vector: Buffer }>(
-        `select e.scope_id as "scopeId", e.number, e.vector from memory.embeddings as e
-         where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and e.model = $4 and bit_length(e.sketch) = $6
-         order by bit_count(e.sketch # $5::bit varying), e.number desc limit ${sketchCandidates}`,
-        [tenantId, agentId, users, model, sketchOf(vector), vector.length],
-      ),
-    );
-    return rows
-      .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
-      .sort((a, b) => b.score - a.score || b.number - a.number);
+    return withTenant(this.#pool, key.tenantId, async (db) => {
+      const { scopeIds, ...vectors } = await readVectorScopes(db, key, users);
+      if (vectors.schema !== null && vectors.complete === false) await this.#requestCopy(db, key);
+      return readClosest(db, { tenantId: key.tenantId, scopeIds }, near, vectors);
+    });
   }
 
   async select(

@@ -1,0 +1,82 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { AgentKey } from './scope-statements.ts';
+import { halfVectorSchema } from './vector-statements.ts';
+
+/** A passage after which a batch begins. */
+export interface CopiedTo {
+  scopeId: string;
+  number: number;
+}
+
+/** Copies vectors that were stored before the database had pgvector. */
+export class HalfVectorStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Whether vectors of the agent wait to be copied. False without pgvector. */
+  async incomplete({ tenantId, agentId }: AgentKey): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ incomplete: boolean }>(
+        `select to_jsonb(a) ->> 'half_vectors_complete' = 'false' and ${halfVectorSchema} is not null as incomplete
+         from memory.agents as a where a.tenant_id = $1 and a.agent_id = $2`,
+        [tenantId, agentId],
+      );
+      return rows[0]?.incomplete === true;
+    });
+  }
+
+  /** Copies the next vectors after `after`. Returns the last one; null if there is none. */
+  async copy(key: AgentKey, after: CopiedTo | null, limit: number): Promise<CopiedTo | null> {
+    return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after ?? start, limit));
+  }
+
+  /** Notes that all vectors are copied. Returns false if some are not. */
+  async complete({ tenantId, agentId }: AgentKey): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update memory.agents set half_vectors_complete = true
+         where tenant_id = $1 and agent_id = $2 and not exists (
+           select from memory.embeddings as e
+           where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting})`,
+        [tenantId, agentId],
+      );
+      return rowCount === 1;
+    });
+  }
+}
+
+const start: CopiedTo = { scopeId: '0', number: -1 };
+
+/** All scopes, also those of imports that are not published yet. */
+const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s.agent_id = $2';
+
+/** Longer vectors are compared by their sketches. */
+const waiting = 'e.half_vector is null and octet_length(e.vector) <= 64000';
+
+/** The trigger on the table does the work. Skips rows that others change or delete: nobody waits in a deadlock. */
+async function copyBatch(
+  db: Queryable,
+  { tenantId, agentId }: AgentKey,
+  after: CopiedTo,
+  limit: number,
+): Promise<CopiedTo | null> {
+  const { rows } = await db.query<CopiedTo>(
+    `with batch as materialized (
+       select e.scope_id, e.number from memory.embeddings as e
+       where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}
+         and (e.scope_id, e.number) > ($3::bigint, $4::integer)
+       order by e.scope_id, e.number limit $5
+       for no key update skip locked
+     ), copied as (
+       update memory.embeddings as e set vector = e.vector from batch
+       where e.tenant_id = $1 and e.scope_id = batch.scope_id and e.number = batch.number
+     )
+     select scope_id as "scopeId", number from batch order by scope_id desc, number desc limit 1`,
+    [tenantId, agentId, after.scopeId, after.number, limit],
+  );
+  return rows[0] ?? null;
+}
