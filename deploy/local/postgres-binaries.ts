@@ -17,7 +17,7 @@ export async function postgresBinaries(): Promise<PostgresBinaries> {
   const packageFolder = platformPackage();
   await restoreSymlinks(packageFolder);
   const binaries = postgresBinariesIn(path.join(packageFolder, 'native', 'bin'));
-  for (const file of Object.values(binaries)) {
+  for (const file of [binaries.initdb, binaries.postgres]) {
     await access(file, constants.X_OK).catch(() => chmod(file, 0o755));
   }
   return binaries;

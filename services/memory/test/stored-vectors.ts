@@ -121,12 +121,9 @@ export function vectorsOfTopics(count: number, topics: readonly Float32Array[]):
 }
 
 /** The indexes of the vectors with the largest cosines, best first. */
-export function exactlyClosest(
-  vectors: readonly Float32Array[],
-  to: Float32Array,
-  count: number,
-): number[] {
-  const product = (vector: Float32Array) => vector.reduce((sum, value, index) => sum + value * (to[index] ?? 0), 0);
+export function exactlyClosest(vectors: readonly Float32Array[], to: Float32Array, count: number): number[] {
+  const product = (vector: Float32Array) =>
+    vector.reduce((sum, value, index) => sum + value * (to[index] ?? 0), 0);
   const scored = vectors.map((vector, index) => ({ index, score: product(vector) }));
   return scored
     .sort((a, b) => b.score - a.score)

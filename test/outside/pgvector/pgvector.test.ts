@@ -14,7 +14,7 @@ import {
   StoredVectors,
 } from '../../../services/memory/test/stored-vectors.ts';
 
-/** Sketches of so few bits find little: recall tells whether pgvector was used. */
+/** Sketches of so few bits find little, so recall shows whether pgvector was used. */
 const size = 16;
 const few = 0.9;
 
@@ -143,7 +143,9 @@ describe('a service whose database gets pgvector', () => {
     await memory.rows('create extension vector');
     await migrateMemory(memory.ground.database);
     const search = async () =>
-      (await memory.search(tenant, { query: 'puppy', mode: 'semantic' })).body.results.map(({ path }) => path);
+      (await memory.search(tenant, { query: 'puppy', mode: 'semantic' })).body.results.map(
+        ({ path }) => path,
+      );
     expect(await search()).toEqual(['dog']);
     await eventually(async () => {
       const rows = await memory.rows(

@@ -57,7 +57,7 @@ const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s
 /** Longer vectors are compared by their sketches. */
 const waiting = 'e.half_vector is null and octet_length(e.vector) <= 64000';
 
-/** The trigger on the table does the work. Skips rows that others change or delete: nobody waits in a deadlock. */
+/** The trigger on the table does the work. Skips rows that are being changed or deleted, and so never waits in a deadlock. */
 async function copyBatch(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
