@@ -1,4 +1,4 @@
--- Vectors for pgvector, if the database has that extension in version 0.8 or later (ADR 30). A trigger fills them, so
+-- Vectors for pgvector, if the database has that extension in version 0.8 or later (ADR 30). A trigger stores them, so
 -- every replica of every release keeps them right, and no writer needs to know about them. What was stored before is
 -- copied by jobs.
 do $$
@@ -7,7 +7,8 @@ declare
 begin
   select n.nspname into vectors
   from pg_catalog.pg_extension as e join pg_catalog.pg_namespace as n on n.oid = e.extnamespace
-  where e.extname = 'vector' and string_to_array(substring(e.extversion from '^\d+\.\d+'), '.')::integer[] >= '{0,8}';
+  where e.extname = 'vector'
+    and string_to_array(substring(e.extversion from '^\d+\.\d+'), '.')::integer[] >= '{0,8}';
   if vectors is null then
     return;
   end if;
@@ -30,33 +31,68 @@ begin
            ) as bytes
     )::%1$I.halfvec
   $function$, vectors);
-  create or replace function memory.fill_half_vector() returns trigger language plpgsql as $function$
+  create or replace function memory.store_half_vector() returns trigger language plpgsql as $function$
   begin
-    -- The most components that the type takes is 16,000.
-    new.half_vector := case when octet_length(new.vector) <= 64000 then memory.half_vector_of(new.vector) end;
-    return new;
+    -- The largest halfvec has 16,000 components.
+    if octet_length(new.vector) between 4 and 64000 then
+      insert into memory.half_vectors (tenant_id, scope_id, number, model, vector)
+      values (new.tenant_id, new.scope_id, new.number, new.model, memory.half_vector_of(new.vector))
+      on conflict (tenant_id, scope_id, number) do update set model = excluded.model, vector = excluded.vector;
+    else
+      delete from memory.half_vectors
+      where tenant_id = new.tenant_id and scope_id = new.scope_id and number = new.number;
+    end if;
+    return null;
   end
   $function$;
-  revoke execute on function memory.half_vector_of(bytea), memory.fill_half_vector() from public;
-  grant execute on function memory.half_vector_of(bytea), memory.fill_half_vector() to memory_app;
+  revoke execute on function memory.half_vector_of(bytea), memory.store_half_vector() from public;
+  grant execute on function memory.half_vector_of(bytea), memory.store_half_vector() to memory_app;
 
   if exists (
     select from pg_catalog.pg_attribute
-    where attrelid = 'memory.embeddings'::regclass and attname = 'half_vector' and not attisdropped
+    where attrelid = to_regclass('memory.half_vectors') and attname = 'vector' and not attisdropped
   ) then
     return;
   end if;
-  -- False for agents whose vectors were stored before, until they are copied. The owner may not be able to update rows,
-  -- which a default needs not.
+
+  -- False for agents whose vectors were stored before, until they are copied. The owner may not be able to update rows;
+  -- a default needs no such right.
   alter table memory.agents drop column if exists half_vectors_complete;
   alter table memory.agents add column half_vectors_complete boolean not null default false;
   alter table memory.agents alter column half_vectors_complete set default true;
   grant update (half_vectors_complete) on memory.agents to memory_app;
-  execute format('alter table memory.embeddings add column half_vector %I.halfvec', vectors);
-  -- A scan reads it without a detour.
-  alter table memory.embeddings alter half_vector set storage main;
-  -- It names the column, so that it is dropped with the extension.
-  create trigger embeddings_half_vector before insert or update of vector, half_vector on memory.embeddings
-    for each row execute function memory.fill_half_vector();
+
+  -- What an earlier installation of the extension left has no column for vectors.
+  drop table if exists memory.half_vectors;
+  execute format('
+    create table memory.half_vectors (
+      tenant_id uuid not null,
+      scope_id bigint not null,
+      number integer not null,
+      model text not null,
+      vector %I.halfvec not null,
+      constraint half_vectors_pkey primary key (tenant_id, scope_id, number),
+      constraint half_vectors_embedding_fkey foreign key (tenant_id, scope_id, number)
+        references memory.embeddings on delete cascade
+    )', vectors);
+  -- A scan reads vectors of up to 4,000 components without a detour.
+  alter table memory.half_vectors alter vector set storage main;
+  alter table memory.half_vectors enable row level security;
+  alter table memory.half_vectors force row level security;
+  create policy half_vectors_app_select on memory.half_vectors for select to memory_app
+    using (tenant_id = memory.current_tenant());
+  create policy half_vectors_app_insert on memory.half_vectors for insert to memory_app
+    with check (tenant_id = memory.current_tenant());
+  create policy half_vectors_app_update on memory.half_vectors for update to memory_app
+    using (tenant_id = memory.current_tenant()) with check (tenant_id = memory.current_tenant());
+  create policy half_vectors_app_delete on memory.half_vectors for delete to memory_app
+    using (tenant_id = memory.current_tenant());
+  grant select, insert, delete on memory.half_vectors to memory_app;
+  grant update (model, vector) on memory.half_vectors to memory_app;
+
+  create or replace trigger embeddings_half_vector after insert or update of model, vector on memory.embeddings
+    for each row execute function memory.store_half_vector();
+  -- Dropped with the extension, so that writers still work then.
+  alter trigger embeddings_half_vector on memory.embeddings depends on extension vector;
 end
 $$;

@@ -54,10 +54,12 @@ const start: CopiedTo = { scopeId: '0', number: -1 };
 /** All scopes, also those of imports that are not published yet. */
 const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s.agent_id = $2';
 
-/** Longer vectors are compared by their sketches. */
-const waiting = 'e.half_vector is null and octet_length(e.vector) <= 64000';
+/** The others are compared by their sketches. */
+const waiting = `octet_length(e.vector) between 4 and 64000 and not exists (
+  select from memory.half_vectors as h
+  where h.tenant_id = e.tenant_id and h.scope_id = e.scope_id and h.number = e.number)`;
 
-/** The trigger on the table does the work. Skips rows that are being changed or deleted, and so never waits in a deadlock. */
+/** Skips rows that are being changed or deleted, and so never waits in a deadlock. */
 async function copyBatch(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
@@ -66,14 +68,15 @@ async function copyBatch(
 ): Promise<CopiedTo | null> {
   const { rows } = await db.query<CopiedTo>(
     `with batch as materialized (
-       select e.scope_id, e.number from memory.embeddings as e
+       select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
        where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}
          and (e.scope_id, e.number) > ($3::bigint, $4::integer)
        order by e.scope_id, e.number limit $5
-       for no key update skip locked
+       for share skip locked
      ), copied as (
-       update memory.embeddings as e set vector = e.vector from batch
-       where e.tenant_id = $1 and e.scope_id = batch.scope_id and e.number = batch.number
+       insert into memory.half_vectors (tenant_id, scope_id, number, model, vector)
+       select $1, scope_id, number, model, memory.half_vector_of(vector) from batch
+       on conflict do nothing
      )
      select scope_id as "scopeId", number from batch order by scope_id desc, number desc limit 1`,
     [tenantId, agentId, after.scopeId, after.number, limit],

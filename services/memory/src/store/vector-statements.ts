@@ -15,19 +15,19 @@ interface HalfVectors {
   schema: string | null;
 }
 
-/** The schema of the type of the column for pgvector; null without the column. */
+/** The schema of the extension, by the table that the migration step makes for it; null without that table. */
 export const halfVectorSchema = `(
   select quote_ident(n.nspname)
   from pg_catalog.pg_attribute as c join pg_catalog.pg_type as t on t.oid = c.atttypid
   join pg_catalog.pg_namespace as n on n.oid = t.typnamespace
-  where c.attrelid = 'memory.embeddings'::regclass and c.attname = 'half_vector' and not c.attisdropped)`;
+  where c.attrelid = to_regclass('memory.half_vectors') and c.attname = 'vector' and not c.attisdropped)`;
 
 /** Passages whose vectors are compared exactly, the closest by their sketches or as halfvec. */
 const candidates = 200;
 /** The largest halfvec. */
 const mostComponents = 16_000;
 
-/** The visible scopes of these users, and what there is for pgvector. Without it, no statement may name its columns. */
+/** The visible scopes of these users, and what there is for pgvector. Without it, no statement may name its table. */
 export async function readVectorScopes(
   db: Queryable,
   { tenantId, agentId }: MemoryKey,
@@ -55,25 +55,38 @@ export async function readClosest(
 ): Promise<Scored[]> {
   const size = vector.length;
   const exact = complete === true && schema !== null && size > 0 && size <= mostComponents;
-  const [order, near] = exact
-    ? [byHalfVector(schema, size), packVector(vector)]
-    : ['bit_count(e.sketch # $4::bit varying), e.number desc', sketchOf(vector)];
   if (exact) await searchIndexes(db);
   const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
-    `select e.scope_id as "scopeId", e.number, e.vector from memory.embeddings as e
-     where e.tenant_id = $1 and e.scope_id = any ($2::bigint[]) and e.model = $3 and bit_length(e.sketch) = ${size}
-     order by ${order} limit ${candidates}`,
-    [tenantId, scopeIds, model, near],
+    exact ? byHalfVectors(schema, size) : bySketches(size),
+    [tenantId, scopeIds, model, exact ? packVector(vector) : sketchOf(vector)],
   );
   return rows
     .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
     .sort((a, b) => b.score - a.score || b.number - a.number);
 }
 
-/** As an index of an operator has it (docs/operations.md). The product of vectors of length 1 is their cosine. */
-function byHalfVector(schema: string, size: number): string {
+/** `$1` to `$3`: tenant, scopes, model. */
+const ofModel = 'tenant_id = $1 and scope_id = any ($2::bigint[]) and model = $3';
+
+function bySketches(size: number): string {
+  return `select scope_id as "scopeId", number, vector from memory.embeddings
+    where ${ofModel} and bit_length(sketch) = ${size}
+    order by bit_count(sketch # $4::bit varying), number desc limit ${candidates}`;
+}
+
+/**
+ * The expressions are those of an index that an operator may make (docs/operations.md). The product of vectors of length
+ * 1 is their cosine.
+ */
+function byHalfVectors(schema: string, size: number): string {
   const type = `${schema}.halfvec(${size})`;
-  return `(e.half_vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type})`;
+  return `select e.scope_id as "scopeId", e.number, e.vector
+    from (
+      select scope_id, number from memory.half_vectors
+      where ${ofModel} and ${schema}.vector_dims(vector) = ${size}
+      order by (vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type}) limit ${candidates}
+    ) as closest
+    join memory.embeddings as e on e.tenant_id = $1 and e.scope_id = closest.scope_id and e.number = closest.number`;
 }
 
 /** Lets an index of an operator find enough passages of the scopes, however few of its rows they are. */
