@@ -1,10 +1,15 @@
+import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
 import type { MemoryKey } from '@gatehouse/service-memory/documents/memory-key';
 import { migrations } from '@gatehouse/service-memory/config';
 import { migrateService } from '@gatehouse/service/migrate';
 import { createLogger } from '@gatehouse/kit/log';
+import { newId } from '@gatehouse/kit/ids';
+import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';
 import { eventually } from '@gatehouse/test/eventually';
+import { PlainOwnerServer } from '@gatehouse/test/plain-owner';
+import { query } from '@gatehouse/test/query';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
 import { MemoryServiceUnderTest } from '../../../services/memory/test/memory-service.ts';
 import {
@@ -124,6 +129,34 @@ describe('a database with pgvector', () => {
     expect(await stored.closest(small, randomVector(size))).toHaveLength(20);
     const [first = randomVector(size)] = vectors;
     expect((await stored.closest(other, first))[0]).toBe(0);
+  });
+});
+
+describe('an owner of the tables without superuser rights', () => {
+  it('migrates to pgvector once a superuser has installed it', async () => {
+    const server = await PlainOwnerServer.start(
+      postgresBinariesIn(path.join(process.env['TEST_PGVECTOR'] ?? '', 'bin')),
+    );
+    await server.createDatabase('memory');
+    const superuserUrl = server.superuserUrl('memory');
+    const urls = { adminUrl: server.ownerUrl('memory'), url: server.serviceUrl('memory', 'memory') };
+    await migrateMemory(urls);
+    const [tenantId, agentId] = [newId(), newId()];
+    await query(
+      superuserUrl,
+      `insert into memory.agents (tenant_id, agent_id, analyser) values ('${tenantId}', '${agentId}', 'english')`,
+    );
+    await query(superuserUrl, 'create extension vector');
+    await migrateMemory(urls);
+    await migrateMemory(urls);
+    const agents = 'select half_vectors_complete as complete from memory.agents';
+    expect(await query(superuserUrl, agents)).toEqual([{ complete: false }]);
+    expect(await tablesWithoutPolicies(superuserUrl, 'memory')).toEqual([]);
+    await query(superuserUrl, 'drop extension vector cascade');
+    expect(
+      await query(superuserUrl, `select tgname from pg_trigger where tgname = 'embeddings_half_vector'`),
+    ).toEqual([]);
+    await server.stop();
   });
 });
 
