@@ -18,16 +18,18 @@ begin
   end if;
 
   -- Converts 32-bit floats, little-endian. The lowest byte is left out: halfvec has fewer bits. A vector that was not of
-  -- length 1 must not fail here, so that no writer does.
+  -- length 1 must not fail here, so that no writer does. The concatenation reads a vector that is stored out of line once;
+  -- without it get_byte reads it each time, which took 25 ms for 1,536 components instead of 0.7.
   execute format($function$
     create or replace function memory.half_vector_of(packed bytea) returns %1$I.halfvec
     language sql immutable strict parallel safe
     return array(
       select case when high > 127 then -1 else 1 end
              * least(1, ((middle & 127 | 128) * 256 + low) * power(2::float8, (high & 127) * 2 + (middle >> 7) - 142))
-      from generate_series(1, octet_length(packed) - 3, 4) as at,
+      from (select packed || ''::bytea as whole offset 0) as read,
+           generate_series(1, octet_length(packed) - 3, 4) as at,
            lateral (
-             select get_byte(packed, at + 2) as high, get_byte(packed, at + 1) as middle, get_byte(packed, at) as low
+             select get_byte(whole, at + 2) as high, get_byte(whole, at + 1) as middle, get_byte(whole, at) as low
            ) as bytes
     )::%1$I.halfvec
   $function$, vectors);
