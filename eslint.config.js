@@ -33,7 +33,7 @@ export default tseslint.config(
           allowDefaultProject: [
             '*.js',
             '*.cjs',
-            'test/{support,chart,cluster}/*.js',
+            'test/{support,chart,cluster,outside/pgvector}/*.js',
             'services/edge/console/*.js',
           ],
         },
@@ -111,7 +111,7 @@ export default tseslint.config(
       '*.config.js',
       '*.cjs',
       '*.js',
-      'test/{support,chart,cluster}/*.js',
+      'test/{support,chart,cluster,outside/pgvector}/*.js',
       'services/edge/console/*.js',
     ],
     ...tseslint.configs.disableTypeChecked,

@@ -16,12 +16,15 @@ export interface PostgresBinaries {
 export async function postgresBinaries(): Promise<PostgresBinaries> {
   const packageFolder = platformPackage();
   await restoreSymlinks(packageFolder);
-  const bin = path.join(packageFolder, 'native', 'bin');
-  const binaries = { initdb: path.join(bin, 'initdb'), postgres: path.join(bin, 'postgres') };
-  for (const file of Object.values(binaries)) {
+  const binaries = postgresBinariesIn(path.join(packageFolder, 'native', 'bin'));
+  for (const file of [binaries.initdb, binaries.postgres]) {
     await access(file, constants.X_OK).catch(() => chmod(file, 0o755));
   }
   return binaries;
+}
+
+export function postgresBinariesIn(folder: string): PostgresBinaries {
+  return { initdb: path.join(folder, 'initdb'), postgres: path.join(folder, 'postgres') };
 }
 
 function platformPackage(): string {

@@ -50,6 +50,7 @@ async function compare(pool: Pool, admin: Client, corpus: Corpus, model: TextMod
   const search = new MemorySearch(new SearchStore(pool), {
     noteModel: () => Promise.resolve(),
     noteAnalyser: () => Promise.resolve(),
+    copyVectors: () => Promise.resolve(),
   });
   const ask =
     (mode: 'lexical' | 'semantic' | 'hybrid'): Ask =>

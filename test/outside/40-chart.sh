@@ -18,4 +18,4 @@ results=$(mktemp)
 trap 'rm -f "$results" "$results.log"' EXIT
 (cd ../.. && node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
   --config test/chart/jest.config.js --json --outputFile="$results" >"$results.log" 2>&1)
-node chart-results.ts "$results" || { tail -n 40 "$results.log"; exit 1; }
+node jest-results.ts "$results" || { tail -n 40 "$results.log"; exit 1; }

@@ -3,22 +3,27 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
+import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';
 import { hostKafka } from './kafka-host.ts';
 import { createTemplate } from './migrated-template.ts';
 import { publishTestPostgres } from './postgres-environment.ts';
+import { query } from './query.ts';
 import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-run.ts';
 
 const servicesFolder = path.join(import.meta.dirname, '../../services');
 
 /**
  * Starts one PostgreSQL for each run, with a migrated template database for each service that has migrations, and makes
- * one Kafka available, which starts when a test first needs it.
+ * one Kafka available, which starts when a test first needs it. `TEST_PGVECTOR` names the folder of another PostgreSQL,
+ * whose databases then all have pgvector.
  */
 // eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
 export default async function setUp(): Promise<void> {
   const folder = await makeRunFolder();
   const stopKafka = await hostKafka(folder);
+  const pgvector = process.env['TEST_PGVECTOR'];
   const postgres = await startPostgres({
+    ...(pgvector !== undefined && { binaries: postgresBinariesIn(path.join(pgvector, 'bin')) }),
     dataDirectory: postgresFolder(folder),
     port: await freePort(),
     // No test kills this server, so its data need not be durable.
@@ -35,6 +40,7 @@ export default async function setUp(): Promise<void> {
     services,
   };
   try {
+    if (pgvector !== undefined) await query(postgres.adminUrl('template1'), 'create extension vector');
     await Promise.all(services.map((service) => createTemplate(server, service, migrationsFolder(service))));
   } catch (error) {
     // Jest skips the teardown after a failed setup.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
+import type { PostgresBinaries } from '@gatehouse/local/postgres-binaries';
 import { query } from './query.ts';
 
 const owner = 'plain_owner';
@@ -22,11 +23,13 @@ export class PlainOwnerServer {
     this.#folder = folder;
   }
 
-  static async start(): Promise<PlainOwnerServer> {
+  /** `binaries`: other ones than those from npm. */
+  static async start(binaries?: PostgresBinaries): Promise<PlainOwnerServer> {
     const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-plain-owner-'));
     // When run as root, PostgreSQL runs as another OS user.
     await chmod(folder, 0o711);
     const postgres = await startPostgres({
+      ...(binaries && { binaries }),
       dataDirectory: path.join(folder, 'data'),
       port: await freePort(),
       settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },

@@ -85,6 +85,9 @@ describe('shared fields', () => {
     expect(problems(jsonRecord, nested(101))).toEqual(['a']);
     expect(problems(jsonRecord, nested(50_000))).toEqual(['a']);
     expect(problems(jsonRecord, JSON.parse('{"a":{"b":[1e999]}}'))).toEqual(['a']);
+    for (const text of ['\0', '\ud800'])
+      for (const value of [text, [text], { [text]: 1 }])
+        expect(problems(jsonRecord, { a: value })).toEqual(['a']);
     expect(problems(jsonRecord, JSON.parse('{"a":1,"__proto__":{"b":1}}'))).toEqual(['__proto__']);
     for (const wrong of [[], null, 'x', 1]) expect(jsonRecord.safeParse(wrong).success).toBe(false);
     for (const key of ['', 'x'.repeat(129), 'a\u0000'])

@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { freePort } from '@gatehouse/local/ports';
@@ -83,6 +84,27 @@ describe('migrating', () => {
     await probe.asAdmin(`alter table probe.notes drop more; drop table probe.more`);
     await probe.asAdmin(`delete from probe.migrations where name = '0002_more'`);
     await rm(more, { recursive: true });
+  });
+
+  it('runs what is repeatable in each step, in one transaction, and not on the schema of a newer release', async () => {
+    const repeated = await folderOf({ '0001_notes.sql': firstMigration });
+    const file = path.join(repeated, 'repeatable', 'again.sql');
+    await mkdir(path.dirname(file));
+    await writeFile(
+      file,
+      `create table if not exists probe.runs (n int); insert into probe.runs values (1);`,
+    );
+    await probe.migrate(repeated);
+    await probe.migrate(repeated);
+    await writeFile(file, 'insert into probe.runs values (2); select nonsense;');
+    await expect(probe.migrate(repeated)).rejects.toThrow('nonsense');
+    await writeFile(file, 'insert into probe.runs values (3);');
+    await probe.asAdmin(`insert into probe.migrations (name, run_on) values ('0002_newer', now())`);
+    await probe.migrate(repeated);
+    expect(await probe.asAdmin('select n from probe.runs')).toEqual([{ n: 1 }, { n: 1 }]);
+    await probe.asAdmin(`delete from probe.migrations where name = '0002_newer'`);
+    await probe.asAdmin('drop table probe.runs');
+    await rm(repeated, { recursive: true });
   });
 
   it('waits for a migration of another process, longer than its own lock time-out', async () => {

@@ -1,8 +1,9 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import { Client, type Pool } from 'pg';
 import { isDatabaseOutage } from './errors.ts';
+import type { Queryable } from './pool.ts';
 import { ensureLogin, makeRoles, rolesOf } from './roles.ts';
 
 export interface MigrateOptions {
@@ -12,7 +13,7 @@ export interface MigrateOptions {
   adminUrl: string;
   /** URL that the service uses; its user becomes the login role. */
   serviceUrl: string;
-  /** Folder of `NNNN_*.sql`. */
+  /** Folder of `NNNN_*.sql`, and of `repeatable/*.sql`, which run in each step: they must be safe to repeat. */
   directory: string;
   /** Further work of the step, as the owner and under its lock, after the migrations. It must be safe to repeat. */
   also?: (owner: Client) => Promise<void>;
@@ -34,6 +35,7 @@ export async function migrate(options: MigrateOptions): Promise<void> {
     await makeRoles(owner, roles);
     await explainLockTimeout(options.service, async () => {
       await runMigrations(owner, options);
+      await runRepeatable(owner, options);
       await options.also?.(owner);
     });
     await ensureLogin(owner, roles);
@@ -74,6 +76,17 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
   });
 }
 
+/** For what depends on the database and not on the release, such as an extension that an operator installs later. */
+async function runRepeatable(owner: Client, { service, directory }: MigrateOptions): Promise<void> {
+  const known = await migrationsIn(directory);
+  const applied = await appliedIn(owner, service);
+  if (applied.some((name) => !known.includes(name))) return;
+  const folder = path.join(directory, 'repeatable');
+  const files = (await readdir(folder).catch(() => [])).filter((file) => file.endsWith('.sql'));
+  // Statements in one message are one transaction.
+  for (const file of files.sort()) await owner.query(await readFile(path.join(folder, file), 'utf8'));
+}
+
 async function explainLockTimeout(service: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -105,21 +118,21 @@ async function migrationsIn(directory: string): Promise<string[]> {
   return names;
 }
 
+async function appliedIn(db: Queryable, service: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(`select name from ${service}.${migrationsTable}`);
+  return rows.map(({ name }) => name);
+}
+
 /**
  * Throws when migrations are pending, and when a newer release has removed what this release needs. Returns the other
  * migrations of newer releases, which are compatible.
  */
 export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
   const known = await migrationsIn(directory);
-  const applied = await pool.query<{ name: string }>(`select name from ${service}.${migrationsTable}`).then(
-    (result) => result.rows.map((row) => row.name),
-    (error: unknown) => {
-      if (isDatabaseOutage(error)) throw error;
-      throw new Error(`the schema ${service} does not exist: run the migration step first`, {
-        cause: error,
-      });
-    },
-  );
+  const applied = await appliedIn(pool, service).catch((error: unknown) => {
+    if (isDatabaseOutage(error)) throw error;
+    throw new Error(`the schema ${service} does not exist: run the migration step first`, { cause: error });
+  });
   const pending = known.filter((name) => !applied.includes(name));
   const newer = applied.filter((name) => !known.includes(name));
   const contractions = newer.filter((name) => contraction.test(name));

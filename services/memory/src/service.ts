@@ -25,6 +25,7 @@ import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { MemoryLimitsClient } from './peers/memory-limits.ts';
 import { DocumentStore } from './store/document-store.ts';
+import { copyHalfVectors } from './jobs/copy-half-vectors.ts';
 import { embedPassages } from './jobs/embed.ts';
 import { reindexPassages } from './jobs/reindex.ts';
 import { tasks } from './jobs/tasks.ts';
@@ -38,12 +39,14 @@ import { recall } from './rpc/recall.ts';
 import { remember } from './rpc/remember.ts';
 import { ExportStore } from './store/export-store.ts';
 import { ForgetStore } from './store/forget-store.ts';
+import { HalfVectorStore } from './store/half-vector-store.ts';
 import { GraphStore } from './store/graph-store.ts';
 import { ImportStore } from './store/import-store.ts';
 import { ImportSystemStore } from './store/import-system-store.ts';
 import { ReindexStore, type RequestReindex } from './store/reindex-store.ts';
 import { SearchStore } from './store/search-store.ts';
 import { TraversalStore } from './store/traversal-store.ts';
+import type { RequestCopy } from './store/vector-statements.ts';
 
 export const indexOnly = {
   enable_seqscan: 'off',
@@ -108,11 +111,16 @@ export async function createMemoryService(
     await jobs.add(db, { task: 'reindex', tenantId, ids: { agentId }, key: agentId });
   };
   const reindexing = new ReindexStore(rpc);
+  const requestCopy: RequestCopy = async (db, { tenantId, agentId }) => {
+    await jobs.add(db, { task: 'copy_half_vectors', tenantId, ids: { agentId }, key: agentId });
+  };
+  const halfVectors = new HalfVectorStore(rpc);
   const upkeep: IndexUpkeep = {
     noteModel: async (key, model) => {
       await embeddings.noteModel(key, model, requestEmbeddings);
     },
     noteAnalyser: (key) => reindexing.noteAnalyser(key, requestReindex),
+    copyVectors: (key) => halfVectors.request(key, requestCopy),
   };
   const work = new InFlight(workInFlight);
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
@@ -183,6 +191,7 @@ export async function createMemoryService(
         handlers: {
           embed: embedPassages(embeddings, embedder, requestEmbeddings),
           reindex: reindexPassages(reindexing),
+          copy_half_vectors: copyHalfVectors(halfVectors),
         },
         log: shell.log,
         registry: shell.registry,

@@ -119,6 +119,20 @@ describe('while an import runs', () => {
     expect(use).toEqual({ documents: 1, bytes: Buffer.byteLength('Old walrus.') });
   });
 
+  it('a request to forget leaves what an import stores, which comes after it', async () => {
+    const tenant = memory.makeTenant();
+    await memory.put(tenant, 'doc/before', 'Old walrus.');
+    const open = await moving.open(tenant);
+    await open.send(manyDocuments(210));
+    await untilStaged(tenant, 100);
+    const body = { path_prefix: 'doc/' };
+    const forget = await memory.call('POST', `${tenant.base}/memory/forget`, { as: tenant.admin, body });
+    expect(forget.body).toMatchObject({ documents: 1 });
+    open.end();
+    expect((await open.answer).counts).toMatchObject({ documents: 210 });
+    expect(await memory.stats(tenant)).toMatchObject({ documents: 210 });
+  });
+
   it('another one into the same agent by another replica waits for it, and nothing is lost', async () => {
     const tenant = memory.makeTenant();
     const first = await moving.open(tenant);

@@ -111,13 +111,15 @@ describe('turns for memory', () => {
       ({ tenantId }) => (tenantId === busy ? gate.promise : Promise.resolve(true)),
       {
         maxOfTenant: 5,
+        maxCharsOfTenant: 100,
       },
     );
+    queue.add(makeTurn({ tenantId: busy, input: 'x'.repeat(101) }));
     for (let n = 0; n < 7; n += 1) queue.add(makeTurn({ tenantId: busy }));
     for (let n = 0; n < 5; n += 1) queue.add(makeTurn({ tenantId: other }));
-    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 5 }));
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 3, stored: 5 }));
     gate.resolve(true);
-    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 10 }));
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 3, stored: 10 }));
     await queue.stop();
   });
 

@@ -20,8 +20,9 @@ const defaults = {
   maxItems: 2_000,
   /** UTF-16 units of all texts. */
   maxChars: 16 * 1024 * 1024,
-  /** Of `maxItems`, those of one tenant. */
+  /** Of `maxItems` and `maxChars`, those of one tenant. */
   maxOfTenant: 500,
+  maxCharsOfTenant: 4 * 1024 * 1024,
   atOnce: 4,
   /** Of `atOnce`, those of one tenant. */
   atOnceOfTenant: 2,
@@ -41,8 +42,7 @@ export class RememberQueue {
   readonly #stopping = new AbortController();
   readonly #idle = new Set<() => void>();
   #waiting: RememberRequest[] = [];
-  /** Turns of each tenant that wait or are being sent. */
-  readonly #ofTenants = new Map<string, { held: number; sending: number }>();
+  readonly #ofTenants = new Map<string, Share>();
   #chars = 0;
   /** Turns that wait or are being sent. */
   #held = 0;
@@ -70,16 +70,18 @@ export class RememberQueue {
   }
 
   add(turn: RememberRequest): void {
-    const { maxItems, maxChars, maxOfTenant } = this.#limits;
+    const { maxItems, maxChars, maxOfTenant, maxCharsOfTenant } = this.#limits;
     const size = sizeOf(turn);
-    const own = this.#ofTenants.get(turn.tenantId) ?? { held: 0, sending: 0 };
-    const isFull = this.#held >= maxItems || own.held >= maxOfTenant || this.#chars + size > maxChars;
-    if (isFull || this.#stopping.signal.aborted) {
+    const own = this.#ofTenants.get(turn.tenantId) ?? noShare();
+    const isFull = this.#held >= maxItems || this.#chars + size > maxChars;
+    const hasEnough = own.held >= maxOfTenant || own.chars + size > maxCharsOfTenant;
+    if (isFull || hasEnough || this.#stopping.signal.aborted) {
       this.#turns.inc({ outcome: 'dropped' });
       return;
     }
     this.#ofTenants.set(turn.tenantId, own);
     own.held += 1;
+    own.chars += size;
     this.#held += 1;
     this.#chars += size;
     this.#waiting.push(turn);
@@ -104,11 +106,12 @@ export class RememberQueue {
   async #work(): Promise<void> {
     this.#sending += 1;
     for (let turn = this.#next(); turn !== undefined; turn = this.#next()) {
-      const own = this.#ofTenants.get(turn.tenantId) ?? { held: 0, sending: 0 };
+      const own = this.#ofTenants.get(turn.tenantId) ?? noShare();
       own.sending += 1;
       this.#turns.inc({ outcome: await this.#send(turn) });
       own.sending -= 1;
       own.held -= 1;
+      own.chars -= sizeOf(turn);
       if (own.held === 0) this.#ofTenants.delete(turn.tenantId);
       this.#held -= 1;
       this.#chars -= sizeOf(turn);
@@ -145,6 +148,18 @@ export class RememberQueue {
       }
     }
   }
+}
+
+/** What one tenant has in the queue. */
+interface Share {
+  /** Turns that wait or are being sent. */
+  held: number;
+  chars: number;
+  sending: number;
+}
+
+function noShare(): Share {
+  return { held: 0, chars: 0, sending: 0 };
 }
 
 function sizeOf({ input, output }: RememberRequest): number {

@@ -69,7 +69,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
       const at = new Date();
       return work.run(key.tenantId, async () => {
         const limits = await tenantLimits.of(key.tenantId, call);
-        const passages = await splitter.split(text);
+        const passages = await splitter.split(text, key.tenantId);
         const source = { kind: 'api', run_id: null, session_id: null } as const;
         return changes.change(call, async (db) => {
           const put = { path, userId, title, metadata, source, text, passages, at };

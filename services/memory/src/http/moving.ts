@@ -165,7 +165,8 @@ async function importBody(
   const lines = linesOf(body.chunks(), maxLineBytes);
   const beat = claim === null ? null : beating(() => changes.idempotency.renew(claim), log);
   try {
-    return await runImport<Reply>(recordsOf(lines, tenantOf(call)), splitter, {
+    const splitAll = (texts: readonly string[]) => splitter.splitAll(texts, key.tenantId);
+    return await runImport<Reply>(recordsOf(lines, tenantOf(call)), splitAll, {
       put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
       begin: async () => {
         const begun = await beginInTurn(imports, key);

@@ -1,6 +1,6 @@
 import { maxImportedDocuments } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Splitter } from '../documents/splitter.ts';
+import type { Passage } from '../documents/split-markdown.ts';
 import {
   assertDistinct,
   batchesOf,
@@ -18,6 +18,9 @@ export interface ImportSteps<Outcome> {
   begin(): Promise<StagedImport<Outcome>>;
 }
 
+/** Splits texts into passages. */
+export type SplitAll = (texts: readonly string[]) => Promise<Passage[][]>;
+
 export interface StagedImport<Outcome> {
   stage(documents: readonly NumberedDocument[]): Promise<void>;
   /** Makes all that was stored visible. */
@@ -29,11 +32,11 @@ export interface StagedImport<Outcome> {
 /** Stores the records of an import: all of them, or none when it throws. */
 export async function runImport<Outcome>(
   records: AsyncIterable<NumberedRecord>,
-  splitter: Splitter,
+  splitAll: SplitAll,
   steps: ImportSteps<Outcome>,
 ): Promise<Outcome> {
   const at = new Date();
-  const split = (batch: RecordBatch): Promise<NumberedDocument[]> => documentsOf(batch, splitter, at);
+  const split = (batch: RecordBatch): Promise<NumberedDocument[]> => documentsOf(batch, splitAll, at);
   const batches = batchesOf(records);
   try {
     const first = await nextOf(batches);
@@ -87,10 +90,10 @@ async function stageAll<Outcome>(
 
 async function documentsOf(
   { records }: RecordBatch,
-  splitter: Splitter,
+  splitAll: SplitAll,
   at: Date,
 ): Promise<NumberedDocument[]> {
-  const split = await splitter.splitAll(records.map(({ record }) => record.text));
+  const split = await splitAll(records.map(({ record }) => record.text));
   return records.map(({ line, record }, index) => ({
     line,
     path: record.path,

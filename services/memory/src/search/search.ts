@@ -42,6 +42,8 @@ export interface IndexState {
   analyser: Analyser;
   /** The embedding model whose vectors the memory has; null if it has none. */
   embeddingModel: string | null;
+  /** Whether pgvector lacks vectors that were stored before the database had it. */
+  hasVectorsToCopy: boolean;
 }
 
 /** The index of passages. */
@@ -83,6 +85,8 @@ export interface IndexUpkeep {
   noteModel(key: MemoryKey, model: string): Promise<void>;
   /** Called when the index was not built by the agent's analyser. */
   noteAnalyser(key: MemoryKey): Promise<void>;
+  /** Called when pgvector lacks vectors of the memory. */
+  copyVectors(key: MemoryKey): Promise<void>;
 }
 
 /** Passages that each ranking hands to the fusion. */
@@ -111,6 +115,7 @@ export class MemorySearch {
   ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
     const state = await this.#index.state(key);
     if (state !== null && state.analyser !== key.analyser) await this.#upkeep.noteAnalyser(key);
+    if (state?.hasVectorsToCopy === true) await this.#upkeep.copyVectors(key);
     // No transaction waits for the provider.
     const near = await this.#near(key, search, {
       embed,

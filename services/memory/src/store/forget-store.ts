@@ -33,7 +33,8 @@ export class ForgetStore {
   /** Removes everything that matches. Resolves when nothing is left of it. */
   async forget(key: MemoryKey, which: Forgotten): Promise<RemovedAll> {
     const { documents, chunks } = await this.#remove(key.tenantId, Infinity, (db) =>
-      forgetDocuments(db, key, which),
+      // An import that is under way comes after it.
+      forgetDocuments(db, key, which, { staged: false }),
     );
     const { entities, relations } = await this.#graphs.forget(key, which);
     return { documents, chunks, entities, relations };
@@ -43,7 +44,7 @@ export class ForgetStore {
   async forgetAgent(key: AgentKey): Promise<boolean> {
     await withTenant(this.#pool, key.tenantId, (db) => markAgentDeleted(db, key));
     const { completed } = await this.#remove(key.tenantId, budgetMs, (db) =>
-      forgetDocuments(db, key, everything('all')),
+      forgetDocuments(db, key, everything('all'), { staged: true }),
     );
     if (!completed) return false;
     await withTenant(this.#pool, key.tenantId, (db) => deleteScopes(db, key, 'all'));
@@ -67,7 +68,7 @@ export class ForgetStore {
       const left = budgetMs - (monotonicMs() - startedAt);
       const key = { tenantId, agentId };
       const removed = await this.#remove(tenantId, left, (db) =>
-        forgetDocuments(db, key, everything([userId])),
+        forgetDocuments(db, key, everything([userId]), { staged: true }),
       );
       all.documents += removed.documents;
       all.chunks += removed.chunks;

@@ -26,16 +26,17 @@ const batchChunks = 500;
 const batchDocuments = 200;
 
 /**
- * Removes a batch of the documents to forget, also those that an import has replaced, or stored and not published. Call
- * it again until it is done.
+ * Removes a batch of the documents to forget, also those that an import has replaced and, if `staged`, those that one
+ * has stored and not published. Call it again until it is done.
  */
 export async function forgetDocuments(
   db: Queryable,
   key: AgentKey,
   which: Forgotten,
+  { staged }: { staged: boolean },
 ): Promise<Removed & { done: boolean }> {
   await shareAgent(db, key);
-  const scopeIds = await lockScopesOf(db, key, which);
+  const scopeIds = await lockScopesOf(db, key, { ...which, staged });
   const { rows } = await db.query<Located & { chunks: number }>(
     `select id, scope_id as "scopeId", bytes, chunks, counted from (
        select d.id, d.scope_id, d.bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
@@ -62,20 +63,22 @@ function forgettable(first: number): string {
          and ($${first + 2}::text is null or d.session_id = $${first + 2})`;
 }
 
-/** Locks the scopes of a batch of documents to forget, of all generations. */
+/** Locks the scopes of a batch of documents to forget. */
 async function lockScopesOf(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  { users, pathPrefix, runId, sessionId }: Forgotten,
+  { users, pathPrefix, runId, sessionId, staged }: Forgotten & { staged: boolean },
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
        select d.scope_id from memory.documents as d join memory.scopes as s on s.id = d.scope_id
+       join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
        where d.tenant_id = $1 and s.tenant_id = $1 and s.agent_id = $2
          and ($3::text[] is null or s.user_id = any ($3)) and ${forgettable(4)}
+         and ($7 or s.generation <> all (a.hidden))
        limit ${batchDocuments})
      order by id for update`,
-    [tenantId, agentId, users === 'all' ? null : [...users], pathPrefix, runId, sessionId],
+    [tenantId, agentId, users === 'all' ? null : [...users], pathPrefix, runId, sessionId, staged],
   );
   return rows.map(({ id }) => id);
 }

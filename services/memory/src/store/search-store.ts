@@ -13,21 +13,20 @@ import type {
   SearchFilter,
 } from '../search/search.ts';
 import { isPart, simpleTerms } from '../search/simple-words.ts';
-import { cosine, sketchOf } from '../search/vectors.ts';
 import { noModel } from './embedding-store.ts';
+import { filterValues, matching } from './document-filter.ts';
+import { readClosest, readVectorScopes, waitsForCopy } from './vector-statements.ts';
 import { liveDocument, visibleScope } from './scope-statements.ts';
 
 /** Entries of the index that a search reads at most, but for a query of one term: 4 bytes each. */
 const entryBudget = 250_000;
-/** Passages whose vectors are compared exactly, after their sketches. On a public set of 20,000 that found 99 %. */
-const sketchCandidates = 200;
 const partWeight = 0.25;
 
 /** The visible scopes: `$1` tenant, `$2` agent, `$3` users. */
 const scopes = `select s.id from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
   where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`;
 
-/** The index of passages in PostgreSQL, with vectors as sketches that are compared bit by bit. */
+/** The index of passages in PostgreSQL. Compares vectors by pgvector if the database has it, else by their sketches. */
 export class SearchStore implements PassageIndex {
   readonly #pool: Pool;
 
@@ -39,8 +38,9 @@ export class SearchStore implements PassageIndex {
   async state({ tenantId, agentId }: MemoryKey): Promise<IndexState | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<IndexState>(
-        `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel" from memory.agents
-         where tenant_id = $1 and agent_id = $2`,
+        `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel",
+                ${waitsForCopy} as "hasVectorsToCopy"
+         from memory.agents as a where tenant_id = $1 and agent_id = $2`,
         [tenantId, agentId],
       );
       return rows[0] ?? null;
@@ -78,44 +78,12 @@ async function lexical(
 
 async function semantic(
   db: Queryable,
-  { tenantId, agentId }: MemoryKey,
+  key: MemoryKey,
   users: readonly string[],
-  { near: { model, vector }, filter }: { near: Near; filter: SearchFilter },
+  { near, filter }: { near: Near; filter: SearchFilter },
 ): Promise<Scored[]> {
-  const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
-    `select e.scope_id as "scopeId", e.number, e.vector from memory.embeddings as e ${isEmpty(filter) ? '' : ofMatching}
-     where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and e.model = $4 and bit_length(e.sketch) = $6
-       ${isEmpty(filter) ? '' : `and ${matching(7)}`}
-     order by bit_count(e.sketch # $5::bit varying), e.number desc limit ${sketchCandidates}`,
-    [
-      ...[tenantId, agentId, users, model, sketchOf(vector), vector.length],
-      ...(isEmpty(filter) ? [] : filterValues(filter)),
-    ],
-  );
-  return rows
-    .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
-    .sort((a, b) => b.score - a.score || b.number - a.number);
-}
-
-/** Joins an embedding `e` with its document `d`. */
-const ofMatching = `join memory.chunks as c on c.tenant_id = $1 and c.scope_id = e.scope_id and c.number = e.number
-     join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id`;
-
-/** The SQL condition for documents `d` that a filter lets through; its values begin with this parameter. */
-function matching(first: number): string {
-  const [prefix, metadata, since, until] = [first, first + 1, first + 2, first + 3];
-  return `($${prefix}::text is null or starts_with(d.path, $${prefix}))
-       and ($${metadata}::jsonb is null or d.metadata @> $${metadata})
-       and ($${since}::timestamptz is null or d.updated_at >= $${since})
-       and ($${until}::timestamptz is null or d.updated_at < $${until})`;
-}
-
-function filterValues({ pathPrefix, metadata, since, until }: SearchFilter): (string | null)[] {
-  return [pathPrefix, metadata && JSON.stringify(metadata), since, until];
-}
-
-function isEmpty(filter: SearchFilter): boolean {
-  return filterValues(filter).every((value) => value === null);
+  const { scopeIds, ...vectors } = await readVectorScopes(db, key, users);
+  return readClosest(db, { tenantId: key.tenantId, scopeIds }, { near, filter }, vectors);
 }
 
 interface Statistics {

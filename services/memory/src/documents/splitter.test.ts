@@ -1,0 +1,76 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { createLogger } from '@gatehouse/kit/log';
+import { Splitter } from './splitter.ts';
+import { ThreadTurns } from './thread-turns.ts';
+
+const log = createLogger('test', 'silent');
+const splitter = new Splitter(log, { deadlineMs: 2_000 });
+afterAll(() => splitter.stop());
+
+/** The longest time for which the event loop did nothing else during `work`. */
+async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+  let [longest, last, done] = [0, monotonicMs(), false];
+  const watch = async (): Promise<void> => {
+    while (!done) {
+      await sleep(5);
+      longest = Math.max(longest, monotonicMs() - last);
+      last = monotonicMs();
+    }
+  };
+  const watched = watch();
+  await work();
+  done = true;
+  await watched;
+  return longest;
+}
+
+describe('the splitter', () => {
+  // On the event loop each takes 370 to 1,200 ms.
+  it.each([
+    ['nested emphasis', '*a_ '.repeat(2_048)],
+    ['nested quotes', '>'.repeat(8_192)],
+    ['open brackets', '['.repeat(8_192)],
+  ])('does not block the event loop with 8 kB of %s', async (_what, text) => {
+    await splitter.split('# Warm\n\nup', 'warm');
+    const blocked = await longestBlock(async () => {
+      expect((await splitter.split(text, 'hostile')).length).toBeGreaterThan(0);
+    });
+    expect(blocked).toBeLessThan(300);
+  });
+
+  it('keeps the headings of a document that waits for those of another tenant', async () => {
+    const hostile = Array.from({ length: 3 }, () => splitter.split('*a_ '.repeat(50_000), 'hostile'));
+    const text = Array.from({ length: 20 }, (_, n) => `# Part ${n}\n\n${'words '.repeat(100)}`).join('\n\n');
+    const passages = await splitter.split(text, 'innocent');
+    expect(passages).toHaveLength(20);
+    for (const { text: passage } of passages) expect(passage.startsWith('# Part')).toBe(true);
+    await Promise.all(hostile);
+  });
+});
+
+describe('turns on threads', () => {
+  it('are one for each tenant at a time, in order among tenants, and refused beyond a number', async () => {
+    const turns = new ThreadTurns({ threads: 2, maxWaiting: 3 });
+    const done: string[] = [];
+    const gates = new Map<string, () => void>();
+    const start = (name: string) =>
+      turns.run(name.charAt(0), async () => {
+        await new Promise<void>((resolve) => gates.set(name, resolve));
+        done.push(name);
+      });
+    const all = ['a1', 'a2', 'a3', 'b1'].map(start);
+    await sleep(5);
+    expect([...gates.keys()]).toEqual(['a1', 'b1']);
+    all.push(start('c1'));
+    await expect(turns.run('d', () => Promise.resolve())).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    for (const name of ['b1', 'a1', 'c1', 'a2', 'a3']) {
+      await sleep(5);
+      gates.get(name)?.();
+    }
+    await Promise.all(all);
+    expect(done).toEqual(['b1', 'a1', 'c1', 'a2', 'a3']);
+  });
+});

@@ -1,0 +1,113 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { MemoryKey } from '../documents/memory-key.ts';
+import type { Scored } from '../search/ranking.ts';
+import type { Near, SearchFilter } from '../search/search.ts';
+import { cosine, packVector, sketchOf } from '../search/vectors.ts';
+import { filterValues, isEmpty, matching } from './document-filter.ts';
+import { visibleScope, type AgentKey } from './scope-statements.ts';
+
+/** Adds a job that copies the vectors of a memory for pgvector, in the transaction of a search. */
+export type RequestCopy = (db: Queryable, key: AgentKey) => Promise<void>;
+
+/** What the database has for pgvector. It may change at any time, so every search asks. */
+interface HalfVectors {
+  /** Whether all vectors of the agent are copied. Means nothing without `schema`. */
+  complete: boolean | null;
+  /** The schema of the extension, quoted; null without pgvector. */
+  schema: string | null;
+}
+
+/** The schema of the extension, by the table that the migration step makes for it; null without that table. */
+export const halfVectorSchema = `(
+  select quote_ident(n.nspname)
+  from pg_catalog.pg_attribute as c join pg_catalog.pg_type as t on t.oid = c.atttypid
+  join pg_catalog.pg_namespace as n on n.oid = t.typnamespace
+  where c.attrelid = to_regclass('memory.half_vectors') and c.attname = 'vector' and not c.attisdropped)`;
+
+/** The SQL condition for agents `a` with vectors that are still to be copied for pgvector. */
+export const waitsForCopy = `(coalesce(to_jsonb(a) ->> 'half_vectors_complete' = 'false', false) and ${halfVectorSchema} is not null)`;
+
+/** Passages whose vectors are compared exactly, the closest by their sketches or as halfvec. */
+const candidates = 200;
+/** The largest halfvec. */
+const mostComponents = 16_000;
+
+/** The visible scopes of these users, and what there is for pgvector. Without it, no statement may name its table. */
+export async function readVectorScopes(
+  db: Queryable,
+  { tenantId, agentId }: MemoryKey,
+  users: readonly string[],
+): Promise<HalfVectors & { scopeIds: string[] }> {
+  const { rows } = await db.query<HalfVectors & { scopeIds: string[] }>(
+    `select array(
+              select s.id from memory.scopes as s
+              where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}
+            )::text[] as "scopeIds",
+            (to_jsonb(a) ->> 'half_vectors_complete')::boolean as complete,
+            ${halfVectorSchema} as schema
+     from memory.agents as a where a.tenant_id = $1 and a.agent_id = $2`,
+    [tenantId, agentId, users],
+  );
+  return rows[0] ?? { scopeIds: [], complete: null, schema: null };
+}
+
+/** The passages whose vectors of a model are closest to `vector`, which has length 1; best first. */
+export async function readClosest(
+  db: Queryable,
+  { tenantId, scopeIds }: { tenantId: string; scopeIds: readonly string[] },
+  { near: { model, vector }, filter }: { near: Near; filter: SearchFilter },
+  { complete, schema }: HalfVectors,
+): Promise<Scored[]> {
+  const size = vector.length;
+  const exact = complete === true && schema !== null && size > 0 && size <= mostComponents;
+  if (exact) await searchIndexes(db);
+  const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
+    exact ? byHalfVectors(schema, size, ofMatching(filter)) : bySketches(size, ofMatching(filter)),
+    [
+      ...[tenantId, scopeIds, model, exact ? packVector(vector) : sketchOf(vector)],
+      ...(isEmpty(filter) ? [] : filterValues(filter)),
+    ],
+  );
+  return rows
+    .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
+    .sort((a, b) => b.score - a.score || b.number - a.number);
+}
+
+/** `$1` to `$3`: tenant, scopes, model. `v` has the vectors. */
+const ofModel = 'v.tenant_id = $1 and v.scope_id = any ($2::bigint[]) and v.model = $3';
+
+/** The SQL condition for vectors `v` of documents that a filter lets through. Without a filter, nothing is joined. */
+function ofMatching(filter: SearchFilter): string {
+  if (isEmpty(filter)) return 'true';
+  return `exists (
+      select from memory.chunks as c join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
+      where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)})`;
+}
+
+function bySketches(size: number, condition: string): string {
+  return `select v.scope_id as "scopeId", v.number, v.vector from memory.embeddings as v
+    where ${ofModel} and bit_length(v.sketch) = ${size} and ${condition}
+    order by bit_count(v.sketch # $4::bit varying), v.number desc limit ${candidates}`;
+}
+
+/**
+ * The expressions are those of an index that an operator may make (docs/operations.md). The product of vectors of length
+ * 1 is their cosine.
+ */
+function byHalfVectors(schema: string, size: number, condition: string): string {
+  const type = `${schema}.halfvec(${size})`;
+  return `select e.scope_id as "scopeId", e.number, e.vector
+    from (
+      select v.scope_id, v.number from memory.half_vectors as v
+      where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size} and ${condition}
+      order by (v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type}) limit ${candidates}
+    ) as closest
+    join memory.embeddings as e on e.tenant_id = $1 and e.scope_id = closest.scope_id and e.number = closest.number`;
+}
+
+/** Lets an index of an operator find enough passages of the scopes, however few of its rows they are. */
+async function searchIndexes(db: Queryable): Promise<void> {
+  await db.query(
+    `select set_config('hnsw.ef_search', '${candidates}', true), set_config('hnsw.iterative_scan', 'relaxed_order', true)`,
+  );
+}

@@ -1,0 +1,12 @@
+import jest from '../../../jest.config.js';
+
+/** What depends on how the database compares vectors, with the PostgreSQL of `TEST_PGVECTOR` (test/support/global-setup.ts). */
+export default {
+  ...jest,
+  rootDir: '../../..',
+  testMatch: [
+    '<rootDir>/test/outside/pgvector/*.test.ts',
+    '<rootDir>/services/memory/test/{passage-index,semantic,scopes,search,import,import-*,rpc}.test.ts',
+  ],
+  testPathIgnorePatterns: ['/node_modules/'],
+};
