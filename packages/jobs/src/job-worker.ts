@@ -68,6 +68,9 @@ export class JobWorker<Known extends Tasks> {
       if (handler === undefined) throw new Error(`the task ${name} has no handler`);
       const { pollMs } = this.#timing;
       const metrics = this.#metrics;
+      // From 0, so that the first one counts as an increase.
+      for (const each of [metrics.done, metrics.failed, metrics.dead, metrics.running, metrics.waiting])
+        each.inc({ task: name }, 0);
       this.#runners.set(
         name,
         new TaskRunner({ jobs: this.#jobs, name, task, handler, log, metrics, pollMs }),

@@ -58,6 +58,8 @@ export class RememberQueue {
       labelNames: ['outcome'],
       registers,
     });
+    // From 0, so that the first one counts as an increase.
+    for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
     const held = (): number => this.#held;
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',
