@@ -6,7 +6,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/outside/', '<rootDir>/test/chart/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/test/support/strip-types.js' },
-  testSequencer: '<rootDir>/test/support/long-first.js',
+  testSequencer: '<rootDir>/test/support/side-by-side.js',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // As many as CI has cores: many tests start a whole system of seven processes, which then waits for the others'.

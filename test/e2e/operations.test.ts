@@ -183,6 +183,7 @@ describeTools(`the commands of that page${obstacle}`, () => {
         PATH: [tools, path.dirname(process.execPath), process.env['PATH']].join(path.delimiter),
         ADMIN_DATABASE_URL: on.adminUrl('gatehouse'),
         CHAT_DATABASE_URL: urlOf(on, 'chat'),
+        MEMORY_DATABASE_URL: urlOf(on, 'memory'),
         TENANT_DATABASE_URL: urlOf(on, 'tenant'),
         ANALYTICS_DATABASE_URL: urlOf(on, 'analytics'),
         RESTORE_MAINTENANCE_URL: restored.adminUrl('postgres'),

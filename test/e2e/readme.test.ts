@@ -27,6 +27,11 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
   },
   { what: 'creates an agent', prints: /^\{.*"key":"poet",.*"parameters":\{"temperature":0\.9\}/ },
   { what: 'talks to the agent', prints: /^\{.*"object":"chat\.completion",.*The sea\./ },
+  {
+    what: 'gives it a memory',
+    prints: /^\{.*"enabled":true.*\}\s*\{.*"path":"lighthouses\.md".*"chunks":1/s,
+  },
+  { what: 'shows the search in the trace', prints: /^\{.*"kind":"memory".*"passages":1/s },
   { what: 'shows an error', prints: /^\{"error":\{.*"code":"model_not_found",.*"request_id":"/ },
   {
     what: 'shows usage and costs',
