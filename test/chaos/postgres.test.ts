@@ -9,7 +9,7 @@ import { keepKillingPostgres, signalPostgres } from './postgres-processes.ts';
 const silentMs = 15_000;
 const hangMs = silentMs + 3_000;
 /** The edge waits 2 s for the tenant service; the machine is busy. */
-const strangersWaitMs = 6_000;
+const strangersWaitMs = 10_000;
 /** Longer than the 3 s that metering gives a commit. */
 const hangBeforeDeathMs = 4_000;
 /** Shorter than the 10 s for which the end of a run is held. */

@@ -60,22 +60,17 @@ export const listOf = <Item extends z.ZodType>(item: Item) =>
 const maxJsonDepth = 100;
 
 function isStorableJson(value: unknown, depth = maxJsonDepth): boolean {
-  // PostgreSQL's jsonb refuses both.
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
   // JSON.parse turns 1e999 into Infinity, which JSON cannot represent.
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
-  return (
-    depth > 0 &&
-    Object.entries(value).every(([name, member]) => isStorableJson(name) && isStorableJson(member, depth - 1))
-  );
+  return depth > 0 && Object.values(value).every((member) => isStorableJson(member, depth - 1));
 }
 
 const jsonValue = z
   .unknown()
   .refine(
     (value) => isStorableJson(value),
-    `must be JSON with finite numbers, valid Unicode without NUL, and at most ${maxJsonDepth} levels`,
+    `must be JSON with finite numbers and at most ${maxJsonDepth} levels`,
   );
 const maxMembers = 1_000;
 const jsonMembers = z
@@ -91,6 +86,21 @@ export const jsonRecord = z.preprocess((value, context) => {
   }
   return value;
 }, jsonMembers);
+
+/** Whether PostgreSQL's jsonb can hold it: neither NUL nor lone surrogates, in names and texts of any level. */
+function isValidUnicode(value: unknown, depth = maxJsonDepth): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
+  if (typeof value !== 'object' || value === null) return true;
+  // What is nested too deeply is refused by itself.
+  if (depth === 0) return true;
+  return Object.entries(value).every((entry) => entry.every((part) => isValidUnicode(part, depth - 1)));
+}
+
+/** A record that is searched by its members. */
+export const searchableRecord = jsonRecord.refine(
+  (record) => isValidUnicode(record),
+  'must have valid Unicode without NUL',
+);
 
 export const count = z.int().min(0);
 

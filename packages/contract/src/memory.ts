@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { count, jsonRecord, listOf, page, storableText, timestamp, userId, utcTime, uuid } from './fields.ts';
+import {
+  count,
+  listOf,
+  page,
+  searchableRecord,
+  storableText,
+  timestamp,
+  userId,
+  utcTime,
+  uuid,
+} from './fields.ts';
 import { jsonLines, MiB, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** The memory of an agent: `/v1/agents/{agentID}/memory/*`. */
@@ -59,7 +69,7 @@ export const title = storableText(1, 500);
 export const putDocument = z.strictObject({
   text: storableText(1, maxDocumentBytes).describe('Markdown or plain text, at most 1 MiB as UTF-8'),
   title: title.nullable().optional(),
-  metadata: jsonRecord.optional(),
+  metadata: searchableRecord.optional(),
   scope: memoryScope
     .optional()
     .describe('Default: `user` with an acting user, otherwise `agent`. An acting user writes only `user`'),
@@ -78,7 +88,7 @@ export const searchMemory = z.strictObject({
   filter: z
     .strictObject({
       path_prefix: pathPrefix.optional(),
-      metadata: jsonRecord.optional().describe('Only documents whose metadata has these members'),
+      metadata: searchableRecord.optional().describe('Only documents whose metadata has these members'),
       since: timestamp.optional().describe('Only documents changed at or after this time'),
       until: timestamp.optional().describe('Only documents changed before this time'),
     })
@@ -150,7 +160,7 @@ const importedDocument = z.strictObject({
   path: documentPath,
   text: storableText(1, maxDocumentBytes).describe('Markdown or plain text, at most 1 MiB as UTF-8'),
   title: title.nullable().default(null),
-  metadata: jsonRecord.default({}),
+  metadata: searchableRecord.default({}),
   scope: memoryScope.optional().describe('Default: `user` with a `user_id`, otherwise `agent`'),
   user_id: userId.nullable().default(null).describe('The user of a document with the scope `user`'),
   source: z

@@ -102,7 +102,7 @@ describe('a streamed completion', () => {
   });
 
   it('sends a comment into the provider’s silence', async () => {
-    const { text, events } = await stream({ x_simulator: { first_chunk_delay_ms: 500 } });
+    const { text, events } = await stream({ x_simulator: { first_chunk_delay_ms: 2_000 } });
     expect(text).toContain(': keep-alive\n\n');
     expect(events.at(-1)).toBe('[DONE]');
   });
