@@ -11,5 +11,7 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // As many as CI has cores: many tests start a whole system of seven processes, which then waits for the others'.
   maxWorkers: 2,
+  // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.
+  workerIdleMemoryLimit: '1GB',
   testTimeout: 30_000,
 };

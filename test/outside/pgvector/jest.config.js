@@ -6,7 +6,7 @@ export default {
   rootDir: '../../..',
   testMatch: [
     '<rootDir>/test/outside/pgvector/*.test.ts',
-    '<rootDir>/services/memory/test/{passage-index,semantic,scopes,search,import,import-*,rpc}.test.ts',
+    '<rootDir>/services/memory/test/{passage-index,semantic}.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
 };
