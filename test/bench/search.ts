@@ -98,13 +98,14 @@ async function measure(
   for (let round = 0; round < asked; round += 1) {
     const query = questions[round % questions.length]?.text ?? '';
     const startedAt = performance.now();
-    await search.run(
-      keyOf(round),
-      { users: [''], query, limit: 10, mode: 'lexical', filter: noFilter },
-      () => Promise.reject(new Error('not asked')),
+    await search.run(keyOf(round), { users: [''], query, limit: 10, mode: 'lexical', filter: noFilter }, () =>
+      Promise.reject(new Error('not asked')),
     );
     times.push(performance.now() - startedAt);
   }
-  const ms = (share: number) => percentile(times.slice(asked / 10), share).toFixed(1).padStart(9);
+  const ms = (share: number) =>
+    percentile(times.slice(asked / 10), share)
+      .toFixed(1)
+      .padStart(9);
   console.log(`  ${what.padEnd(36)}${ms(0.5)}${ms(0.95)}`);
 }
