@@ -1,4 +1,5 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 
 /** The identity behind a request: the API key that the edge authenticated, and the acting user. */
 export interface Principal {
@@ -19,6 +20,11 @@ export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string
 
 export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {
   return principal.tenantId !== null && principal.tenantSlug !== null;
+}
+
+/** Callers with the same key see the same agents. */
+export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): string {
+  return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
 }
 
 /**

@@ -1,6 +1,3 @@
-import { Changes } from '@gatehouse/changes/changes';
-import { auditTopic } from '@gatehouse/events/audit-event';
-import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
@@ -8,8 +5,8 @@ import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { publishOutbox } from '@gatehouse/service/outbox-publisher';
 import { createPools } from '@gatehouse/service/pools';
+import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AgentConfig } from './config.ts';
@@ -42,25 +39,7 @@ export async function createAgentService(
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const outbox = new AuditOutbox('agent');
-  const { source } = outbox;
-  publishOutbox(shell, {
-    source,
-    outbox,
-    pool: system,
-    kafka: config,
-    topic: auditTopic,
-    watermarks: false,
-    send: (events, options) => tenant.call('recordAudit', { source, events }, options),
-  });
-  const changes = new Changes({
-    service: 'agent',
-    app,
-    system,
-    keyRing: config.SECRETS_KEYRING,
-    record: (db, entry) => outbox.add(db, entry),
-    log: shell.log,
-  });
+  const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const { log, registry } = shell;
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });

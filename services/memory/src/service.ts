@@ -1,6 +1,3 @@
-import { Changes } from '@gatehouse/changes/changes';
-import { auditTopic } from '@gatehouse/events/audit-event';
-import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { rpcService } from '@gatehouse/grpc/server';
@@ -9,8 +6,9 @@ import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import { withTenant } from '@gatehouse/pg/pool';
 import { createPools } from '@gatehouse/service/pools';
+import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type MemoryConfig } from './config.ts';
@@ -31,7 +29,7 @@ import { reindexPassages } from './jobs/reindex.ts';
 import { tasks } from './jobs/tasks.ts';
 import { Embedder } from './peers/embedder.ts';
 import { MemorySearch, type IndexUpkeep } from './search/search.ts';
-import { EmbeddingStore, type RequestEmbeddings } from './store/embedding-store.ts';
+import { EmbeddingStore } from './store/embedding-store.ts';
 import { agentDeleted } from './rpc/agent-deleted.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { getUsage } from './rpc/get-usage.ts';
@@ -43,10 +41,10 @@ import { HalfVectorStore } from './store/half-vector-store.ts';
 import { GraphStore } from './store/graph-store.ts';
 import { ImportStore } from './store/import-store.ts';
 import { ImportSystemStore } from './store/import-system-store.ts';
-import { ReindexStore, type RequestReindex } from './store/reindex-store.ts';
+import { ReindexStore } from './store/reindex-store.ts';
+import type { RequestJob } from './store/request-job.ts';
 import { SearchStore } from './store/search-store.ts';
 import { TraversalStore } from './store/traversal-store.ts';
-import type { RequestCopy } from './store/vector-statements.ts';
 
 export const indexOnly = {
   enable_seqscan: 'off',
@@ -78,25 +76,7 @@ export async function createMemoryService(
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const outbox = new AuditOutbox('memory');
-  const { source } = outbox;
-  publishOutbox(shell, {
-    source,
-    outbox,
-    pool: system,
-    kafka: config,
-    topic: auditTopic,
-    watermarks: false,
-    send: (events, options) => tenant.call('recordAudit', { source, events }, options),
-  });
-  const changes = new Changes({
-    service: 'memory',
-    app,
-    system,
-    keyRing: config.SECRETS_KEYRING,
-    record: (db, entry) => outbox.add(db, entry),
-    log: shell.log,
-  });
+  const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const agents = new AgentClient(agent);
   const limits = new MemoryLimitsClient(tenant);
@@ -104,23 +84,20 @@ export async function createMemoryService(
   const embedder = new Embedder(chat, shell.signer);
   const embeddings = new EmbeddingStore(rpc);
   const jobs = new Jobs({ service: 'memory', tasks, system, log: shell.log });
-  const requestEmbeddings: RequestEmbeddings = async (db, { tenantId, agentId }, runAt) => {
-    await jobs.add(db, { task: 'embed', tenantId, ids: { agentId }, key: agentId, ...(runAt && { runAt }) });
-  };
-  const requestReindex: RequestReindex = async (db, { tenantId, agentId }) => {
-    await jobs.add(db, { task: 'reindex', tenantId, ids: { agentId }, key: agentId });
-  };
+  const requestJob =
+    (task: keyof typeof tasks): RequestJob =>
+    async (db, { tenantId, agentId }, runAt) => {
+      await jobs.add(db, { task, tenantId, ids: { agentId }, key: agentId, ...(runAt && { runAt }) });
+    };
+  const requestEmbeddings = requestJob('embed');
   const reindexing = new ReindexStore(rpc);
-  const requestCopy: RequestCopy = async (db, { tenantId, agentId }) => {
-    await jobs.add(db, { task: 'copy_half_vectors', tenantId, ids: { agentId }, key: agentId });
-  };
   const halfVectors = new HalfVectorStore(rpc);
   const upkeep: IndexUpkeep = {
     noteModel: async (key, model) => {
       await embeddings.noteModel(key, model, requestEmbeddings);
     },
-    noteAnalyser: (key) => reindexing.noteAnalyser(key, requestReindex),
-    copyVectors: (key) => halfVectors.request(key, requestCopy),
+    noteAnalyser: (key) => reindexing.noteAnalyser(key, requestJob('reindex')),
+    copyVectors: (key) => withTenant(rpc, key.tenantId, (db) => requestJob('copy_half_vectors')(db, key)),
   };
   const work = new InFlight(workInFlight);
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
@@ -189,7 +166,9 @@ export async function createMemoryService(
       new JobWorker({
         jobs,
         handlers: {
-          embed: embedPassages(embeddings, embedder, requestEmbeddings),
+          embed: embedPassages(embeddings, embedder, (key, runAt) =>
+            withTenant(rpc, key.tenantId, (db) => requestEmbeddings(db, key, runAt)),
+          ),
           reindex: reindexPassages(reindexing),
           copy_half_vectors: copyHalfVectors(halfVectors),
         },

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
 import type { MemoryKey } from '@gatehouse/service-memory/documents/memory-key';
+import { firstPlace } from '@gatehouse/service-memory/store/place';
 import { migrations } from '@gatehouse/service-memory/config';
 import { migrateService } from '@gatehouse/service/migrate';
 import { createLogger } from '@gatehouse/kit/log';
@@ -75,7 +76,9 @@ describe('a database with pgvector', () => {
     await stored.admin.query('create extension vector schema elsewhere');
     expect(await recall()).toBeLessThan(few);
     await migrateMemory(stored.database);
-    expect(await stored.copies.copy({ ...key, tenantId: stored.makeAgent().tenantId }, null, 10)).toBeNull();
+    expect(
+      await stored.copies.copy({ ...key, tenantId: stored.makeAgent().tenantId }, firstPlace, 10),
+    ).toBeNull();
     expect(await recall()).toBeLessThan(few);
     expect(new Set(stored.requested)).toEqual(new Set([key.agentId]));
     // What is stored meanwhile, by a replica that knows nothing of it, needs no copy.

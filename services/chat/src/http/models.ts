@@ -2,10 +2,11 @@ import type { Model as WireModel } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
+import { visibilityKey } from '@gatehouse/identity/principal';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from '../catalogue/target.ts';
-import { visibilityKey, type AgentCaller, type AgentClient } from '../peers/agents.ts';
+import type { AgentCaller, AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
 export interface ModelDependencies {

@@ -1,7 +1,7 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import type { RequestContext } from '@gatehouse/http/request-context';
-import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { visibilityKey, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
@@ -80,11 +80,6 @@ export class AgentClient {
 function context(caller: AgentCaller): CallContext {
   const { requestId, trace, assertion } = caller;
   return { deadlineMs, requestId, trace, assertion };
-}
-
-/** Callers with the same key see the same agents. */
-export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): string {
-  return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
 }
 
 function toResolved({ parametersJson, created, ...agent }: Agent): ResolvedAgent {

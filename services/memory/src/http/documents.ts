@@ -18,7 +18,7 @@ import type { Splitter } from '../documents/splitter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import { deleteDocument, putDocument, type DocumentStore } from '../store/document-store.ts';
-import type { RequestEmbeddings } from '../store/embedding-store.ts';
+import type { RequestJob } from '../store/request-job.ts';
 import type { GraphStore } from '../store/graph-store.ts';
 import type { ForgetStore } from '../store/forget-store.ts';
 import { memoryOf } from './memory-call.ts';
@@ -34,7 +34,7 @@ export interface DocumentDependencies {
   forgetting: ForgetStore;
   splitter: Splitter;
   changes: Changes;
-  requestEmbeddings: RequestEmbeddings;
+  requestEmbeddings: RequestJob;
   limits: MemoryLimitsClient;
   /** Limits the work that one tenant has under way. */
   work: InFlight;

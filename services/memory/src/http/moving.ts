@@ -24,7 +24,7 @@ import type { ExportStore, StoredText } from '../store/export-store.ts';
 import { maxImportMinutes, type ImportKey } from '../store/import-statements.ts';
 import type { Imported, ImportStore } from '../store/import-store.ts';
 import type { ImportState } from '../store/purge-statements.ts';
-import type { RequestEmbeddings } from '../store/embedding-store.ts';
+import type { RequestJob } from '../store/request-job.ts';
 import type { MemoryLimits } from '../store/scope-statements.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import { ImportBody } from './import-body.ts';
@@ -39,7 +39,7 @@ export interface MovingDependencies {
   splitter: Splitter;
   changes: Changes;
   limits: MemoryLimitsClient;
-  requestEmbeddings: RequestEmbeddings;
+  requestEmbeddings: RequestJob;
   log: Logger;
 }
 

@@ -1,5 +1,6 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import type { CopiedTo, HalfVectorStore } from '../store/half-vector-store.ts';
+import type { HalfVectorStore } from '../store/half-vector-store.ts';
+import { firstPlace, type Place } from '../store/place.ts';
 
 /** Vectors in one transaction, which stays short for large vectors too: 20 to 50 ms with 384 components. */
 const batch = 50;
@@ -9,11 +10,10 @@ export function copyHalfVectors(store: HalfVectorStore): JobHandler<{ agentId: s
   return async ({ agentId }, { tenantId, signal }) => {
     const key = { tenantId, agentId };
     while (await store.incomplete(key)) {
-      let copied: CopiedTo | null = null;
-      do {
+      for (let place: Place | null = firstPlace; place !== null;) {
         signal.throwIfAborted();
-        copied = await store.copy(key, copied, batch);
-      } while (copied !== null);
+        place = await store.copy(key, place, batch);
+      }
       if (await store.complete(key)) return;
     }
   };

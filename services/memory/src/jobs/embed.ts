@@ -4,12 +4,7 @@ import type { JobContext, JobHandler } from '@gatehouse/jobs/task';
 import type { AgentKey } from '../store/scope-statements.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import type { Embedded } from '../search/vectors.ts';
-import {
-  noModel,
-  type EmbeddingStore,
-  type PendingChunk,
-  type RequestEmbeddings,
-} from '../store/embedding-store.ts';
+import { noModel, type EmbeddingStore, type PendingChunk } from '../store/embedding-store.ts';
 
 /** Passages in one call of the provider. */
 const batch = 64;
@@ -22,12 +17,12 @@ const lookAgainMs = 1_000;
 
 /**
  * Embeds what waits in the memory of an agent, a batch at a time. Ends at once without an embedding model. One job of an
- * agent at a time: two would embed the same passages, and each call is paid for.
+ * agent at a time: two would embed the same passages, and each call is paid for. `request` adds a job for what is left.
  */
 export function embedPassages(
   store: EmbeddingStore,
   embedder: Embedder,
-  request: RequestEmbeddings,
+  request: (key: AgentKey, runAt?: Date) => Promise<void>,
 ): JobHandler<{ agentId: string }> {
   return async ({ agentId }, { tenantId, jobId, signal, log }) => {
     const key = { tenantId, agentId };
@@ -43,7 +38,7 @@ export function embedPassages(
     for (const startedAt = monotonicMs(); monotonicMs() - startedAt < longestMs;) {
       signal.throwIfAborted();
       const claim = await store.claim(key, jobId);
-      if (claim === 'held') await store.request(key, request, new Date(Date.now() + lookAgainMs));
+      if (claim === 'held') await request(key, new Date(Date.now() + lookAgainMs));
       if (claim !== 'claimed') return;
       const chunks = await store.pending(key, { limit: batch, without: refused });
       if (chunks.length === 0) return;
@@ -53,13 +48,13 @@ export function embedPassages(
           else await store.save(key, part.chunks, part.embedded);
         }
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'embeddings_not_configured') throw error;
+        if (!isNotConfigured(error)) throw error;
         await store.noteModel(key, noModel, () => Promise.resolve());
         return;
       }
       noteRefused(refused, log);
     }
-    await store.request(key, request);
+    await request(key);
   }
 }
 
@@ -91,11 +86,11 @@ async function embedParts(
 
 /** Whether the provider found fault with the texts. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof AppError && [400, 413, 422].includes(error.status) && !isOurs(error);
+  return error instanceof AppError && [400, 413, 422].includes(error.status) && !isNotConfigured(error);
 }
 
-function isOurs({ code }: AppError): boolean {
-  return code === 'embeddings_not_configured';
+function isNotConfigured(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'embeddings_not_configured';
 }
 
 function noteRefused(refused: readonly PendingChunk[], log: JobContext['log']): void {

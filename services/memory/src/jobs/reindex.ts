@@ -1,12 +1,13 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import { beforeAll, type Place, type ReindexStore } from '../store/reindex-store.ts';
+import { firstPlace, type Place } from '../store/place.ts';
+import type { ReindexStore } from '../store/reindex-store.ts';
 
 /** Analyses all passages of an agent that another analyser has split into words. */
 export function reindexPassages(store: ReindexStore): JobHandler<{ agentId: string }> {
   return async ({ agentId }, { tenantId, signal }) => {
     const key = { tenantId, agentId };
     do {
-      for (let place: Place | null = beforeAll; place !== null;) {
+      for (let place: Place | null = firstPlace; place !== null;) {
         signal.throwIfAborted();
         place = await store.analyseNext(key, place);
       }

@@ -1,7 +1,7 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
-import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { visibilityKey, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
@@ -36,9 +36,7 @@ export class AgentClient {
   /** The agent with this id or key. Throws `not_found` if the caller can't see one. */
   async resolve(caller: AgentCaller, ref: string): Promise<AgentOfMemory> {
     if (ref === '' || ref.length > maxRefLength) throw noAgent();
-    const { tenantId, role, actingUser } = caller.principal;
-    const key = cacheKey(tenantId, actingUser === null ? role : null, actingUser, ref);
-    return this.#cache.get(key, () => this.#load(caller, ref));
+    return this.#cache.get(cacheKey(visibilityKey(caller.principal), ref), () => this.#load(caller, ref));
   }
 
   async #load({ assertion, requestId, trace }: AgentCaller, ref: string): Promise<AgentOfMemory> {

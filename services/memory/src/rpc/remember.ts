@@ -5,13 +5,13 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { RememberRequest, RememberResponse } from '@gatehouse/proto/memory/v1/memory';
 import { documentOf } from '../documents/conversation.ts';
 import { analyserOf } from '../documents/memory-key.ts';
-import type { RequestEmbeddings } from '../store/embedding-store.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import { putDocument } from '../store/document-store.ts';
+import type { RequestJob } from '../store/request-job.ts';
 
 export interface RememberDependencies {
   limits: MemoryLimitsClient;
-  requestEmbeddings: RequestEmbeddings;
+  requestEmbeddings: RequestJob;
 }
 
 /** Stores a finished turn. `pool` acts as `memory_app`. */

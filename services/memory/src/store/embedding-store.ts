@@ -1,5 +1,6 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { normalised, packVector, sketchOf, type Embedded } from '../search/vectors.ts';
+import type { RequestJob } from './request-job.ts';
 import { liveDocument, visibleScope, type AgentKey } from './scope-statements.ts';
 
 /** Stands for the model of a memory while the catalogue has none. */
@@ -13,9 +14,6 @@ export interface PendingChunk {
   /** The passage with the headings above it. */
   text: string;
 }
-
-/** Adds a job that embeds what waits in a memory, in the transaction of a change. */
-export type RequestEmbeddings = (db: Queryable, key: AgentKey, runAt?: Date) => Promise<void>;
 
 /** Longer than a batch takes. */
 const claimedFor = `interval '90 s'`;
@@ -126,13 +124,8 @@ export class EmbeddingStore {
     });
   }
 
-  /** Requests a job for what is left. */
-  async request(key: AgentKey, request: RequestEmbeddings, runAt?: Date): Promise<void> {
-    await withTenant(this.#pool, key.tenantId, (db) => request(db, key, runAt));
-  }
-
   /** Notes the model that is in use, or `noModel`. Returns whether it is another one than before. */
-  async noteModel(key: AgentKey, model: string, request: RequestEmbeddings): Promise<boolean> {
+  async noteModel(key: AgentKey, model: string, request: RequestJob): Promise<boolean> {
     return withTenant(this.#pool, key.tenantId, async (db) => {
       const changed = await setEmbeddingModel(db, key, model);
       if (changed && model !== noModel) await request(db, key);

@@ -1,12 +1,7 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { Place } from './place.ts';
 import type { AgentKey } from './scope-statements.ts';
-import { waitsForCopy, type RequestCopy } from './vector-statements.ts';
-
-/** A passage after which a batch begins. */
-export interface CopiedTo {
-  scopeId: string;
-  number: number;
-}
+import { waitsForCopy } from './vector-statements.ts';
 
 /** Copies vectors that were stored before the database had pgvector. */
 export class HalfVectorStore {
@@ -15,11 +10,6 @@ export class HalfVectorStore {
   /** `pool` acts as `memory_app`. */
   constructor(pool: Pool) {
     this.#pool = pool;
-  }
-
-  /** Requests a copy. */
-  async request(key: AgentKey, request: RequestCopy): Promise<void> {
-    await withTenant(this.#pool, key.tenantId, (db) => request(db, key));
   }
 
   /** Whether vectors of the agent wait to be copied. False without pgvector. */
@@ -34,9 +24,9 @@ export class HalfVectorStore {
     });
   }
 
-  /** Copies the next vectors after `after`. Returns the last one; null if there is none. */
-  async copy(key: AgentKey, after: CopiedTo | null, limit: number): Promise<CopiedTo | null> {
-    return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after ?? start, limit));
+  /** Copies the next vectors after a place. Returns the place of the last one, or null if none was left. */
+  async copy(key: AgentKey, after: Place, limit: number): Promise<Place | null> {
+    return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
   }
 
   /** Notes that all vectors are copied. Returns false if some are not. */
@@ -54,8 +44,6 @@ export class HalfVectorStore {
   }
 }
 
-const start: CopiedTo = { scopeId: '0', number: -1 };
-
 /** All scopes, also those of imports that are not published yet. */
 const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s.agent_id = $2';
 
@@ -68,10 +56,10 @@ const waiting = `octet_length(e.vector) between 4 and 64000 and not exists (
 async function copyBatch(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  after: CopiedTo,
+  after: Place,
   limit: number,
-): Promise<CopiedTo | null> {
-  const { rows } = await db.query<CopiedTo>(
+): Promise<Place | null> {
+  const { rows } = await db.query<Place>(
     `with batch as materialized (
        select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
        where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}

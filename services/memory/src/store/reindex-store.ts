@@ -8,22 +8,12 @@ import {
   removePostings,
   type NumberedTerms,
 } from './index-statements.ts';
+import { firstPlace, type Place } from './place.ts';
+import type { RequestJob } from './request-job.ts';
 import { closeAgent, growScope, shareAgent, type AgentKey } from './scope-statements.ts';
 
 /** Passages that one transaction analyses: it takes about half a second on one core. */
 const batchPassages = 250;
-
-/** A passage by its scope and its number there. */
-export interface Place {
-  scopeId: string;
-  number: number;
-}
-
-/** The place before all passages. */
-export const beforeAll: Place = { scopeId: '0', number: -1 };
-
-/** Adds a job that analyses the passages of an agent again, in the transaction of a change. */
-export type RequestReindex = (db: Queryable, key: AgentKey) => Promise<void>;
 
 /** Rebuilds the index of an agent whose analyser was changed. Meanwhile searches use both analysers. */
 export class ReindexStore {
@@ -35,7 +25,7 @@ export class ReindexStore {
   }
 
   /** Notes the analyser of an agent. Requests a rebuild of the index if it was built by another one. */
-  async noteAnalyser(key: MemoryKey, request: RequestReindex): Promise<void> {
+  async noteAnalyser(key: MemoryKey, request: RequestJob): Promise<void> {
     await withTenant(this.#pool, key.tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update memory.agents set analyser = $3, mixed = true
@@ -53,7 +43,7 @@ export class ReindexStore {
       const analyser = await currentAnalyser(db, key);
       const scopeId = await lockNextScope(db, key, { after, analyser });
       if (scopeId === null) return null;
-      const from = scopeId === after.scopeId ? after.number : beforeAll.number;
+      const from = scopeId === after.scopeId ? after.number : firstPlace.number;
       const scope = { tenantId: key.tenantId, scopeId };
       const passages = await selectStale(db, scope, { from, analyser });
       await removePostings(db, scope, passages);

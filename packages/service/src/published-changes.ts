@@ -1,0 +1,48 @@
+import { Changes } from '@gatehouse/changes/changes';
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
+import type { Shell } from './shell.ts';
+
+export interface PublishedChangesOptions {
+  config: OutboxPublisherOptions['kafka'] & { SECRETS_KEYRING: KeyRing };
+  /** A pool of `<service>_app`, for changes of one tenant. */
+  app: Pool;
+  /** A pool of `<service>_system`. */
+  system: Pool;
+  tenant: Peer<TenantServiceClient>;
+}
+
+/**
+ * Creates what executes the administrative changes of a service, and publishes their audit entries from its table
+ * `audit_outbox` to the tenant service.
+ */
+export function publishedChanges(
+  shell: Shell,
+  { config, app, system, tenant }: PublishedChangesOptions,
+): Changes {
+  const { name: service, log } = shell;
+  const outbox = new AuditOutbox(service);
+  const { source } = outbox;
+  publishOutbox(shell, {
+    source,
+    outbox,
+    pool: system,
+    kafka: config,
+    topic: auditTopic,
+    watermarks: false,
+    send: (events, options) => tenant.call('recordAudit', { source, events }, options),
+  });
+  return new Changes({
+    service,
+    app,
+    system,
+    keyRing: config.SECRETS_KEYRING,
+    record: (db, entry) => outbox.add(db, entry),
+    log,
+  });
+}

@@ -1,0 +1,8 @@
+/** A passage by its scope and its number there. */
+export interface Place {
+  scopeId: string;
+  number: number;
+}
+
+/** Where a walk over all passages begins: before the first one. */
+export const firstPlace: Place = { scopeId: '0', number: -1 };
