@@ -59,8 +59,7 @@ export class AgentDirectory {
   }
 
   /** Adds an agent of a tenant. */
-  add(tenantId: string, key: string, analyser = 'english'): string {
-    const id = newId();
+  add(tenantId: string, key: string, { analyser = 'english', id = newId() } = {}): string {
     this.#agents.push({ tenantId, id, key, analyser });
     return id;
   }

@@ -83,10 +83,10 @@ export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceC
     return new Peer({ peer: 'memory', addresses: [address], stub: MemoryServiceClient, signer });
   }
 
-  makeTenant({ analyser = 'english' }: { analyser?: string } = {}): TestTenant {
+  makeTenant({ analyser = 'english', agent = newId() } = {}): TestTenant {
     const id = newId();
     const tenant = { tenantId: id, tenantSlug: `tenant-${randomBase62(8).toLowerCase()}` };
-    const agentId = this.agents.add(id, 'support', analyser);
+    const agentId = this.agents.add(id, 'support', { analyser, id: agent });
     return {
       id,
       agentId,
