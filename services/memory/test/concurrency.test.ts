@@ -1,7 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { entryBytes } from '../src/search/postings.ts';
+import { EmbeddingStore } from '../src/store/embedding-store.ts';
+import { holdMemory, markAgentDeleted } from '../src/store/scope-statements.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;
@@ -111,4 +116,31 @@ it('many writers of one new agent make one memory', async () => {
   const puts = Array.from({ length: clients }, () => memory.put(tenant, newId(), 'text'));
   for (const { status } of await Promise.all(puts)) expect(status).toBe(201);
   expect(await memory.stats(tenant)).toMatchObject({ documents: clients });
+});
+
+it('writers under way hold up no embedding of their agent, but its deletion', async () => {
+  const tenant = memory.makeTenant();
+  const key = { tenantId: tenant.id, agentId: tenant.agentId, analyser: 'english' } as const;
+  await memory.put(tenant, 'a', 'text');
+  const log = createLogger('test', 'silent');
+  const pool = createPool({ url: memory.database.url, role: 'memory_app', max: 3, log });
+  let deleted = false;
+  try {
+    const deletion = await withTenant(pool, tenant.id, async (writer) => {
+      await holdMemory(writer, key);
+      expect(await new EmbeddingStore(pool).claim(key, newId())).toBe('claimed');
+      const deleting = withTenant(pool, tenant.id, async (db) => {
+        await markAgentDeleted(db, key);
+        deleted = true;
+      });
+      await sleep(300);
+      expect(deleted).toBe(false);
+      // In an object, so that the transaction doesn't wait for it.
+      return { deleting };
+    });
+    await deletion.deleting;
+    await expect(withTenant(pool, tenant.id, (db) => holdMemory(db, key))).rejects.toThrow('no such agent');
+  } finally {
+    await pool.end();
+  }
 });

@@ -76,11 +76,11 @@ export class ReindexStore {
   }
 }
 
-/** The analyser of an agent, which doesn't change until the transaction ends. */
+/** The analyser of an agent. It may change at any time: `finish` finds what another one has analysed meanwhile. */
 async function currentAnalyser(db: Queryable, { tenantId, agentId }: AgentKey): Promise<Analyser> {
   return only(
     await db.query<{ analyser: Analyser }>(
-      'select analyser from memory.agents where tenant_id = $1 and agent_id = $2 for share',
+      'select analyser from memory.agents where tenant_id = $1 and agent_id = $2',
       [tenantId, agentId],
     ),
   ).analyser;

@@ -16,14 +16,15 @@ export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is 
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';
 
 /**
- * Every writer of an agent's documents calls it first: until the transaction ends, no import is published. A waiting
- * import comes before later writers, which a lock of the row of the agent would not ensure.
+ * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
+ * agent is not deleted. These wait before later writers do, which they would not for a lock of the agent's row; that
+ * row stays free for those who note what the agent's memory needs.
  */
 export async function shareAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [lockName(agentId)]);
 }
 
-/** Keeps all writers of an agent's documents out until the transaction ends, which must be short. */
+/** Keeps all writers to the memory of an agent out until the transaction ends, which must be short. */
 export async function closeAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lockName(agentId)]);
 }
@@ -41,21 +42,21 @@ export async function holdMemory(
   { tenantId, agentId, analyser }: MemoryKey,
 ): Promise<Analyser> {
   await shareAgent(db, { agentId });
-  const held = async (): Promise<{ analyser: Analyser; deleted: boolean } | undefined> => {
+  const found = async (): Promise<{ analyser: Analyser; deleted: boolean } | undefined> => {
     const { rows } = await db.query<{ analyser: Analyser; deleted: boolean }>(
       `select analyser, deleted_at is not null as deleted from memory.agents
-       where tenant_id = $1 and agent_id = $2 for share`,
+       where tenant_id = $1 and agent_id = $2`,
       [tenantId, agentId],
     );
     return rows[0];
   };
-  let memory = await held();
+  let memory = await found();
   if (memory === undefined) {
     await db.query(
       `insert into memory.agents (tenant_id, agent_id, analyser) values ($1, $2, $3) on conflict do nothing`,
       [tenantId, agentId, analyser],
     );
-    memory = await held();
+    memory = await found();
   }
   if (memory === undefined || memory.deleted) throw new AppError('not_found', 'There is no such agent.');
   return memory.analyser;
@@ -158,6 +159,7 @@ function assertWithin(resource: string, growth: number, used: number, limit: num
 
 /** Stops writes to the memory of an agent, and shows nothing of it any more. */
 export async function markAgentDeleted(db: Queryable, { tenantId, agentId }: AgentKey): Promise<void> {
+  await closeAgent(db, { agentId });
   await db.query(
     `insert into memory.agents (tenant_id, agent_id, analyser, deleted_at) values ($1, $2, 'english', now())
      on conflict (tenant_id, agent_id) do update set deleted_at = coalesce(memory.agents.deleted_at, now())`,
