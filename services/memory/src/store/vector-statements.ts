@@ -4,10 +4,7 @@ import type { Scored } from '../search/ranking.ts';
 import type { Near, SearchFilter } from '../search/search.ts';
 import { cosine, packVector, sketchOf } from '../search/vectors.ts';
 import { filterValues, isEmpty, matching } from './document-filter.ts';
-import { visibleScope, type AgentKey } from './scope-statements.ts';
-
-/** Adds a job that copies the vectors of a memory for pgvector, in the transaction of a search. */
-export type RequestCopy = (db: Queryable, key: AgentKey) => Promise<void>;
+import { visibleScope } from './scope-statements.ts';
 
 /** What the database has for pgvector. It may change at any time, so every search asks. */
 interface HalfVectors {
@@ -84,10 +81,11 @@ function ofMatching(filter: SearchFilter): string {
       where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)})`;
 }
 
+/** The vectors are joined, so that all others' sketches are read from their index alone. */
 function bySketches(size: number, condition: string): string {
-  return `select v.scope_id as "scopeId", v.number, v.vector from memory.embeddings as v
+  return withVectors(`select v.scope_id, v.number from memory.embeddings as v
     where ${ofModel} and bit_length(v.sketch) = ${size} and ${condition}
-    order by bit_count(v.sketch # $4::bit varying), v.number desc limit ${candidates}`;
+    order by bit_count(v.sketch # $4::bit varying), v.number desc limit ${candidates}`);
 }
 
 /**
@@ -96,13 +94,17 @@ function bySketches(size: number, condition: string): string {
  */
 function byHalfVectors(schema: string, size: number, condition: string): string {
   const type = `${schema}.halfvec(${size})`;
-  return `select e.scope_id as "scopeId", e.number, e.vector
-    from (
-      select v.scope_id, v.number from memory.half_vectors as v
-      where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size} and ${condition}
-      order by (v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type}) limit ${candidates}
-    ) as closest
-    join memory.embeddings as e on e.tenant_id = $1 and e.scope_id = closest.scope_id and e.number = closest.number`;
+  return withVectors(`select v.scope_id, v.number from memory.half_vectors as v
+    where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size} and ${condition}
+    order by (v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type}) limit ${candidates}`);
+}
+
+/** The passages of a statement with their vectors. */
+function withVectors(closest: string): string {
+  return `with closest as materialized (${closest})
+    select e.scope_id as "scopeId", e.number, e.vector
+    from closest join memory.embeddings as e
+      on e.tenant_id = $1 and e.scope_id = closest.scope_id and e.number = closest.number`;
 }
 
 /** Lets an index of an operator find enough passages of the scopes, however few of its rows they are. */
