@@ -18,7 +18,7 @@ export function fuse(lexical: readonly Scored[], semantic: readonly Scored[]): F
   const highest = 2 / (offset + 1);
   const add = (ranking: readonly Scored[], name: 'lexical' | 'semantic'): void =>
     ranking.forEach(({ scopeId, number, score }, index) => {
-      const key = `${scopeId}/${number}`;
+      const key = keyOf({ scopeId, number });
       const passage = fused.get(key) ?? { scopeId, number, score: 0, lexical: null, semantic: null };
       passage.score += 1 / (offset + index + 1) / highest;
       passage[name] = score;
@@ -27,6 +27,11 @@ export function fuse(lexical: readonly Scored[], semantic: readonly Scored[]): F
   add(lexical, 'lexical');
   add(semantic, 'semantic');
   return [...fused.values()].sort((a, b) => b.score - a.score || b.number - a.number);
+}
+
+/** The same for the same passage. */
+export function keyOf({ scopeId, number }: Pick<Scored, 'scopeId' | 'number'>): string {
+  return `${scopeId}/${number}`;
 }
 
 /** A single ranking as a result. */

@@ -47,7 +47,7 @@ describe('the ranking', () => {
       ],
       plan,
       10,
-    );
+    ).top(10);
     expect(ranked.map(({ number }) => number)).toEqual([1_023, 1, 2_049]);
     for (const { score } of ranked) expect([score > 0, score < 1]).toEqual([true, true]);
   });
@@ -63,8 +63,30 @@ describe('the ranking', () => {
       ],
       plan,
       5,
-    );
+    ).top(10);
     expect(ranked.map(({ number }) => number)).toEqual([4, 3]);
+  });
+});
+
+describe('the first passages', () => {
+  it('are the same as of all passages in order, whatever the order of their scores', () => {
+    const entries = (count: (number: number) => number) =>
+      Array.from({ length: 1_000 }, (_, number) => ({ number, count: count(number), length: 10 }));
+    for (const count of [
+      (n: number) => 1 + (n % 60),
+      (n: number) => 1 + Math.floor(n / 20),
+      (n: number) => 61 - Math.floor(n / 20),
+    ]) {
+      const ranking = rank(
+        [posting('a', 0, entries(count))],
+        planQuery([word('a', 1_000)], 2_000, 1_000),
+        10,
+      );
+      const all = ranking.top(Infinity);
+      expect(all).toHaveLength(1_000);
+      expect(all).toEqual(all.toSorted((a, b) => b.score - a.score || b.number - a.number));
+      for (const limit of [1, 7, 500, 1_000, 2_000]) expect(ranking.top(limit)).toEqual(all.slice(0, limit));
+    }
   });
 });
 

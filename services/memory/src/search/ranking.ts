@@ -54,21 +54,57 @@ export interface Scored {
   score: number;
 }
 
-/** Scores all passages that the postings name, best first; at equal scores the latest first. */
-export function rank(postings: readonly Posting[], { weights, best }: Plan, averageLength: number): Scored[] {
-  const scored: Scored[] = [];
-  const byBlock = Map.groupBy(postings, ({ scopeId, block }) => `${scopeId}/${block}`);
-  for (const [first, ...others] of byBlock.values()) {
+/** Passages with their scores. */
+export interface Ranking {
+  /** Best first; at equal scores the latest first. */
+  top(limit: number): Scored[];
+}
+
+export const emptyRanking: Ranking = { top: () => [] };
+
+/** Scores all passages that the postings name. */
+export function rank(postings: readonly Posting[], { weights, best }: Plan, averageLength: number): Ranking {
+  const blocks: Block[] = [];
+  for (const [first, ...others] of Map.groupBy(
+    postings,
+    ({ scopeId, block }) => `${scopeId}/${block}`,
+  ).values()) {
     if (first === undefined) continue;
     const scores = new Float64Array(blockSize);
     for (const { term, entries } of [first, ...others])
       addScores(scores, entries, (weights.get(term) ?? 0) * (1 + saturation), averageLength);
-    const { scopeId, block } = first;
-    scores.forEach((score, at) => {
-      if (score > 0) scored.push({ scopeId, number: block * blockSize + at, score: score / best });
-    });
+    blocks.push({ scopeId: first.scopeId, start: first.block * blockSize, scores });
   }
-  return scored.sort((a, b) => b.score - a.score || b.number - a.number);
+  return {
+    top: (limit) => topOf(blocks, limit).map((passage) => ({ ...passage, score: passage.score / best })),
+  };
+}
+
+interface Block {
+  scopeId: string;
+  /** The number of its first passage. */
+  start: number;
+  scores: Float64Array;
+}
+
+/** Sorts few passages at a time: there may be 100,000, of which few are asked for. */
+function topOf(blocks: readonly Block[], limit: number): Scored[] {
+  let found: Scored[] = [];
+  let least = 0;
+  const shorten = (): void => {
+    found = found.sort((a, b) => b.score - a.score || b.number - a.number).slice(0, limit);
+  };
+  for (const { scopeId, start, scores } of blocks)
+    for (let at = 0; at < scores.length; at += 1) {
+      const score = scores[at] ?? 0;
+      if (score === 0 || score < least) continue;
+      found.push({ scopeId, number: start + at, score });
+      if (found.length < 2 * limit) continue;
+      shorten();
+      least = found.at(-1)?.score ?? 0;
+    }
+  shorten();
+  return found;
 }
 
 function addScores(scores: Float64Array, entries: Buffer, weight: number, averageLength: number): void {

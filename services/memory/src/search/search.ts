@@ -1,8 +1,8 @@
 import type { SearchMode } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
-import { alone, fuse, type Fused } from './fusion.ts';
-import type { Scored } from './ranking.ts';
+import { alone, fuse, keyOf, type Fused } from './fusion.ts';
+import type { Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
 /** Which documents a search looks at: those that match all that is set. */
@@ -56,8 +56,8 @@ export interface PassageIndex {
 
 /** The index at one moment. */
 export interface IndexView {
-  /** Passages with words of the query, best first. */
-  lexical(users: readonly string[], query: string): Promise<Scored[]>;
+  /** Passages with words of the query. */
+  lexical(users: readonly string[], query: string): Promise<Ranking>;
   /** The passages of matching documents whose vectors of this model are closest, best first. */
   semantic(users: readonly string[], near: Near, filter: SearchFilter): Promise<Scored[]>;
   /** The passages among the candidates that the filter lets through, in their order. */
@@ -147,25 +147,34 @@ export class MemorySearch {
   }
 }
 
+/** The first candidates, best first. */
+type Candidates = (limit: number) => Fused[];
+
 async function rankBy(
   mode: SearchMode,
   view: IndexView,
   { users, query, filter }: Search,
   near: Near | null,
-): Promise<Fused[]> {
+): Promise<Candidates> {
   const closest = near === null ? [] : (await view.semantic(users, near, filter)).slice(0, fusedCount);
-  if (mode === 'semantic') return alone(closest, 'semantic');
+  if (mode === 'semantic') return (limit) => alone(closest.slice(0, limit), 'semantic');
   const lexical = await view.lexical(users, query);
-  if (mode === 'lexical') return alone(lexical, 'lexical');
-  const rest = alone(lexical.slice(fusedCount), 'lexical').map((passage) => ({ ...passage, score: 0 }));
-  return [...fuse(lexical.slice(0, fusedCount), closest), ...rest];
+  if (mode === 'lexical') return (limit) => alone(lexical.top(limit), 'lexical');
+  const fused = fuse(lexical.top(fusedCount), closest);
+  const known = new Set(fused.map(keyOf));
+  return (limit) => {
+    if (limit <= fused.length) return fused.slice(0, limit);
+    const rest = lexical.top(limit).filter((passage) => !known.has(keyOf(passage)));
+    return [...fused, ...alone(rest, 'lexical').map((passage) => ({ ...passage, score: 0 }))].slice(0, limit);
+  };
 }
 
-async function select(view: IndexView, ranked: readonly Fused[], search: Search): Promise<FoundPassage[]> {
+async function select(view: IndexView, ranked: Candidates, search: Search): Promise<FoundPassage[]> {
   for (const step of candidateSteps) {
-    const candidates = ranked.slice(0, Math.max(step, 3 * search.limit));
+    const count = Math.max(step, 3 * search.limit);
+    const candidates = ranked(count);
     const passages = await view.select(candidates, search);
-    if (passages.length >= search.limit || candidates.length === ranked.length) return passages;
+    if (passages.length >= search.limit || candidates.length < count) return passages;
   }
   return [];
 }

@@ -2,7 +2,14 @@ import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gate
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import type { Fused } from '../search/fusion.ts';
 import { entryBytes, type Posting } from '../search/postings.ts';
-import { planQuery, rank, type QueryTerm, type Scored } from '../search/ranking.ts';
+import {
+  emptyRanking,
+  planQuery,
+  rank,
+  type QueryTerm,
+  type Ranking,
+  type Scored,
+} from '../search/ranking.ts';
 import type {
   FoundPassage,
   IndexState,
@@ -63,15 +70,15 @@ async function lexical(
   key: MemoryKey,
   users: readonly string[],
   query: string,
-): Promise<Scored[]> {
+): Promise<Ranking> {
   const statistics = await readStatistics(db, key, users);
-  if (statistics === null || statistics.passages === 0) return [];
+  if (statistics === null || statistics.passages === 0) return emptyRanking;
   const { analysers, passages, tokens } = statistics;
   const terms = new Map<string, QueryTerm>();
   for (const analyser of analysers)
     for (const each of await readTerms(db, key, { users, query, analyser })) terms.set(each.term, each);
   const plan = planQuery([...terms.values()], passages, entryBudget);
-  if (plan.weights.size === 0) return [];
+  if (plan.weights.size === 0) return emptyRanking;
   const postings = await readPostings(db, key, users, [...plan.weights.keys()]);
   return rank(postings, plan, tokens / passages);
 }
