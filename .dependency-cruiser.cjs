@@ -117,6 +117,12 @@ module.exports = {
       `^(packages/kit)/|node_modules|${tests}`,
       'traces are exported by packages/kit alone',
     ),
+    only(
+      'undici',
+      `^(packages/egress|services/edge/src/proxy|services/chat/src/providers)/|node_modules|${tests}`,
+      'addresses that tenants give are called through packages/egress',
+    ),
+    only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {

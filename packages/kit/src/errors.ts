@@ -15,6 +15,7 @@ const table = {
   acting_user_required: [400, 3],
   embeddings_not_configured: [400, 3],
   unknown_model: [400, 3],
+  url_not_allowed: [400, 3],
   relay_path_ambiguous: [400, 3],
   provider_bad_request: [400, 3],
   invalid_api_key: [401, 16],

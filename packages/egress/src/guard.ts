@@ -1,0 +1,81 @@
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { AppError } from '@gatehouse/kit/errors';
+import type { AllowList } from './allow-list.ts';
+import { EgressError } from './errors.ts';
+import { resolveHost, type Resolve } from './resolve.ts';
+import { addressOf } from './special-ranges.ts';
+
+/** Below it are the ports of mail servers, databases' ancestors and other systems that read lines, but for HTTPS. */
+const firstFreePort = 1_024;
+
+/**
+ * Decides which URLs may be called: `https` to public addresses, on port 443 or from 1,024. Hosts and ranges of the
+ * allow-list may be called by `http`, on any port, and at any address.
+ */
+export class Guard {
+  readonly #allow: AllowList;
+  readonly #resolve: Resolve;
+
+  constructor(allow: AllowList, resolve: Resolve = resolveHost) {
+    this.#allow = allow;
+    this.#resolve = resolve;
+  }
+
+  /** Checks everything but the addresses of a host name. Throws `EgressError`. */
+  assertUrl({ protocol, username, password, hostname, port }: URL): void {
+    const opened = this.#allow.has(hostname);
+    const schemes = opened ? ['https:', 'http:'] : ['https:'];
+    const isAllowed =
+      schemes.includes(protocol) &&
+      username === '' &&
+      password === '' &&
+      hostname !== '' &&
+      (opened || port === '' || Number(port) >= firstFreePort) &&
+      (addressOf(hostname) === null || this.#allow.admits(hostname, hostname));
+    if (!isAllowed) throw new EgressError('not_allowed');
+  }
+
+  /** The addresses of a host. Throws `EgressError` if one of them is not allowed, or if there is none. */
+  async addresses(host: string): Promise<LookupAddress[]> {
+    const found = await this.#resolve(host, { trusted: this.#allow.has(host) });
+    if (found.length === 0) throw new EgressError('unreachable');
+    if (!found.every(({ address }) => this.#allow.admits(host, address)))
+      throw new EgressError('not_allowed');
+    return found;
+  }
+
+  /**
+   * Checks a URL that a tenant gives, without a connection. Throws `url_not_allowed`, with `param`. One whose host can't
+   * be resolved now is accepted: connections check again.
+   */
+  async check(text: string, param: string): Promise<URL> {
+    const url = URL.parse(text);
+    try {
+      if (url === null) throw new EgressError('not_allowed');
+      this.assertUrl(url);
+      if (addressOf(url.hostname) === null) await this.addresses(url.hostname);
+      return url;
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      if (url !== null && error.failure !== 'not_allowed') return url;
+      throw new AppError(
+        'url_not_allowed',
+        'The URL is not allowed. It must be https, without user info, on port 443 or from 1024, and its host public.',
+        { param, cause: error },
+      );
+    }
+  }
+
+  /** Resolves the host of a connection: it goes to the addresses that were checked, and to no others. */
+  readonly lookup: LookupFunction = (host, { all }, done) => {
+    this.addresses(host).then(
+      (found) => {
+        const [first] = found;
+        if (all === true) done(null, found);
+        else done(null, first?.address ?? '', first?.family);
+      },
+      (error: unknown) => done(error as Error, ''),
+    );
+  };
+}

@@ -1,0 +1,26 @@
+import { lookup, Resolver } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { EgressError } from './errors.ts';
+
+/** Resolves a host; `trusted`: the operator has named it. Returns no address if there is none. */
+export type Resolve = (host: string, options: { trusted: boolean }) => Promise<LookupAddress[]>;
+
+const timeoutMs = 2_000;
+const tries = 2;
+/** Of one host. A server that names more is refused. */
+const maxAddresses = 32;
+
+/**
+ * Hosts of tenants are resolved by DNS alone, and by sockets: the system's resolver occupies one of few threads for as
+ * long as a name server takes. Hosts that the operator has named may be in the machine's own tables.
+ */
+export const resolveHost: Resolve = async (host, { trusted }) => {
+  if (trusted) return lookup(host, { all: true }).catch(() => []);
+  const resolver = new Resolver({ timeout: timeoutMs, tries });
+  const [v4, v6] = await Promise.all([
+    resolver.resolve4(host).catch(() => []),
+    resolver.resolve6(host).catch(() => []),
+  ]);
+  if (v4.length + v6.length > maxAddresses) throw new EgressError('not_allowed');
+  return [...v4.map((address) => ({ address, family: 4 })), ...v6.map((address) => ({ address, family: 6 }))];
+};
