@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { addressOf, isPublic, isWithin, type Address } from './special-ranges.ts';
 
@@ -11,9 +12,8 @@ export class AllowList {
     for (const entry of entries) {
       if (entry.includes('/')) this.#ranges.push(rangeOf(entry));
       else {
-        const address = addressOf(entry);
-        if (address === null) this.#hosts.add(nameOf(entry));
-        else this.#ranges.push([address, address.kind() === 'ipv4' ? 32 : 128]);
+        if (isIP(entry) === 0) this.#hosts.add(nameOf(entry));
+        else this.#ranges.push(rangeOf(`${entry}/${isIP(entry) === 4 ? 32 : 128}`));
       }
     }
   }
@@ -32,21 +32,28 @@ export class AllowList {
   }
 }
 
+/** Throws for shortened addresses, which libraries read in different ways, and for bits that the prefix leaves out. */
 function rangeOf(entry: string): [Address, number] {
-  try {
-    return ipaddr.parseCIDR(entry);
-  } catch {
-    throw new Error(`${entry} is no range of addresses`);
+  const [address = '', bits = ''] = entry.split('/', 2);
+  const kind = isIP(address) === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
+  if (isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && kind.isValidCIDR(entry)) {
+    const range = kind.parseCIDR(entry);
+    if (kind.networkAddressFromCIDR(entry).toString() === range[0].toString()) return range;
   }
+  throw new Error(`${entry} is not a CIDR range, such as 10.0.0.0/8`);
 }
+
+const hostName = /^[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.?$/u;
 
 /** As URLs spell it: in lower case, in punycode. */
 function nameOf(entry: string): string {
-  const url = /^[^\s:/?#@\\]+$/.test(entry) ? URL.parse(`https://${entry}`) : null;
-  if (url === null) throw new Error(`${entry} is no host name, address or range of addresses`);
+  const url = hostName.test(entry) ? URL.parse(`https://${entry}`) : null;
+  if (url === null || addressOf(url.hostname) !== null)
+    throw new Error(`${entry} is not a host name, an address or a CIDR range`);
   return withoutDot(url.hostname);
 }
 
-function withoutDot(host: string): string {
+/** Host names may end with the dot of the root. */
+export function withoutDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }

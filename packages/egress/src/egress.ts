@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
@@ -9,9 +10,9 @@ export interface EgressRequest {
   headers?: Readonly<Record<string, string>>;
   body?: Buffer;
   signal?: AbortSignal;
-  /** Redirects that are followed; the answer after them may be one more. Default: 0. */
+  /** Redirects that are followed; the response may be one more. Default: 0. */
   maxRedirects?: number;
-  /** Of the body of the answer. Default: 1 MiB. */
+  /** Of the body of the response. Default: 1 MiB. */
   maxBytes?: number;
   /** What to do with a longer body. Default: fail with `too_large`. */
   longer?: 'fail' | 'cut';
@@ -28,55 +29,70 @@ export interface EgressResponse {
 
 export interface EgressOptions {
   guard: Guard;
-  /** Certificates to trust besides those that Node trusts. */
+  /** A certificate to trust besides those that Node trusts. */
   ca?: string;
   /** Without a byte. Default: 15 s. */
   idleMs?: number;
 }
 
 const connectTimeoutMs = 10_000;
+/** How long one address of a host is tried before the next. Node's 250 ms are less than a distant host needs. */
+const nextAddressMs = 2_000;
 const defaultIdleMs = 15_000;
 const defaultTimeoutMs = 30_000;
 const defaultMaxBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
-/** Open connections to one host and port. */
-const connections = 16;
+/** Shorter than servers keep idle connections, so that a request seldom meets one that is closing. */
+const keepAliveMs = 4_000;
+/** Calls under way, to one host and port and in all. Each has a connection, so none waits for another. */
+const maxCalls = { origin: 64, all: 1_024 };
+
+/** Headers that belong to the connection, or name another host than the one that was checked. */
+const notGiven =
+  /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|te|trailer|expect|proxy-.*|sec-.*)$/i;
 
 /**
  * The one way out to addresses that tenants give. Each connection goes to an address that the guard has checked, by no
- * proxy, with a verified certificate; sizes and times are limited. All methods throw `EgressError`.
+ * proxy, with a verified certificate; sizes, times and the number of calls are limited.
  */
 export class Egress {
   readonly #guard: Guard;
   readonly #agent: Agent;
+  readonly #calls = new Map<string, number>();
+  #allCalls = 0;
 
   constructor({ guard, ca, idleMs = defaultIdleMs }: EgressOptions) {
     this.#guard = guard;
     const connect = buildConnector({
       timeout: connectTimeoutMs,
       lookup: guard.lookup,
+      autoSelectFamilyAttemptTimeout: nextAddressMs,
       rejectUnauthorized: true,
-      ...(ca !== undefined && { ca }),
+      // Headers have no limit in undici's HTTP/2.
+      allowH2: false,
+      ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
     });
     this.#agent = new Agent({
       connect,
-      connections,
       allowH2: false,
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: idleMs,
       bodyTimeout: idleMs,
-      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
-      keepAliveTimeout: 4_000,
+      keepAliveTimeout: keepAliveMs,
+      // Otherwise the server decides.
+      keepAliveMaxTimeout: keepAliveMs,
     });
   }
 
-  /** Sends a request and reads the whole answer, whatever its status. */
+  /**
+   * Sends a request and reads the whole response, whatever its status. Throws `EgressError`, or the reason of `signal`.
+   */
   async request(request: EgressRequest): Promise<EgressResponse> {
     const { signal, timeoutMs = defaultTimeoutMs } = request;
     const ends = AbortSignal.timeout(timeoutMs);
     const either = signal === undefined ? ends : AbortSignal.any([signal, ends]);
     try {
-      return await this.#follow(request, either);
+      return await until(either, this.#follow(request, either));
     } catch (error) {
       signal?.throwIfAborted();
       throw ends.aborted ? new EgressError('timeout', { cause: error }) : egressError(error);
@@ -90,10 +106,26 @@ export class Egress {
   async #follow(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {
     let next = request;
     for (let left = request.maxRedirects ?? 0; ; left -= 1) {
-      const answer = await this.#send(next, signal);
-      const location = isRedirect(answer.status) ? answer.headers['location'] : undefined;
-      if (location === undefined || left === 0) return answer;
-      next = redirected(next, answer.status, location);
+      signal.throwIfAborted();
+      const response = await this.#counted(next.url.origin, () => this.#send(next, signal));
+      const location = isRedirect(response.status) ? response.headers['location'] : undefined;
+      if (location === undefined || left === 0) return response;
+      next = redirected(next, response.status, location);
+    }
+  }
+
+  async #counted<Result>(origin: string, call: () => Promise<Result>): Promise<Result> {
+    const ofOrigin = this.#calls.get(origin) ?? 0;
+    if (ofOrigin >= maxCalls.origin || this.#allCalls >= maxCalls.all) throw new EgressError('busy');
+    this.#calls.set(origin, ofOrigin + 1);
+    this.#allCalls += 1;
+    try {
+      return await call();
+    } finally {
+      const left = (this.#calls.get(origin) ?? 1) - 1;
+      if (left === 0) this.#calls.delete(origin);
+      else this.#calls.set(origin, left);
+      this.#allCalls -= 1;
     }
   }
 
@@ -101,21 +133,36 @@ export class Egress {
     const { method, url, headers = {}, body, maxBytes = defaultMaxBytes, longer = 'fail' } = request;
     // An address in a URL is connected without a lookup.
     this.#guard.assertUrl(url);
-    const answer = await this.#agent.request({
+    if (Object.keys(headers).some((name) => notGiven.test(name))) throw new EgressError('invalid_request');
+    const response = await this.#agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method,
       // No encoding: a small body could become a large one.
-      headers: { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...headers },
+      headers: { 'user-agent': 'gatehouse', ...headers, 'accept-encoding': 'identity' },
       ...(body !== undefined && { body }),
       signal,
     });
-    const joined = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
+    const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
     return {
-      status: answer.statusCode,
+      status: response.statusCode,
       headers: Object.fromEntries(joined) as Record<string, string>,
-      body: await readBody(answer.body, maxBytes, longer),
+      body: await readBody(response.body, maxBytes, longer),
     };
+  }
+}
+
+/** The result, or the reason of the signal. undici hears the signal only when it has a connection. */
+async function until<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    // It may fail later.
+    work.catch(() => undefined);
   }
 }
 
@@ -143,14 +190,15 @@ function isRedirect(status: number): boolean {
 /** Headers that another host may see. */
 const harmless = new Set(['accept', 'accept-language', 'content-type', 'user-agent']);
 
-/** The request after a redirect, as browsers make it; another host gets no credentials. */
+/** The request after a redirect. Another host gets no credentials. */
 function redirected(request: EgressRequest, status: number, location: string): EgressRequest {
   const { url: from, headers = {}, body, ...rest } = request;
+  const repeats = status === 307 || status === 308 || request.method === 'GET';
   const url = URL.parse(location, from.href);
   if (url === null) throw new EgressError('invalid_response');
-  const keeps = ([name]: [string, string]): boolean => url.origin === from.origin || harmless.has(name);
+  const keeps = ([name]: [string, string]): boolean =>
+    (url.origin === from.origin || harmless.has(name)) && (repeats || !name.startsWith('content-'));
   const next = { ...rest, url, headers: Object.fromEntries(Object.entries(headers).filter(keeps)) };
-  const repeats = status === 307 || status === 308 || request.method === 'GET';
   if (!repeats) return { ...next, method: 'GET' };
   return body === undefined ? next : { ...next, body };
 }

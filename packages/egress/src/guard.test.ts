@@ -49,6 +49,12 @@ describe('a URL that a tenant gives', () => {
       'https://public.test:0/',
     ],
     ...[
+      'https://postgres/',
+      'https://postgres.prod.svc.cluster.local/',
+      'https://a.internal./',
+      'https://localhost/',
+    ],
+    ...[
       'https://inside.test/',
       'https://mixed.test/',
       'https://127.0.0.1/',

@@ -1,17 +1,20 @@
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { AppError } from '@gatehouse/kit/errors';
-import type { AllowList } from './allow-list.ts';
+import { withoutDot, type AllowList } from './allow-list.ts';
 import { EgressError } from './errors.ts';
 import { resolveHost, type Resolve } from './resolve.ts';
 import { addressOf } from './special-ranges.ts';
 
-/** Below it are the ports of mail servers, databases' ancestors and other systems that read lines, but for HTTPS. */
+/** Lower ports are well-known: SMTP, SSH and others. */
 const firstFreePort = 1_024;
 
+/** Top-level names of local networks and clusters. Tenants must not learn which of them exist. */
+const localNames = new Set(['local', 'localhost', 'internal', 'onion', 'arpa']);
+
 /**
- * Decides which URLs may be called: `https` to public addresses, on port 443 or from 1,024. Hosts and ranges of the
- * allow-list may be called by `http`, on any port, and at any address.
+ * Decides which URLs may be called: `https` to public addresses, on port 443 or from 1,024. URLs whose host is on the
+ * allow-list may also be `http` and have any port, and a name on it may resolve to any address.
  */
 export class Guard {
   readonly #allow: AllowList;
@@ -32,7 +35,8 @@ export class Guard {
       password === '' &&
       hostname !== '' &&
       (opened || port === '' || Number(port) >= firstFreePort) &&
-      (addressOf(hostname) === null || this.#allow.admits(hostname, hostname));
+      (opened ||
+        (addressOf(hostname) === null ? isPublicName(hostname) : this.#allow.admits(hostname, hostname)));
     if (!isAllowed) throw new EgressError('not_allowed');
   }
 
@@ -78,4 +82,9 @@ export class Guard {
       (error: unknown) => done(error as Error, ''),
     );
   };
+}
+
+function isPublicName(host: string): boolean {
+  const labels = withoutDot(host).split('.');
+  return labels.length > 1 && !localNames.has(labels.at(-1) ?? '');
 }

@@ -7,6 +7,8 @@ export type Resolve = (host: string, options: { trusted: boolean }) => Promise<L
 
 const timeoutMs = 2_000;
 const tries = 2;
+/** For all name servers. */
+const allMs = 4_000;
 /** Of one host. A server that names more is refused. */
 const maxAddresses = 32;
 
@@ -17,10 +19,12 @@ const maxAddresses = 32;
 export const resolveHost: Resolve = async (host, { trusted }) => {
   if (trusted) return lookup(host, { all: true }).catch(() => []);
   const resolver = new Resolver({ timeout: timeoutMs, tries });
+  const timer = setTimeout(() => resolver.cancel(), allMs);
   const [v4, v6] = await Promise.all([
     resolver.resolve4(host).catch(() => []),
     resolver.resolve6(host).catch(() => []),
   ]);
+  clearTimeout(timer);
   if (v4.length + v6.length > maxAddresses) throw new EgressError('not_allowed');
   return [...v4.map((address) => ({ address, family: 4 })), ...v6.map((address) => ({ address, family: 6 }))];
 };

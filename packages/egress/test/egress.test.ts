@@ -1,4 +1,6 @@
+import { createSecureServer } from 'node:http2';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generate } from 'selfsigned';
 import { AllowList } from '../src/allow-list.ts';
@@ -20,6 +22,7 @@ async function resolve(host: string, { trusted }: { trusted: boolean }) {
 
 let target: Target;
 let secure: Target;
+let tls: { key: string; cert: string };
 let egress: Egress;
 let received: { url: string; method: string; headers: IncomingHttpHeaders; body: string }[];
 const answers: Record<string, (response: ServerResponse) => void> = {
@@ -57,7 +60,8 @@ beforeAll(async () => {
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'secure.test' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'secure.test' }] }],
   });
-  secure = await Target.start((_request, response) => response.end('over TLS'), { key, cert });
+  tls = { key, cert };
+  secure = await Target.start((_request, response) => response.end('over TLS'), tls);
   const guard = new Guard(
     new AllowList(['allowed.test', 'other.test', 'unknown.test', 'secure.test', 'wrong.test']),
     resolve,
@@ -207,6 +211,42 @@ describe('redirects', () => {
   });
 });
 
+describe('a call', () => {
+  it('ends in its time also while the host is not resolved or connected', async () => {
+    const { promise: never, resolve: end } = Promise.withResolvers<[]>();
+    const slow = new Egress({ guard: new Guard(new AllowList(['slow.test']), () => never) });
+    const url = new URL('http://slow.test/');
+    expect(await failure(slow.request({ method: 'GET', url, timeoutMs: 100 }))).toBe('timeout');
+    const signal = AbortSignal.abort(new Error('given up'));
+    await expect(slow.request({ method: 'GET', url, signal })).rejects.toThrow('given up');
+    end([]);
+    await slow.stop();
+  });
+
+  it('is refused when 64 of its host are under way', async () => {
+    const caller = new AbortController();
+    const calls = Array.from({ length: 64 }, () =>
+      get(at('allowed.test', '/never'), { signal: caller.signal }),
+    );
+    expect(await failure(get(at('allowed.test')))).toBe('busy');
+    expect((await get(at('other.test'))).status).toBe(200);
+    caller.abort(new Error('given up'));
+    expect(new Set(await Promise.all(calls.map((call) => failure(call))))).toEqual(new Set([undefined]));
+    expect((await get(at('allowed.test'))).status).toBe(200);
+  });
+
+  it.each(['host', 'Host', 'content-length', 'transfer-encoding', 'connection', 'proxy-authorization'])(
+    'has no header %s of its caller',
+    async (name) =>
+      expect(await failure(get(at('allowed.test'), { headers: { [name]: '1' } }))).toBe('invalid_request'),
+  );
+
+  it('has no header that would end it', async () => {
+    for (const value of ['a\r\nb: c', 'Ж'])
+      expect(await failure(get(at('allowed.test'), { headers: { 'x-a': value } }))).toBe('invalid_request');
+  });
+});
+
 describe('an answer', () => {
   it('has a limit, at which it fails or is cut', async () => {
     expect(await failure(get(at('allowed.test', '/large')))).toBe('too_large');
@@ -229,12 +269,34 @@ describe('an answer', () => {
     await expect(get(at('allowed.test', '/', port))).rejects.toThrow(/^The host could not be reached\.$/);
   });
 
+  it('that is not HTTP is one that is invalid', async () => {
+    const lines = createServer((socket) => socket.resume().end('SSH-2.0-OpenSSH_9.2\r\n'));
+    await new Promise<void>((done) => lines.listen(0, '127.0.0.1', done));
+    const { port } = lines.address() as AddressInfo;
+    expect(await failure(get(at('allowed.test', '/', port)))).toBe('invalid_response');
+    await new Promise((done) => lines.close(done));
+  });
+
   it('is not waited for by a caller that has given up', async () => {
     const caller = new AbortController();
     const call = get(at('allowed.test', '/never'), { signal: caller.signal });
     setTimeout(() => caller.abort(new Error('given up')), 50);
     await expect(call).rejects.toThrow('given up');
   });
+});
+
+it('HTTP/2 is not offered, which has no limit of headers', async () => {
+  const { key, cert } = tls;
+  const protocols: unknown[] = [];
+  const server = createSecureServer({ key, cert, allowHTTP1: true }, (request, response) => {
+    protocols.push(request.httpVersion);
+    response.end('either');
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  expect((await get(new URL(`https://secure.test:${port}/`))).body.toString()).toBe('either');
+  expect(protocols).toEqual(['1.1']);
+  await new Promise((done) => server.close(done));
 });
 
 it('certificates are verified, whatever the environment says', async () => {
