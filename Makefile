@@ -3,7 +3,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up dev test test-fast test-outside lint gen bench images test-cluster clean
+.PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
+.PHONY: images test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -32,9 +33,18 @@ test-outside: node_modules/.package-lock.json ## Run tests with tools of other e
 	@bash test/outside/run.sh
 
 lint: node_modules/.package-lock.json ## Check types, rules, format, words, dependencies and unused code
+	@$(MAKE) --no-print-directory -j 2 -k lint-types lint-rules lint-format lint-structure
+
+lint-types:
 	$(WITH_TOOLS) tsc -p tsconfig.json
+
+lint-rules:
 	$(WITH_TOOLS) eslint .
+
+lint-format:
 	$(WITH_TOOLS) prettier --check --log-level warn .
+
+lint-structure:
 	$(WITH_TOOLS) node lint/words.ts
 	$(WITH_TOOLS) node lint/workspaces.ts
 	$(WITH_TOOLS) depcruise packages services deploy charts lint test proto/gen

@@ -16,7 +16,12 @@ folder=$(mktemp -d)
 chmod o+x "$folder"
 touch "$folder/log"
 gateway=
+beside=
 stop() {
+  if [ -n "$beside" ]; then
+    kill -TERM "$beside" 2>/dev/null
+    wait "$beside"
+  fi
   if [ -n "$gateway" ]; then
     kill -TERM "$gateway" 2>/dev/null
     wait "$gateway"
@@ -56,16 +61,24 @@ if ! start_gateway; then
 fi
 export GATEHOUSE_STATE=$folder/state
 
-for step in [0-9][0-9]-*.sh; do
-  name=$(basename "$step" .sh)
-  name=${name#[0-9][0-9]-}
-  bash "$step" 2>&1 | tee "$folder/step" | sed -E "s/^(ok|failed|skipped): /\1: $name: /"
-  status=${PIPESTATUS[0]}
-  ok=$(grep -c '^ok: ' "$folder/step")
-  bad=$(grep -c '^failed: ' "$folder/step")
+# Runs a step. What it prints and its exit status stay in files until `count` reads them.
+run_step() {
+  local name=${1%.sh}
+  bash "$1" >"$folder/$name.out" 2>&1
+  printf '%s' $? >"$folder/$name.status"
+}
+
+# Prints what a step has printed, and adds up its checks.
+count() {
+  local file=${1%.sh} name status ok bad
+  name=${file#[0-9][0-9]-}
+  sed -E "s/^(ok|failed|skipped): /\1: $name: /" "$folder/$file.out"
+  status=$(cat "$folder/$file.status")
+  ok=$(grep -c '^ok: ' "$folder/$file.out")
+  bad=$(grep -c '^failed: ' "$folder/$file.out")
   if [ "$status" -eq 77 ]; then
     skipped=$((skipped + 1))
-    continue
+    return
   fi
   # A step that ends badly, or without having checked anything, has failed even if none of its lines says so.
   if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; }; then
@@ -74,5 +87,23 @@ for step in [0-9][0-9]-*.sh; do
   fi
   passed=$((passed + ok))
   failed=$((failed + bad))
+}
+
+# Steps 40 to 89 need no gateway, so they run beside the others.
+others=([4-8][0-9]-*.sh)
+(
+  trap 'kill $(jobs -p) 2>/dev/null; exit 130' TERM
+  for step in "${others[@]}"; do
+    run_step "$step" &
+    wait $!
+  done
+) &
+beside=$!
+for step in [0-39][0-9]-*.sh; do
+  run_step "$step"
+  count "$step"
 done
+wait "$beside"
+beside=
+for step in "${others[@]}"; do count "$step"; done
 report
