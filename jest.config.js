@@ -9,8 +9,8 @@ export default {
   testSequencer: '<rootDir>/test/support/side-by-side.js',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  // On two cores: many tests mostly wait. side-by-side.js keeps two of them from starting a whole system at once.
-  maxWorkers: 3,
+  // As many as CI has cores: many tests start a whole system of seven processes, which then waits for the others'.
+  maxWorkers: 2,
   // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.
   workerIdleMemoryLimit: '1GB',
   testTimeout: 30_000,
