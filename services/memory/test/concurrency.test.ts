@@ -121,11 +121,12 @@ it('many writers of one new agent make one memory', async () => {
 it('writers under way hold up no embedding of their agent, but its deletion', async () => {
   const tenant = memory.makeTenant();
   const key = { tenantId: tenant.id, agentId: tenant.agentId, analyser: 'english' } as const;
-  await memory.put(tenant, 'a', 'text');
   const log = createLogger('test', 'silent');
   const pool = createPool({ url: memory.database.url, role: 'memory_app', max: 3, log });
   let deleted = false;
   try {
+    // A memory without documents, so that no job of the service embeds for it.
+    await withTenant(pool, tenant.id, (db) => holdMemory(db, key));
     const deletion = await withTenant(pool, tenant.id, async (writer) => {
       await holdMemory(writer, key);
       expect(await new EmbeddingStore(pool).claim(key, newId())).toBe('claimed');
