@@ -70,6 +70,23 @@ describe('an export to a client that does not read', () => {
     expect(records.at(-1)?.text).toBe('Changed.');
   });
 
+  it('goes on when the database was away for a moment', async () => {
+    const response = await slowExport();
+    const limit = (connections: number) =>
+      memory.rows(
+        `alter database "${new URL(memory.database.url).pathname.slice(1)}" connection limit ${connections}`,
+      );
+    await limit(0);
+    await memory.rows(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name like 'gatehouse memory%' and datname = current_database()`,
+    );
+    const records = text(response);
+    await sleep(1_500);
+    await limit(-1);
+    expect(recordsOf(await records)).toHaveLength(48);
+  });
+
   it('takes a slot of its tenant, of two, until it leaves', async () => {
     const responses = [await slowExport(), await slowExport()];
     const status = async () => {

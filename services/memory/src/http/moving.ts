@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Changes, Outcome } from '@gatehouse/changes/changes';
 import type { ExportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
 import { jsonLines } from '@gatehouse/contract/route';
+import { isOutage } from '@gatehouse/grpc/errors';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
@@ -55,6 +56,10 @@ const turnPauseMs = 250;
 /** Between two signs of life. */
 const beatMs = 15_000;
 
+/** How often a page of an export is read while the database is unavailable, and after what time again. */
+const pageAttempts = 10;
+const pageAgainMs = 1_000;
+
 /** `GET /v1/agents/{agentID}/memory/export` and `POST /v1/agents/{agentID}/memory/import`. */
 export function movingHandlers(dependencies: MovingDependencies): Record<string, RawHandler> {
   const exports = new Slots(exportSlots);
@@ -89,13 +94,25 @@ async function sendLines(
   const first = await readPage(null);
   response.writeHead(200, { 'content-type': jsonLines, [requestIdHeader]: requestId });
   async function* lines(): AsyncGenerator<string, void> {
-    for (let page = first; page.length > 0; page = await readPage(page.at(-1) ?? null))
+    for (let page = first; page.length > 0; page = await patiently(() => readPage(page.at(-1) ?? null)))
       for (const document of page) yield `${JSON.stringify(exportedRecord(document))}\n`;
   }
   try {
     await pipeline(Readable.from(request.method === 'HEAD' ? [] : lines()), response);
   } catch (error) {
     throw response.destroyed && isPremature(error) ? clientLeft() : error;
+  }
+}
+
+/** Reads again while the database is away for a moment: a client can't continue an export that was cut. */
+async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {
+  for (let left = pageAttempts; ; left -= 1) {
+    try {
+      return await read();
+    } catch (error) {
+      if (left <= 1 || !isOutage(error)) throw error;
+      await sleep(pageAgainMs);
+    }
   }
 }
 
