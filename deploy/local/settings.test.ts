@@ -19,6 +19,7 @@ describe('the settings of make up', () => {
       analytics: 1,
       memory: 1,
       chat: 1,
+      webhook: 1,
       edge: 1,
     });
   });
@@ -48,6 +49,7 @@ describe('the settings of make up', () => {
       analytics: 1,
       memory: 1,
       chat: 3,
+      webhook: 1,
       edge: 2,
     });
   });
@@ -87,12 +89,12 @@ describe('the settings of make up', () => {
     [
       'GATEHOUSE_REPLICAS',
       'chatt=2',
-      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, memory, chat, edge.',
+      'GATEHOUSE_REPLICAS names "chatt", but the services are tenant, agent, analytics, memory, chat, webhook, edge.',
     ],
     [
       'INSPECT',
       'door',
-      'INSPECT names "door", but the services are tenant, agent, analytics, memory, chat, edge.',
+      'INSPECT names "door", but the services are tenant, agent, analytics, memory, chat, webhook, edge.',
     ],
   ])('refuse %s=%s in one sentence', (name, value, sentence) => {
     expect(() => loadSettings({ [name]: value })).toThrow(new Error(sentence));

@@ -52,6 +52,7 @@ export const combinations: Readonly<Record<string, Values>> = {
         database: { to: [{ ipBlock: { cidr: '10.1.2.3/32' } }], ports: [6432] },
         kafka: { ports: [9094] },
         providers: { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [443] },
+        targets: { to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [443] },
         extra: [{ to: [monitoringNamespace], ports: [{ port: 4318, protocol: 'TCP' }] }],
       },
     },
@@ -77,6 +78,8 @@ export const combinations: Readonly<Record<string, Values>> = {
       pullSecrets: [{ name: 'registry' }],
     },
     providers: { existingSecret: 'provider-keys' },
+    egress: { allow: ['hooks.internal.example.com', '10.20.0.0/16'] },
+    webhooks: { allowToken: true },
     models: { existingConfigMap: 'our-models' },
     jobs: { podLabels: { team: 'ai' }, podAnnotations: { 'sidecar.istio.io/inject': 'false' } },
     defaults: {

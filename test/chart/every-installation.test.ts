@@ -127,7 +127,13 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
     const keyRing = [...services].filter(
       ([, pod]) => 'SECRETS_KEYRING' in environmentOf(pod.containers[0]).secrets,
     );
-    expect(keyRing.map(([service]) => service).sort()).toEqual(['agent', 'chat', 'memory', 'tenant']);
+    expect(keyRing.map(([service]) => service).sort()).toEqual([
+      'agent',
+      'chat',
+      'memory',
+      'tenant',
+      'webhook',
+    ]);
     const owners = pods.filter(({ containers }) =>
       containers.some((container) => 'MIGRATION_DATABASE_URL' in environmentOf(container).secrets),
     );

@@ -33,7 +33,7 @@ describe('monitoring', () => {
         service.spec?.ports?.some(({ name }) => name === endpoint?.port) === true,
     );
     const pods = scraped.map((service) => service.spec?.selector?.['app.kubernetes.io/component']);
-    expect(pods).toEqual(['agent', 'analytics', 'chat', 'edge', 'memory', 'tenant']);
+    expect(pods).toEqual(['agent', 'analytics', 'chat', 'edge', 'memory', 'tenant', 'webhook']);
   });
 
   it('leads from each alert to its section, where the operator says where the documents are', () => {

@@ -107,7 +107,9 @@ class Network {
 }
 
 /** Providers are anywhere, so chat's way out is narrowed for what is said about it. */
-const narrow: Values = { networkPolicy: { egress: { providers: { ports: [443] } } } };
+const narrow = {
+  networkPolicy: { egress: { providers: { ports: [443] }, targets: { ports: [443] } } },
+};
 
 describe('network policies', () => {
   it('let in exactly the callers whose settings name the service; all may call the edge', async () => {
@@ -165,18 +167,18 @@ describe('network policies', () => {
     }
   });
 
-  it('let out to PostgreSQL and Kafka who uses them, and to providers chat alone', () => {
+  it('let out to PostgreSQL and Kafka who uses them, to providers chat alone, and to addresses of tenants webhook alone', () => {
     const withoutKafka = new Network({});
     const network = new Network({ kafka: { brokers: ['kafka-0:9092', 'kafka-1:9192'] } });
     for (const service of serviceNames) {
       const reaches = (port: number, of = network) => of.leaves(of.pod(service), outside, port);
       const stores = service !== 'edge';
-      const provides = service === 'chat';
+      const anywhere = service === 'chat' || service === 'webhook';
       expect(reaches(53)).toBe(true);
       expect(reaches(5432)).toBe(stores);
       expect([reaches(9092), reaches(9192)]).toEqual([stores, stores]);
-      expect(reaches(9092, withoutKafka)).toBe(provides);
-      expect(reaches(443)).toBe(provides);
+      expect(reaches(9092, withoutKafka)).toBe(anywhere);
+      expect(reaches(443)).toBe(anywhere);
     }
   });
 
@@ -186,7 +188,7 @@ describe('network policies', () => {
     { said: { dns: { ports: [53, 5353] } }, open: [53, 5353] },
     { said: { dns: { ports: [] } }, open: [] },
   ])('allows DNS over UDP and TCP on $open only, with the values $said', ({ said, open }) => {
-    const values = { networkPolicy: { egress: { ...said, providers: { ports: [443] } } } };
+    const values = { networkPolicy: { egress: { ...narrow.networkPolicy.egress, ...said } } };
     const network = new Network(values);
     for (const service of serviceNames) {
       const tcp = [53, 5353].filter((port) => network.leaves(network.pod(service), prometheus, port));

@@ -82,7 +82,9 @@ describe('what is said of one service', () => {
     expect(spec?.template.spec?.terminationGracePeriodSeconds).toBe(315);
     const without = (kind: 'HorizontalPodAutoscaler' | 'PodDisruptionBudget') =>
       ofKind(manifests, kind).map(({ metadata }) => metadata?.name);
-    const rest = ['agent', 'analytics', 'edge', 'memory', 'tenant'].map((name) => `gatehouse-${name}`);
+    const rest = ['agent', 'analytics', 'edge', 'memory', 'tenant', 'webhook'].map(
+      (name) => `gatehouse-${name}`,
+    );
     expect(without('HorizontalPodAutoscaler')).toEqual(rest);
     expect(without('PodDisruptionBudget')).toEqual(rest);
   });

@@ -4,6 +4,7 @@ import { loadConfig as loadChatConfig } from '@gatehouse/service-chat/config';
 import { loadConfig as loadEdgeConfig } from '@gatehouse/service-edge/config';
 import { loadConfig as loadMemoryConfig } from '@gatehouse/service-memory/config';
 import { loadConfig as loadTenantConfig } from '@gatehouse/service-tenant/config';
+import { loadConfig as loadWebhookConfig } from '@gatehouse/service-webhook/config';
 
 export type Environment = Record<string, string>;
 
@@ -15,4 +16,5 @@ export const settingsOf: Readonly<Record<string, (environment: Environment) => o
   edge: loadEdgeConfig,
   memory: loadMemoryConfig,
   tenant: loadTenantConfig,
+  webhook: loadWebhookConfig,
 };

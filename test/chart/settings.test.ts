@@ -38,6 +38,8 @@ const every: Values = {
   corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
   requestBodies: { bytesPerTenant: 67108864, bytesPerProcess: 134217728 },
   unreadSeconds: 90,
+  egress: { allow: ['hooks.internal', '10.0.0.0/8'] },
+  webhooks: { allowToken: true },
   kafka: { brokers: ['kafka-0:9092', 'kafka-1:9092'], prefix: 'gw.' },
   otel: { endpoint: 'http://collector:4318' },
   services: { chat: { databasePool: 25, drainDelaySeconds: 7, drainSeconds: 90 } },
@@ -78,6 +80,10 @@ describe('settings', () => {
       CORS_ORIGINS: 'https://app.example.com,http://localhost:3000',
       CHAT_HTTP: 'dns:///gatehouse-chat-headless.gateway.svc:8080',
     });
+    const webhook = await environment('webhook', manifests);
+    expect(webhook).toMatchObject({ EGRESS_ALLOW: 'hooks.internal,10.0.0.0/8', WEBHOOK_ALLOW_TOKEN: '1' });
+    expect(await environment('webhook', render())).not.toHaveProperty('WEBHOOK_ALLOW_TOKEN');
+    expect(await environment('chat', manifests)).not.toHaveProperty('EGRESS_ALLOW');
   });
 
   it('name no Kafka where there is none', () => {

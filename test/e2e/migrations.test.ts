@@ -13,7 +13,7 @@ import { seedUsage, usageContradictions, usageTables } from '@gatehouse/test/usa
 import { Client } from 'pg';
 
 const servicesFolder = path.join(import.meta.dirname, '../../services');
-const services = ['tenant', 'agent', 'memory', 'chat', 'analytics'] as const;
+const services = ['tenant', 'agent', 'memory', 'chat', 'webhook', 'analytics'] as const;
 type Service = (typeof services)[number];
 
 /** Values that don't follow from a column's type and check. `{n}` is the number of the row, in six digits. */
@@ -230,6 +230,7 @@ const queuesOf: Readonly<Record<string, string>> = {
   tenant: 'tenant.audit_outbox',
   agent: 'agent.audit_outbox',
   memory: 'memory.audit_outbox',
+  webhook: 'webhook.audit_outbox',
   chat: 'chat.outbox, chat.open_runs, chat.run_costs, chat.settlements',
 };
 

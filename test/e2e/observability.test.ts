@@ -114,7 +114,7 @@ beforeAll(async () => {
 afterAll(async () => gateway.stop(), 30_000);
 
 async function scrape(): Promise<Exposed> {
-  const members = ['tenant-1', 'agent-1', 'analytics-1', 'memory-1', 'chat-1', 'edge-1'];
+  const members = ['tenant-1', 'agent-1', 'analytics-1', 'memory-1', 'chat-1', 'webhook-1', 'edge-1'];
   const texts = await Promise.allSettled(members.map((name) => gateway.metrics(name)));
   return readExposition(texts.flatMap((text) => (text.status === 'fulfilled' ? [text.value] : [])));
 }

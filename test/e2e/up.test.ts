@@ -134,6 +134,7 @@ describe('make up', () => {
       'analytics-1',
       'memory-1',
       'chat-1',
+      'webhook-1',
       'edge-1',
     ]);
     expect(survivors(processes)).toEqual(processes);
@@ -141,7 +142,7 @@ describe('make up', () => {
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
     const stopped = [...system.output.matchAll(/^(\w+)-1 .* stopping /gm)].map(([, service]) => service);
-    expect(stopped).toEqual(['edge', 'chat', 'memory', 'analytics', 'agent', 'tenant']);
+    expect(stopped).toEqual(['edge', 'webhook', 'chat', 'memory', 'analytics', 'agent', 'tenant']);
   }, 60_000);
 
   it('continues with the same keys, on another port and with more processes', async () => {

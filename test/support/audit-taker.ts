@@ -23,7 +23,7 @@ export class AuditTaker {
   private constructor(server: GrpcServer) {
     this.#server = server;
     const recordAudit = {
-      callers: ['agent', 'memory'],
+      callers: ['agent', 'memory', 'webhook'],
       handle: async ({ events }: RecordAuditRequest) => {
         if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
         for (const event of events) {
@@ -34,7 +34,7 @@ export class AuditTaker {
       },
     };
     const getTenantSettings = {
-      callers: ['memory'],
+      callers: ['memory', 'webhook'],
       handle: async ({ tenantId }: GetTenantSettingsRequest) => {
         if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
         return tenantSettings(this.settings.get(tenantId));

@@ -14,6 +14,8 @@ import { loadConfig as edgeConfig } from '@gatehouse/service-edge/config';
 import { createEdgeService, type EdgeOverrides } from '@gatehouse/service-edge/service';
 import { loadConfig as memoryConfig } from '@gatehouse/service-memory/config';
 import { createMemoryService } from '@gatehouse/service-memory/service';
+import { loadConfig as webhookConfig } from '@gatehouse/service-webhook/config';
+import { createWebhookService } from '@gatehouse/service-webhook/service';
 import type { Service } from '@gatehouse/service/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
@@ -30,7 +32,7 @@ import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway
 import { makeTenant, type TenantAccess } from './tenants.ts';
 
 const host = '127.0.0.1';
-const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'memory', 'chat'];
+const services: readonly ServiceName[] = ['tenant', 'agent', 'analytics', 'memory', 'webhook', 'chat'];
 
 export interface GatewayOptions {
   edges?: number;
@@ -181,6 +183,7 @@ export class TestGateway implements SomeGateway {
     const agent = await ports();
     const analytics = await Promise.all(Array.from({ length: options.analytics ?? 1 }, ports));
     const memory = await ports();
+    const webhook = await ports();
     const models = await this.#catalogue();
     const { forgetSettleMs } = options;
     const forgetting = forgetSettleMs === undefined ? {} : { forgetSettleMs };
@@ -195,6 +198,8 @@ export class TestGateway implements SomeGateway {
       ANALYTICS_HTTP: list('http', analytics),
       MEMORY_GRPC: list('grpc', [memory]),
       MEMORY_HTTP: list('http', [memory]),
+      WEBHOOK_GRPC: list('grpc', [webhook]),
+      WEBHOOK_HTTP: list('http', [webhook]),
       CHAT_GRPC: list('grpc', chats),
       CHAT_HTTP: list('http', chats),
     };
@@ -221,6 +226,7 @@ export class TestGateway implements SomeGateway {
       );
     }
     this.#add('memory-1', async () => createMemoryService(memoryConfig(environment('memory', memory))));
+    this.#add('webhook-1', async () => createWebhookService(webhookConfig(environment('webhook', webhook))));
     for (const [index, at] of chats.entries()) {
       this.#add(`chat-${index + 1}`, async () =>
         createChatService(await chatConfig(environment('chat', at)), { ...forgetting, ...options.chat }),

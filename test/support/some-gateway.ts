@@ -19,7 +19,7 @@ export interface Answer {
 }
 
 /** Services with a database. */
-export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'memory' | 'chat';
+export type ServiceName = 'tenant' | 'agent' | 'analytics' | 'memory' | 'webhook' | 'chat';
 
 /** A gateway from the perspective of clients and provider, wherever it runs: enough for most tests. */
 export interface SomeGateway {

@@ -61,6 +61,14 @@
 - name: GATEHOUSE_MODELS
   value: /etc/gatehouse/models.yaml
 {{- end }}
+{{- if and .service.egress .root.Values.egress.allow }}
+- name: EGRESS_ALLOW
+  value: {{ join "," .root.Values.egress.allow | quote }}
+{{- end }}
+{{- if and (eq .name "webhook") .root.Values.webhooks.allowToken }}
+- name: WEBHOOK_ALLOW_TOKEN
+  value: '1'
+{{- end }}
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}

@@ -43,7 +43,7 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
 const maxMemberBytes = 8_192;
 
 /** Members that are private to the tenant, because owners read the log. */
-const privateMembers: ReadonlySet<string> = new Set(['system_prompt']);
+const privateMembers: ReadonlySet<string> = new Set(['system_prompt', 'template']);
 
 function withoutBulk(view: object | null): Record<string, unknown> | null {
   if (view === null) return null;

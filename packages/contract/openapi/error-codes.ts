@@ -46,7 +46,7 @@ const when: Record<ErrorCode, When> = {
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
-  url_not_allowed: never,
+  url_not_allowed: at('webhooks.endpoints.create', 'webhooks.endpoints.patch'),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
   service_unauthenticated: never,

@@ -25,6 +25,10 @@ export const auditActions = [
   'tenant.created',
   'tenant.updated',
   'user_data.deletion_requested',
+  'webhook_endpoint.created',
+  'webhook_endpoint.updated',
+  'webhook_endpoint.rotated',
+  'webhook_endpoint.deleted',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

@@ -38,10 +38,13 @@ describe('the route table', () => {
   });
 
   it('takes an Idempotency-Key wherever something is created, and where a secret is made', () => {
-    const others = new Set(['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import']);
+    const others = new Set([
+      ...['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import'],
+      ...['api-keys.rotate', 'webhooks.endpoints.rotate-secret'],
+    ]);
     for (const { id, method, idempotencyKey, response } of routes) {
       const creates = method === 'POST' && (response.status === 201 || others.has(id));
-      expect([id, idempotencyKey]).toEqual([id, creates || id === 'api-keys.rotate']);
+      expect([id, idempotencyKey]).toEqual([id, creates]);
     }
   });
 

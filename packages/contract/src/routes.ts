@@ -14,6 +14,7 @@ import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
 import * as usage from './usage.ts';
 import * as users from './users.ts';
+import * as webhookEndpoints from './webhook-endpoints.ts';
 import type { Route } from './route.ts';
 
 export type { Access, Route, RouteResponse } from './route.ts';
@@ -33,6 +34,7 @@ export const resources = [
   keys,
   users,
   limits,
+  webhookEndpoints,
   ownerApiKeys,
   audit,
   tenants,

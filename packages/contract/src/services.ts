@@ -10,6 +10,8 @@ interface ServiceFacts {
   kafka?: true;
   /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
   keyRing?: true;
+  /** Calls addresses that tenants give: gets `EGRESS_ALLOW`. */
+  egress?: true;
   /** Calls providers: gets the model catalogue and API keys of providers. */
   models?: true;
   /** The public service: clients reach it, and it calls all other services over HTTP. */
@@ -51,6 +53,13 @@ const facts = {
     keyRing: true,
     models: true,
     calls: ['agent', 'analytics', 'memory', 'tenant'],
+  },
+  webhook: {
+    database: true,
+    kafka: true,
+    keyRing: true,
+    egress: true,
+    calls: ['agent', 'tenant'],
   },
   edge: { public: true, calls: ['tenant'] },
 } as const satisfies Record<string, ServiceFacts>;

@@ -32,8 +32,8 @@ export class AllowList {
   }
 }
 
-/** Throws for shortened addresses, which libraries read in different ways, and for bits that the prefix leaves out. */
-function rangeOf(entry: string): [Address, number] {
+/** A range in CIDR notation. Throws for shortened addresses, which libraries read in different ways, and for bits that the prefix leaves out. */
+export function rangeOf(entry: string): [Address, number] {
   const [address = '', bits = ''] = entry.split('/', 2);
   const kind = isIP(address) === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
   if (isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && kind.isValidCIDR(entry)) {

@@ -11,7 +11,7 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createMemoryService } from '../src/service.ts';
-import { AgentDirectory } from './agent-directory.ts';
+import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { EmbeddingModel } from './embedding-model.ts';
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */

@@ -13,7 +13,7 @@ import { epochSeconds } from './epoch-seconds.ts';
 /** The agent with this id or key; `not_found` when the principal may not see it. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
-    callers: ['chat', 'memory'],
+    callers: ['chat', 'memory', 'webhook'],
     handle: async ({ idOrKey }, context) => {
       const agent = await agents.find(viewerOf(tenantOf(context)), idOrKey);
       if (agent === null) throw new AppError('not_found', 'There is no such agent.');

@@ -14,7 +14,7 @@ export function getTenantSettings(
   tenants: TenantStore,
 ): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
-    callers: ['chat', 'analytics', 'memory'],
+    callers: ['chat', 'analytics', 'memory', 'webhook'],
     handle: async ({ tenantId, omitLimitedKeys, apiKeyId }) => {
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');

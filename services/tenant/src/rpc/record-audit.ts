@@ -5,7 +5,7 @@ import type { AuditIntake } from '../audit/intake.ts';
 /** Stores changes of services that publish without Kafka. */
 export function recordAudit(intake: AuditIntake): Rpc<RecordAuditRequest, RecordAuditResponse> {
   return {
-    callers: ['agent', 'memory'],
+    callers: ['agent', 'memory', 'webhook'],
     handle: async ({ source, events }) => {
       await intake.take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
       return {};

@@ -2,8 +2,8 @@ import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
-import type { TestIdentity } from '@gatehouse/test/identity';
-import { peerServer } from '@gatehouse/test/peer-server';
+import type { TestIdentity } from './identity.ts';
+import { peerServer } from './peer-server.ts';
 
 interface KnownAgent {
   tenantId: string;
@@ -41,7 +41,7 @@ export class AgentDirectory {
     const server = await peerServer('agent', this.#identity, this.#server?.port);
     this.#server = server.add(AgentServiceService, {
       resolveAgent: {
-        callers: ['memory'],
+        callers: ['chat', 'memory', 'webhook'],
         handle: async ({ idOrKey }, { principal }) => {
           const found = this.#agents.find(
             ({ tenantId, id, key }) => tenantId === principal?.tenantId && [id, key].includes(idOrKey),

@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { rotateApiKey } from './keys.ts';
+import { created, noContent, ok, route, scope, type Route } from './route.ts';
+
+/** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
+
+/** How a delivery proves that it is genuine. */
+export const webhookSchemes = [
+  'standard',
+  'github',
+  'stripe',
+  'slack',
+  'grafana',
+  'pagerduty',
+  'sentry',
+  'token',
+] as const;
+export const webhookScheme = z.enum(webhookSchemes);
+export type WebhookScheme = z.output<typeof webhookScheme>;
+
+/** Templates that come with Gatehouse, by the systems whose payloads they read. */
+export const readyTemplates = ['alertmanager', 'grafana', 'github', 'gitlab', 'pagerduty', 'sentry'] as const;
+
+export const webhookMode = z.enum(['sync', 'async']);
+
+/** A network in CIDR notation; the service checks it. */
+const cidr = z.string().min(3).max(49);
+
+const settings = {
+  name: storableText(1, 200),
+  agent_id: uuid,
+  template: storableText(1, 65_536)
+    .nullable()
+    .describe(
+      `Makes the prompt from any JSON: a Liquid template, or the name of a ready-made one (${readyTemplates.map((name) => `\`${name}\``).join(', ')}). Without one, the body must have \`input\``,
+    ),
+  mode: webhookMode.describe('Whether a delivery is answered with the result, or at once'),
+  callback_url: z.string().max(2_000).nullable().describe('Where results of `async` deliveries are sent'),
+  rate_limit_per_minute: z.int().min(1).max(100_000).nullable().describe('Of genuine deliveries'),
+  allowed_cidrs: z.array(cidr).max(100).describe('Networks that may deliver; empty for any'),
+  enabled: z.boolean(),
+};
+
+export const webhookEndpoint = z.strictObject({
+  id: uuid,
+  ...settings,
+  scheme: webhookScheme,
+  previous_secret_expires_at: utcTime
+    .nullable()
+    .describe('Until then the secret before the last rotation is accepted too'),
+  created_at: utcTime,
+  updated_at: utcTime,
+});
+export type WebhookEndpoint = z.output<typeof webhookEndpoint>;
+
+const secretText = z.string().describe('Shown only in this response');
+
+/** The response to creation, the only one with both secrets. */
+export const webhookEndpointWithSecrets = webhookEndpoint.extend({
+  secret: secretText,
+  callback_secret: secretText.describe('Signs results; shown only in this response'),
+});
+
+export const webhookEndpointWithSecret = webhookEndpoint.extend({ secret: secretText });
+
+const givenSecret = z
+  .string()
+  .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable ASCII characters')
+  .optional()
+  .describe(
+    'The secret that the sender uses. Required for `stripe`, `slack`, `pagerduty` and `sentry`, whose senders make their own; otherwise one is made. `standard`: `whsec_` and base64',
+  );
+
+export const createWebhookEndpoint = z.strictObject({
+  name: settings.name,
+  agent_id: settings.agent_id,
+  scheme: webhookScheme.default('standard'),
+  secret: givenSecret,
+  template: settings.template.default(null),
+  mode: settings.mode.default('sync'),
+  callback_url: settings.callback_url.default(null),
+  rate_limit_per_minute: settings.rate_limit_per_minute.default(null),
+  allowed_cidrs: settings.allowed_cidrs.default(() => []),
+  enabled: settings.enabled.default(true),
+});
+export type CreateWebhookEndpoint = z.output<typeof createWebhookEndpoint>;
+
+export const patchWebhookEndpoint = z.strictObject(settings).partial();
+export type PatchWebhookEndpoint = z.output<typeof patchWebhookEndpoint>;
+
+export const rotateWebhookSecret = rotateApiKey.extend({ secret: givenSecret });
+export type RotateWebhookSecret = z.output<typeof rotateWebhookSecret>;
+
+export const listWebhookEndpoints = z.strictObject(page);
+export const webhookEndpointList = listOf(webhookEndpoint);
+
+const endpointExample = {
+  id: '0198c2d0-6a1b-7c38-b1d4-3c6e8f1a2b76',
+  name: 'Alerts of production',
+  agent_id: '0198c2b1-3c4d-7e5f-8a9b-0c1d2e3f4a5b',
+  scheme: 'standard',
+  template: null,
+  mode: 'async',
+  callback_url: 'https://ops.example.com/gatehouse',
+  rate_limit_per_minute: 60,
+  allowed_cidrs: [],
+  enabled: true,
+  previous_secret_expires_at: null,
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const params = { id: endpointExample.id };
+
+const entry = {
+  service: 'webhook',
+  access: scope('webhooks.write'),
+} as const;
+
+export const routes: readonly Route[] = [
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.list',
+    method: 'GET',
+    path: '/v1/webhooks/endpoints',
+    query: listWebhookEndpoints,
+    response: ok(webhookEndpointList),
+    summary: 'List the webhook endpoints of the tenant',
+    examples: {
+      page: {
+        summary: 'The newest endpoint',
+        query: { limit: 20 },
+        response: { data: [endpointExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.create',
+    method: 'POST',
+    path: '/v1/webhooks/endpoints',
+    idempotencyKey: true,
+    body: createWebhookEndpoint,
+    response: created(webhookEndpointWithSecrets),
+    summary: 'Create a webhook endpoint; its secrets are shown only in this response',
+    examples: {
+      standard: {
+        summary: 'Signed by Standard Webhooks, with results sent to a URL',
+        body: {
+          name: endpointExample.name,
+          agent_id: endpointExample.agent_id,
+          mode: endpointExample.mode,
+          callback_url: endpointExample.callback_url,
+          rate_limit_per_minute: endpointExample.rate_limit_per_minute,
+        },
+        response: { ...endpointExample, secret: secretExample, callback_secret: secretExample },
+      },
+    },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.get',
+    method: 'GET',
+    path: '/v1/webhooks/endpoints/{id}',
+    response: ok(webhookEndpoint),
+    summary: 'Get a webhook endpoint',
+    examples: { endpoint: { summary: 'An endpoint', params, response: endpointExample } },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.patch',
+    method: 'PATCH',
+    path: '/v1/webhooks/endpoints/{id}',
+    body: patchWebhookEndpoint,
+    response: ok(webhookEndpoint),
+    summary: 'Change a webhook endpoint',
+    examples: {
+      disable: {
+        summary: 'Accept no deliveries any more',
+        params,
+        body: { enabled: false },
+        response: { ...endpointExample, enabled: false },
+      },
+    },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.delete',
+    method: 'DELETE',
+    path: '/v1/webhooks/endpoints/{id}',
+    response: noContent,
+    summary: 'Delete a webhook endpoint with its calls',
+    examples: { endpoint: { summary: 'An endpoint', params } },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.endpoints.rotate-secret',
+    method: 'POST',
+    path: '/v1/webhooks/endpoints/{id}/rotate-secret',
+    idempotencyKey: true,
+    body: rotateWebhookSecret,
+    response: ok(webhookEndpointWithSecret),
+    summary: 'Replace the secret of a webhook endpoint; the old one is accepted during the overlap',
+    examples: {
+      overlap: {
+        summary: 'Both secrets are accepted for a day',
+        params,
+        body: { overlap_seconds: 86_400 },
+        response: {
+          ...endpointExample,
+          previous_secret_expires_at: '2026-01-11T09:00:00.000Z',
+          secret: secretExample,
+        },
+      },
+    },
+  }),
+];

@@ -1,0 +1,31 @@
+import path from 'node:path';
+import { egressSettings } from '@gatehouse/egress/settings';
+import { kafkaSettings } from '@gatehouse/events/settings';
+import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { databaseSettings } from '@gatehouse/pg/settings';
+import { secretsSettings } from '@gatehouse/secrets/settings';
+import { serviceSettings } from '@gatehouse/service/settings';
+import { z } from 'zod';
+
+const settings = z.object({
+  ...serviceSettings,
+  ...databaseSettings,
+  ...secretsSettings,
+  ...egressSettings,
+  AGENT_GRPC: addresses,
+  TENANT_GRPC: addresses,
+  /** Whether endpoints may use the scheme `token`, for senders that can't sign. */
+  WEBHOOK_ALLOW_TOKEN: z
+    .enum(['0', '1'])
+    .default('0')
+    .transform((text) => text === '1'),
+  ...kafkaSettings,
+});
+
+export type WebhookConfig = Readonly<z.output<typeof settings>>;
+
+export function loadConfig(environment: Record<string, string | undefined>): WebhookConfig {
+  return parseConfig(settings, environment);
+}
+
+export const migrations = path.join(import.meta.dirname, '../migrations');

@@ -1,0 +1,64 @@
+import type {
+  CreateWebhookEndpoint,
+  PatchWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookScheme,
+} from '@gatehouse/contract/webhook-endpoints';
+
+/** The settings of an endpoint, which are also the names of their columns. */
+export const settingNames = [
+  'name',
+  'agent_id',
+  'template',
+  'mode',
+  'callback_url',
+  'rate_limit_per_minute',
+  'allowed_cidrs',
+  'enabled',
+] as const;
+export type EndpointSettings = Pick<WebhookEndpoint, (typeof settingNames)[number]>;
+
+/** A webhook endpoint, without its secrets. */
+export interface Endpoint extends EndpointSettings {
+  id: string;
+  scheme: WebhookScheme;
+  previousSecretExpiresAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** Encrypted. */
+export interface SealedSecrets {
+  secret: Buffer;
+  callbackSecret: Buffer;
+}
+
+export function newSettings({
+  scheme: _scheme,
+  secret: _secret,
+  ...settings
+}: CreateWebhookEndpoint): EndpointSettings {
+  return settings;
+}
+
+/** The settings after a patch: fields that it has not are kept. */
+export function patchedSettings(before: Endpoint, patch: PatchWebhookEndpoint): EndpointSettings {
+  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  const kept = Object.fromEntries(settingNames.map((name) => [name, before[name]]));
+  return { ...kept, ...given } as EndpointSettings;
+}
+
+/** As clients see it. */
+export function showEndpoint({
+  previousSecretExpiresAt,
+  createdAt,
+  updatedAt,
+  ...endpoint
+}: Endpoint): WebhookEndpoint {
+  return {
+    ...endpoint,
+    previous_secret_expires_at: previousSecretExpiresAt?.toISOString() ?? null,
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  };
+}

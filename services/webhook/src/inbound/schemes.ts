@@ -1,0 +1,194 @@
+import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+
+/** What a delivery brings to prove that it is genuine. */
+export interface Delivery {
+  /** All values of a header, in lower case, as they were sent; none if it was not. */
+  header(name: string): readonly string[];
+  /** As they came. */
+  body: Buffer;
+}
+
+/** Signatures of a delivery, what they must be signatures of, and when it was signed. */
+export interface Claim {
+  /** Decoded. */
+  signatures: readonly Buffer[];
+  /** The bytes that were signed. */
+  signed: readonly (string | Buffer)[];
+  /** Unix seconds; null for schemes without a time. */
+  timestamp: number | null;
+  /** The id of the delivery, if the scheme has one. */
+  id: string | null;
+  /** Whether the id is part of what is signed. */
+  idIsSigned: boolean;
+}
+
+interface Scheme {
+  /** Whether senders make their own secrets, so that one must be given. */
+  givenSecret: boolean;
+  /** The key of the HMAC. Throws for a malformed secret. */
+  keyOf: (secret: string) => Buffer;
+  /** Null if a header is missing, doubled or malformed. */
+  read: (delivery: Delivery) => Claim | null;
+}
+
+/** A sender signs with two secrets at most during a rotation; more signatures would be work for nothing. */
+const maxSignatures = 8;
+
+const utf8Key = (secret: string): Buffer => Buffer.from(secret);
+
+/** A base64 secret behind `whsec_`. */
+function standardKey(secret: string): Buffer {
+  const [, encoded] =
+    /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(secret) ?? [];
+  const key = Buffer.from(encoded ?? '', 'base64');
+  if (key.length < 24 || key.length > 64) throw new Error('not a secret of Standard Webhooks');
+  return key;
+}
+
+/** Of a delivery: printable ASCII, as senders make them. */
+function isId(text: string): boolean {
+  return /^[\x21-\x7e]{1,255}$/.test(text);
+}
+
+/** The value of a header that was sent once. */
+function single(delivery: Delivery, name: string): string | null {
+  const values = delivery.header(name);
+  return values.length === 1 ? (values[0] ?? null) : null;
+}
+
+function hex(text: string | undefined): Buffer | null {
+  return text !== undefined && /^[0-9a-f]{64}$/.test(text) ? Buffer.from(text, 'hex') : null;
+}
+
+function base64(text: string | undefined): Buffer | null {
+  return text !== undefined && /^[A-Za-z0-9+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : null;
+}
+
+function seconds(text: string | undefined | null): number | null {
+  return typeof text === 'string' && /^[1-9]\d{0,11}$/.test(text) ? Number(text) : null;
+}
+
+function present<Item>(items: readonly (Item | null)[]): Item[] | null {
+  const found = items.filter((item) => item !== null);
+  return found.length === 0 || found.length > maxSignatures ? null : found;
+}
+
+/** HMAC-SHA256 of the body alone, in hexadecimal digits after a prefix. */
+const ofBody = (
+  name: string,
+  { prefix = '', id = null }: { prefix?: string; id?: string | null } = {},
+): Scheme => ({
+  givenSecret: false,
+  keyOf: utf8Key,
+  read: (delivery) => {
+    const value = single(delivery, name);
+    const signature = value?.startsWith(prefix) === true ? hex(value.slice(prefix.length)) : null;
+    if (signature === null) return null;
+    return {
+      signatures: [signature],
+      signed: [delivery.body],
+      timestamp: null,
+      id: id === null ? null : single(delivery, id),
+      idIsSigned: false,
+    };
+  },
+});
+
+/** `t=<time>,v1=<hex>,…` of `<time>.<body>`. */
+const stripe: Scheme = {
+  givenSecret: true,
+  keyOf: utf8Key,
+  read: (delivery) => {
+    const parts = (single(delivery, 'stripe-signature') ?? '').split(',').map((part) => part.trim());
+    const valuesOf = (prefix: string): string[] =>
+      parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
+    const [time, ...otherTimes] = valuesOf('t=');
+    const timestamp = seconds(time);
+    const signatures = present(valuesOf('v1=').map(hex));
+    if (time === undefined || otherTimes.length > 0 || timestamp === null || signatures === null) return null;
+    return { signatures, signed: [time, '.', delivery.body], timestamp, id: null, idIsSigned: false };
+  },
+};
+
+/** `v0=<hex>` of `v0:<time>:<body>`. */
+const slack: Scheme = {
+  givenSecret: true,
+  keyOf: utf8Key,
+  read: (delivery) => {
+    const time = single(delivery, 'x-slack-request-timestamp');
+    const timestamp = seconds(time);
+    const value = single(delivery, 'x-slack-signature');
+    const signature = value?.startsWith('v0=') === true ? hex(value.slice(3)) : null;
+    if (time === null || timestamp === null || signature === null) return null;
+    return {
+      signatures: [signature],
+      signed: ['v0:', time, ':', delivery.body],
+      timestamp,
+      id: null,
+      idIsSigned: false,
+    };
+  },
+};
+
+/** `v1,<base64>`, separated by spaces, of `<id>.<time>.<body>`: Standard Webhooks 1.0.0. */
+const standard: Scheme = {
+  givenSecret: false,
+  keyOf: standardKey,
+  read: (delivery) => {
+    const id = single(delivery, 'webhook-id');
+    const time = single(delivery, 'webhook-timestamp');
+    const timestamp = seconds(time);
+    const signatures = present(
+      (single(delivery, 'webhook-signature') ?? '')
+        .split(' ')
+        .filter((part) => part.startsWith('v1,'))
+        .map((part) => base64(part.slice(3))),
+    );
+    if (id === null || !isId(id) || time === null || timestamp === null || signatures === null) return null;
+    return { signatures, signed: [id, '.', time, '.', delivery.body], timestamp, id, idIsSigned: true };
+  },
+};
+
+/** `v1=<hex>`, separated by commas, of the body. */
+const pagerduty: Scheme = {
+  givenSecret: true,
+  keyOf: utf8Key,
+  read: (delivery) => {
+    const parts = (single(delivery, 'x-pagerduty-signature') ?? '').split(',').map((part) => part.trim());
+    const signatures = present(
+      parts.filter((part) => part.startsWith('v1=')).map((part) => hex(part.slice(3))),
+    );
+    if (signatures === null) return null;
+    return { signatures, signed: [delivery.body], timestamp: null, id: null, idIsSigned: false };
+  },
+};
+
+/** The body alone, or `<time>:<body>` where the sender is configured to send the time. */
+const grafana: Scheme = {
+  givenSecret: false,
+  keyOf: utf8Key,
+  read: (delivery) => {
+    const signature = hex(single(delivery, 'x-grafana-alerting-signature') ?? undefined);
+    const times = delivery.header('x-grafana-alerting-timestamp');
+    const timestamp = seconds(times[0]);
+    if (signature === null || times.length > 1 || (times.length === 1 && timestamp === null)) return null;
+    return {
+      signatures: [signature],
+      signed: [...times.flatMap((time) => [time, ':']), delivery.body],
+      timestamp,
+      id: null,
+      idIsSigned: false,
+    };
+  },
+};
+
+/** All schemes with signatures. */
+export const schemes: Readonly<Record<Exclude<WebhookScheme, 'token'>, Scheme>> = {
+  standard,
+  stripe,
+  slack,
+  grafana,
+  pagerduty,
+  github: ofBody('x-hub-signature-256', { prefix: 'sha256=', id: 'x-github-delivery' }),
+  sentry: { ...ofBody('sentry-hook-signature', { id: 'request-id' }), givenSecret: true },
+};

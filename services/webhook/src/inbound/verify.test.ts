@@ -1,0 +1,179 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+import fc from 'fast-check';
+import type { Delivery } from './schemes.ts';
+import { verify } from './verify.ts';
+
+type Signed = Exclude<WebhookScheme, 'token'>;
+
+const delivery = (headers: Record<string, string | string[]>, body: string | Buffer): Delivery => ({
+  header: (name) => [headers[name] ?? []].flat(),
+  body: Buffer.from(body),
+});
+const isGenuine = (
+  scheme: Signed,
+  secret: string,
+  { headers, body, nowS = 0 }: { headers: Record<string, string | string[]>; body: string; nowS?: number },
+): boolean => verify(delivery(headers, body), { scheme, secrets: [secret], nowS }) !== null;
+
+describe('published examples', () => {
+  it('of Standard Webhooks', () => {
+    const headers = {
+      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    };
+    const example = { headers, body: '{"test": 2432232314}', nowS: 1_614_265_330 };
+    expect(isGenuine('standard', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', example)).toBe(true);
+  });
+
+  it('of GitHub', () => {
+    const headers = {
+      'x-hub-signature-256': 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+    };
+    expect(isGenuine('github', "It's a Secret to Everybody", { headers, body: 'Hello, World!' })).toBe(true);
+  });
+
+  it('of Slack', () => {
+    const headers = {
+      'x-slack-request-timestamp': '1531420618',
+      'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+    };
+    const body =
+      'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c';
+    expect(
+      isGenuine('slack', '8f742231b10e8888abcd99yyyzzz85a5', { headers, body, nowS: 1_531_420_618 }),
+    ).toBe(true);
+  });
+});
+
+const nowS = 1_800_000_000;
+const body = '{"alert":"disk"}';
+const hmac = (secret: string | Buffer, text: string) => createHmac('sha256', secret).update(text);
+const standardSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** What each scheme's senders send. */
+const sent: Record<Signed, { secret: string; headers: Record<string, string> }> = {
+  standard: {
+    secret: standardSecret,
+    headers: {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(nowS),
+      'webhook-signature': `v1,${hmac(Buffer.alloc(32, 7), `msg_1.${nowS}.${body}`).digest('base64')}`,
+    },
+  },
+  github: {
+    secret: 's'.repeat(20),
+    headers: { 'x-hub-signature-256': `sha256=${hmac('s'.repeat(20), body).digest('hex')}` },
+  },
+  stripe: {
+    secret: 's'.repeat(20),
+    headers: {
+      'stripe-signature': `t=${nowS},v1=${hmac('s'.repeat(20), `${nowS}.${body}`).digest('hex')},v0=00`,
+    },
+  },
+  slack: {
+    secret: 's'.repeat(20),
+    headers: {
+      'x-slack-request-timestamp': String(nowS),
+      'x-slack-signature': `v0=${hmac('s'.repeat(20), `v0:${nowS}:${body}`).digest('hex')}`,
+    },
+  },
+  grafana: {
+    secret: 's'.repeat(20),
+    headers: {
+      'x-grafana-alerting-timestamp': String(nowS),
+      'x-grafana-alerting-signature': hmac('s'.repeat(20), `${nowS}:${body}`).digest('hex'),
+    },
+  },
+  pagerduty: {
+    secret: 's'.repeat(20),
+    headers: {
+      'x-pagerduty-signature': `v1=${'0'.repeat(64)},v1=${hmac('s'.repeat(20), body).digest('hex')}`,
+    },
+  },
+  sentry: {
+    secret: 's'.repeat(20),
+    headers: { 'sentry-hook-signature': hmac('s'.repeat(20), body).digest('hex'), 'request-id': 'r1' },
+  },
+};
+
+describe.each(Object.entries(sent) as [Signed, { secret: string; headers: Record<string, string> }][])(
+  'a delivery of the scheme %s',
+  (scheme, { secret, headers }) => {
+    it('is genuine as its sender made it', () => {
+      expect(isGenuine(scheme, secret, { headers, body, nowS })).toBe(true);
+    });
+
+    it('is not with a header missing or doubled, another body or another secret', () => {
+      const needed = Object.keys(headers).filter((name) => name !== 'request-id');
+      for (const name of needed) {
+        const { [name]: value = '', ...others } = headers;
+        expect([name, isGenuine(scheme, secret, { headers: others, body, nowS })]).toEqual([name, false]);
+        const doubled = { ...headers, [name]: [value, value] };
+        expect([name, isGenuine(scheme, secret, { headers: doubled, body, nowS })]).toEqual([name, false]);
+      }
+      expect(isGenuine(scheme, secret, { headers, body: `${body} `, nowS })).toBe(false);
+      const other =
+        scheme === 'standard' ? `whsec_${Buffer.alloc(32, 8).toString('base64')}` : 'x'.repeat(20);
+      expect(isGenuine(scheme, other, { headers, body, nowS })).toBe(false);
+    });
+
+    it('is not under another scheme', () => {
+      for (const [wrong, { secret: theirs }] of Object.entries(sent) as [Signed, { secret: string }][])
+        if (wrong !== scheme) expect(isGenuine(wrong, theirs, { headers, body, nowS })).toBe(false);
+    });
+
+    it('is not with a character of a header changed, cut or added', () => {
+      fc.assert(
+        fc.property(
+          fc.constantFrom(...Object.keys(headers).filter((name) => name.includes('signature'))),
+          fc.nat(),
+          fc.constantFrom('cut', 'other', 'added'),
+          fc.constantFrom('0', 'a', 'Z', '=', ',', ' ', '+', '/', 'v', '.'),
+          (name, at, how, character) => {
+            const value = headers[name] ?? '';
+            const index = at % value.length;
+            const rest = how === 'added' ? value.slice(index) : value.slice(index + 1);
+            const changed = `${value.slice(0, index)}${how === 'cut' ? '' : character}${rest}`;
+            fc.pre(changed !== value && !changed.includes(value));
+            fc.pre(!stillHas(scheme, changed, value));
+            expect(isGenuine(scheme, secret, { headers: { ...headers, [name]: changed }, body, nowS })).toBe(
+              false,
+            );
+          },
+        ),
+        { numRuns: 1_500 },
+      );
+    });
+  },
+);
+
+/** Whether a list of signatures still has the right one. */
+function stillHas(scheme: Signed, changed: string, value: string): boolean {
+  const right = value.split(/[ ,]/).filter((part) => !/^(?:v1=0+|v0=00|v1)$/.test(part));
+  const split = changed.split(scheme === 'standard' ? ' ' : ',').map((part) => part.trim());
+  if (scheme === 'standard') return split.includes(value);
+  return (scheme === 'stripe' || scheme === 'pagerduty') && right.every((part) => split.includes(part));
+}
+
+it.each(['standard', 'stripe', 'slack', 'grafana'] as const)(
+  'a delivery of %s is good for five minutes',
+  (scheme) => {
+    const { secret, headers } = sent[scheme];
+    for (const [at, expected] of [
+      [-300, true],
+      [300, true],
+      [-301, false],
+      [301, false],
+    ] as const)
+      expect(isGenuine(scheme, secret, { headers, body, nowS: nowS + at })).toBe(expected);
+  },
+);
+
+it('either secret of a rotation will do', () => {
+  const { secret, headers } = sent.github;
+  const secrets = ['another secret of it', secret];
+  expect(verify(delivery(headers, body), { scheme: 'github', secrets, nowS })).not.toBeNull();
+});

@@ -1,0 +1,50 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+import { schemes, type Claim, type Delivery } from './schemes.ts';
+
+/** How far the time of a signature may be from ours. */
+const toleranceS = 300;
+
+/** What a genuine delivery says of itself. */
+export interface Genuine {
+  /** The sender's id of the delivery; null if it has none. */
+  id: string | null;
+  /** Whether the id is part of what is signed. */
+  idIsSigned: boolean;
+}
+
+/** Stands for the signatures that a delivery lacks, so that it costs as much work as one that has them. */
+const noSignature = Buffer.alloc(32);
+
+/**
+ * Checks a delivery against the secrets of an endpoint. Null if it is not genuine. Computes the same number of HMACs
+ * over the body whether headers are missing, the time is over or the signature is wrong.
+ */
+export function verify(
+  delivery: Delivery,
+  {
+    scheme,
+    secrets,
+    nowS,
+  }: { scheme: Exclude<WebhookScheme, 'token'>; secrets: readonly string[]; nowS: number },
+): Genuine | null {
+  const { keyOf, read } = schemes[scheme];
+  const claim = read(delivery);
+  const { signatures, signed }: Pick<Claim, 'signatures' | 'signed'> = claim ?? {
+    signatures: [noSignature],
+    signed: [delivery.body],
+  };
+  let matches = false;
+  for (const secret of secrets) {
+    const hmac = createHmac('sha256', keyOf(secret));
+    for (const part of signed) hmac.update(part);
+    const expected = hmac.digest();
+    for (const signature of signatures) {
+      const equal = signature.length === expected.length && timingSafeEqual(signature, expected);
+      matches = equal || matches;
+    }
+  }
+  if (claim === null || !matches) return null;
+  if (claim.timestamp !== null && Math.abs(claim.timestamp - nowS) > toleranceS) return null;
+  return { id: claim.id, idIsSigned: claim.idIsSigned };
+}

@@ -1,0 +1,8 @@
+import { run } from '@gatehouse/service/run';
+
+// Everything else loads after the signal handlers are installed.
+await run(async () => {
+  const { loadConfig } = await import('./config.ts');
+  const { createWebhookService } = await import('./service.ts');
+  return createWebhookService(loadConfig(process.env));
+});

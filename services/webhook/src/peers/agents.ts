@@ -1,0 +1,28 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import type { Call } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+
+const deadlineMs = 2_000;
+
+/** Agents that a caller may see. */
+export class AgentClient {
+  readonly #peer: Peer<AgentServiceClient>;
+
+  constructor(peer: Peer<AgentServiceClient>) {
+    this.#peer = peer;
+  }
+
+  /** Throws a 400 for `agent_id` if the caller sees no such agent. */
+  async assertVisible({ assertion, requestId, trace }: Call, agentId: string): Promise<void> {
+    try {
+      await this.#peer
+        .call('resolveAgent', { idOrKey: agentId }, { deadlineMs, assertion, requestId, trace })
+        .catch(hangIsOutage);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+      throw new AppError('invalid_value', 'There is no such agent.', { param: 'agent_id', cause: error });
+    }
+  }
+}

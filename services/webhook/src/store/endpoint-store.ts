@@ -1,0 +1,126 @@
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import {
+  settingNames,
+  type Endpoint,
+  type EndpointSettings,
+  type SealedSecrets,
+} from '../inbound/endpoint.ts';
+
+/** The column of each setting, by its name on the wire. */
+const columns = `id, scheme, ${settingNames.join(', ')},
+  case when previous_secret_expires_at > now() then previous_secret_expires_at end as "previousSecretExpiresAt",
+  created_at as "createdAt", updated_at as "updatedAt"`;
+
+/** The webhook endpoints of one tenant at a time, without their secrets. */
+export class EndpointStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, below the id `before`. */
+  async list(
+    tenantId: string,
+    { limit, before }: { limit: number; before: string | null },
+  ): Promise<PageRows<Endpoint>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<Endpoint>(db, {
+        columns,
+        from: 'webhook.endpoints where tenant_id = $1 and ($2::uuid is null or id < $2)',
+        order: 'id desc',
+        size: sizeOf('template', 'callback_url', 'allowed_cidrs::text'),
+        limit,
+        values: [tenantId, before],
+      }),
+    );
+  }
+
+  async find(tenantId: string, id: string): Promise<Endpoint | null> {
+    return withTenant(this.#pool, tenantId, (db) => selectEndpoint(db, id, ''));
+  }
+}
+
+/** The endpoint, locked until the transaction ends; null when there is none. */
+export function lockEndpoint(db: Queryable, id: string): Promise<Endpoint | null> {
+  return selectEndpoint(db, id, 'for update');
+}
+
+async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {
+  const { rows } = await db.query<Endpoint>(
+    `select ${columns} from webhook.endpoints where id = $1 ${lock}`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+export async function insertEndpoint(
+  db: Queryable,
+  endpoint: {
+    id: string;
+    tenantId: string;
+    scheme: string;
+    settings: EndpointSettings;
+    secrets: SealedSecrets;
+  },
+): Promise<Endpoint> {
+  const { id, tenantId, scheme, settings, secrets } = endpoint;
+  return only(
+    await db.query<Endpoint>(
+      `insert into webhook.endpoints (id, tenant_id, scheme, secret, callback_secret, ${settingNames.join(', ')})
+       values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
+       returning ${columns}`,
+      [
+        id,
+        tenantId,
+        scheme,
+        secrets.secret,
+        secrets.callbackSecret,
+        ...settingNames.map((name) => settings[name]),
+      ],
+    ),
+  );
+}
+
+export async function updateEndpoint(
+  db: Queryable,
+  { id }: Endpoint,
+  settings: EndpointSettings,
+): Promise<Endpoint> {
+  // Not now(): the transaction may have begun before the change that it waited for.
+  return only(
+    await db.query<Endpoint>(
+      `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
+         updated_at = clock_timestamp()
+       where id = $1 returning ${columns}`,
+      [id, ...settingNames.map((name) => settings[name])],
+    ),
+  );
+}
+
+/** Replaces the secret; the old one is accepted for `overlapSeconds`. Null when there is no such endpoint. */
+export async function replaceSecret(
+  db: Queryable,
+  { id, secret, overlapSeconds }: { id: string; secret: Buffer; overlapSeconds: number },
+): Promise<Changed<Endpoint> | null> {
+  const before = await lockEndpoint(db, id);
+  if (before === null) return null;
+  const after = only(
+    await db.query<Endpoint>(
+      `update webhook.endpoints set secret = $2, updated_at = clock_timestamp(),
+         previous_secret = case when $3 > 0 then secret end,
+         previous_secret_expires_at = case when $3 > 0 then clock_timestamp() + make_interval(secs => $3) end
+       where id = $1 returning ${columns}`,
+      [id, secret, overlapSeconds],
+    ),
+  );
+  return { before, after };
+}
+
+export async function deleteEndpoint(db: Queryable, id: string): Promise<void> {
+  await db.query('delete from webhook.endpoints where id = $1', [id]);
+}

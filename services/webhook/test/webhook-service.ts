@@ -1,0 +1,92 @@
+import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
+import type { ErrorBody } from '@gatehouse/kit/errors';
+import { newId, randomBase62 } from '@gatehouse/kit/ids';
+import type { Service } from '@gatehouse/service/service';
+import { AgentDirectory } from '@gatehouse/test/agent-directory';
+import { AuditTaker } from '@gatehouse/test/audit-taker';
+import { ServiceGround } from '@gatehouse/test/service-ground';
+import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
+import { loadConfig } from '../src/config.ts';
+import { createWebhookService } from '../src/service.ts';
+
+/** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
+export interface AnswerBody extends WebhookEndpoint {
+  error: ErrorBody['error'];
+  data: WebhookEndpoint[];
+  has_more: boolean;
+  next_cursor: string | null;
+  secret: string;
+  callback_secret: string;
+}
+
+/** A tenant with an agent, and its admin. */
+export interface TestTenant {
+  id: string;
+  agentId: string;
+  admin: As;
+}
+
+const endpoints = '/v1/webhooks/endpoints';
+
+/** The webhook service, its peers, and the means to call it and look into it. */
+export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void }, AnswerBody> {
+  readonly agents: AgentDirectory;
+  /** Stands in for tenant. */
+  readonly tenant: AuditTaker;
+
+  private constructor(ground: ServiceGround, peers: { agents: AgentDirectory; tenant: AuditTaker }) {
+    super('webhook', ground);
+    this.agents = peers.agents;
+    this.tenant = peers.tenant;
+    ground.onStop(() => peers.agents.stop());
+    ground.onStop(() => peers.tenant.stop());
+  }
+
+  static async start(options?: RunOptions): Promise<WebhookServiceUnderTest> {
+    const ground = await ServiceGround.prepare('webhook');
+    const agents = await AgentDirectory.start(ground.identity);
+    const tenant = await AuditTaker.start(ground.identity);
+    const started = new WebhookServiceUnderTest(ground, { agents, tenant });
+    await started.run(options);
+    return started;
+  }
+
+  create(environment: Record<string, string>): Promise<Service> {
+    return createWebhookService(loadConfig(environment));
+  }
+
+  override environment(): Record<string, string> {
+    return {
+      ...super.environment(),
+      AGENT_GRPC: this.agents.address,
+      TENANT_GRPC: this.tenant.address,
+    };
+  }
+
+  protected connect(): { close(): void } {
+    throw new Error('webhook has no RPCs');
+  }
+
+  makeTenant(): TestTenant {
+    const id = newId();
+    const slug = `tenant-${randomBase62(8).toLowerCase()}`;
+    return {
+      id,
+      agentId: this.agents.add(id, 'support'),
+      admin: { tenantId: id, tenantSlug: slug, role: 'admin' },
+    };
+  }
+
+  /** Creates an endpoint and returns the answer, whatever it is. */
+  async post(tenant: TestTenant, fields: Record<string, unknown> = {}): Promise<Answer<AnswerBody>> {
+    const body = { name: 'Alerts', agent_id: tenant.agentId, ...fields };
+    return this.call('POST', endpoints, { as: tenant.admin, body });
+  }
+
+  /** An endpoint, as the response to its creation shows it. */
+  async makeEndpoint(tenant: TestTenant, fields: Record<string, unknown> = {}): Promise<AnswerBody> {
+    const answer = await this.post(tenant, fields);
+    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+    return answer.body;
+  }
+}
