@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openApiFile } from '@gatehouse/contract/openapi';
@@ -118,11 +119,32 @@ const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
   if (status === 201) made.set(operation.path, (body as { id: string }).id);
+  if (operation.operationId === 'webhooks.endpoints.create') endpoint = body as typeof endpoint;
+  if (operation.operationId === 'webhooks.llm')
+    made.set('/v1/webhooks/calls', (body as { call_id: string }).call_id);
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
   if (operation.operationId.endsWith('.upsert') && first !== undefined) made.set(operation.path, first.id);
   if (status === 202) made.set(`${operation.path}/deletions`, (body as { id: string }).id);
   const run = headers.get('x-run-id');
   if (run !== null) made.set('/v1/traces', run);
+}
+
+/** The endpoint that the replay created, and its secret. */
+let endpoint = { id: '', secret: '' };
+
+/** A delivery to that endpoint, signed by Standard Webhooks. */
+function delivery(body: unknown): Pick<Sent, 'query' | 'headers'> {
+  const [id, at] = [newId(), Math.floor(Date.now() / 1_000)];
+  const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${at}.${JSON.stringify(body)}`);
+  return {
+    query: { endpoint: endpoint.id },
+    headers: {
+      'webhook-id': id,
+      'webhook-timestamp': String(at),
+      'webhook-signature': `v1,${signature.digest('base64')}`,
+    },
+  };
 }
 
 /** An agent that a body names is one that the replay created. */
@@ -160,7 +182,12 @@ describe('the examples of the document, one after the other', () => {
   it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
     '%s',
     async (_name, { operation, body }) => {
-      const sent = { body: bodyOf(body), params: paramsOf(operation), query: queryOf(operation) };
+      const sent = {
+        body: bodyOf(body),
+        params: paramsOf(operation),
+        query: queryOf(operation),
+        ...(operation.operationId === 'webhooks.llm' && delivery(body)),
+      };
       const answered = await (operation.operationId === 'traces.get' ? onceThere : send)(operation, sent);
       expect(successesOf(operation)).toContain(answered.status);
       expect(check.problems(operation, answered)).toEqual([]);

@@ -60,7 +60,7 @@ function operation(route: Route, schemas: Schemas): JsonObject {
     tags: [tagOf(route.id).name],
     summary: route.summary,
     description: describe(route),
-    ...(route.access.kind === 'public' && { security: [] }),
+    ...((route.access.kind === 'public' || route.access.kind === 'signed') && { security: [] }),
     ...(route.access.kind === 'scope' && { 'x-required-scope': route.access.scope }),
     ...(route.access.kind === 'scope' &&
       route.access.also !== undefined && { 'x-also-required-scope': route.access.also }),
@@ -87,6 +87,8 @@ function accessText(access: Access): string {
   switch (access.kind) {
     case 'public':
       return 'Needs no key.';
+    case 'signed':
+      return 'Needs no key: the request is signed.';
     case 'key':
       return 'Needs any valid key.';
     case 'admin':

@@ -15,7 +15,8 @@ const either =
   (route) =>
     conditions.some((condition) => condition(route));
 
-const needsKey: When = ({ access }) => access.kind !== 'public';
+const isSigned: When = ({ access }) => access.kind === 'signed';
+const needsKey: When = ({ access }) => access.kind !== 'public' && access.kind !== 'signed';
 const needsScope: When = ({ access }) => access.kind === 'scope';
 const ofOwner: When = ({ access }) => access.kind === 'owner';
 const ofAdmin: When = ({ access }) => access.kind === 'admin';
@@ -27,7 +28,7 @@ const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in quer
 const namesResource: When = ({ path }) => path.includes('{');
 const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
-const callsProvider: When = ({ passThrough }) => passThrough;
+const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
 const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
@@ -46,15 +47,16 @@ const when: Record<ErrorCode, When> = {
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
-  url_not_allowed: at('webhooks.endpoints.create', 'webhooks.endpoints.patch'),
+  url_not_allowed: at('webhooks.endpoints.create', 'webhooks.endpoints.patch', 'webhooks.llm'),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
-  agent_disabled: at('chat.completions', 'kg.extract'),
+  signature_invalid: isSigned,
+  agent_disabled: at('chat.completions', 'kg.extract', 'webhooks.llm'),
   limit_reached: either(at('memory.documents.put', 'memory.import'), writesGraph),
   role_missing: either(ofOwner, ofAdmin),
   scope_missing: either(needsScope, at('owner.api-keys.create')),
-  tenant_suspended: (route) => needsKey(route) && !ofOwner(route),
+  tenant_suspended: (route) => (needsKey(route) || isSigned(route)) && !ofOwner(route),
   user_mismatch: either(takesActingUser, ofAdmin, at('api-keys.create', 'api-keys.rotate')),
   caller_not_allowed: never,
   model_unpriced: callsProvider,
@@ -67,7 +69,7 @@ const when: Record<ErrorCode, When> = {
   request_timeout: always,
   agent_key_taken: at('agents.create', 'agents.patch'),
   idempotency_in_progress: takesIdempotencyKey,
-  idempotency_key_reused: takesIdempotencyKey,
+  idempotency_key_reused: either(takesIdempotencyKey, isSigned),
   key_revoked: at('api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,

@@ -8,6 +8,7 @@ const printable = '^[\\x20-\\x7e]{1,255}$';
 const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
+  call_id: { type: 'string', format: 'uuid', description: 'Id of the call' },
   user_id: { type: 'string', pattern: printable, description: 'Id of the end user, percent-encoded' },
   'id+': {
     type: 'string',

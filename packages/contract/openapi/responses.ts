@@ -59,6 +59,12 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
 const rateLimitHeaders = Object.keys(sharedHeaders).filter((name) => name.startsWith('x-ratelimit-'));
 const runHeaders = ['x-run-id', 'x-trace-id', 'x-gateway-provider', 'x-gateway-model'];
 
+const alsoMeans = {
+  200: 'Done; it existed before',
+  202: 'Accepted; the result comes later',
+  503: 'Not available; the body has the same shape',
+};
+
 /** Every response of a route, by status. */
 export function responsesOf(route: Route, examples: Examples, schemas: Schemas): JsonObject {
   const responses = new Map<number, JsonObject>([[route.response.status, success(route, examples, schemas)]]);
@@ -70,7 +76,7 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
   if (also !== undefined && shape !== null) {
     const content = { 'application/json': { schema: responseSchema(route, shape, schemas) } };
     responses.set(also, {
-      description: 'Not available; the body has the same shape',
+      description: alsoMeans[also],
       headers: headerRefs([]),
       content,
     });

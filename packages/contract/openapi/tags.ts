@@ -12,7 +12,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['traces', 'Traces', 'Runs and their provider calls'],
   ['usage', 'Usage', 'Requests and tokens'],
   ['costs', 'Costs', 'Cost of runs'],
-  ['webhooks.endpoints', 'Webhooks', 'Endpoints that trigger agents'],
+  ['webhooks', 'Webhooks', 'Deliveries that trigger agents'],
   ['limits', 'Limits', 'Limits and budgets'],
   ['api-keys', 'API keys', 'Keys of a tenant'],
   ['users.data', 'Users', 'The data of end users'],

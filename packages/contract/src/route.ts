@@ -6,6 +6,11 @@ import type { ServiceName } from './services.ts';
 /** Access rule of a route. There is no default: a route without one does not compile. */
 export type Access =
   | { kind: 'public' }
+  /**
+   * No key: the handler verifies a signature over the request. The edge passes on these headers of the client too, with
+   * an assertion that is valid for this route alone.
+   */
+  | { kind: 'signed'; headers: readonly string[] }
   /** Any valid key. */
   | { kind: 'key' }
   | { kind: 'scope'; scope: Scope; also?: Scope }
@@ -79,7 +84,7 @@ export interface RouteResponse {
   /** Whether the response is JSON lines, each of the shape. */
   lines?: true;
   /** Another status with the same shape. */
-  also?: 200 | 503;
+  also?: 200 | 202 | 503;
   /** Whether the response has a strong `ETag`, so that `If-None-Match` can return 304. */
   revalidated?: true;
 }

@@ -14,6 +14,7 @@ import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
 import * as usage from './usage.ts';
 import * as users from './users.ts';
+import * as webhookCalls from './webhook-calls.ts';
 import * as webhookEndpoints from './webhook-endpoints.ts';
 import type { Route } from './route.ts';
 
@@ -35,6 +36,7 @@ export const resources = [
   users,
   limits,
   webhookEndpoints,
+  webhookCalls,
   ownerApiKeys,
   audit,
   tenants,

@@ -56,10 +56,11 @@ const facts = {
   },
   webhook: {
     database: true,
+    jobs: true,
     kafka: true,
     keyRing: true,
     egress: true,
-    calls: ['agent', 'tenant'],
+    calls: ['agent', 'chat', 'tenant'],
   },
   edge: { public: true, calls: ['tenant'] },
 } as const satisfies Record<string, ServiceFacts>;

@@ -48,6 +48,21 @@ export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPr
   throw new AppError('service_unauthenticated', 'The call names no tenant.');
 }
 
+/**
+ * The tenant and the acting user of a call about an agent, whether its caller acts for a principal or by delegation.
+ * Throws if the delegation is for another agent.
+ */
+export function actorOf(
+  context: Pick<RpcContext, 'principal' | 'delegation'>,
+  agentId: string,
+): { tenantId: string; actingUser: string | null } {
+  const { delegation } = context;
+  if (delegation === null) return tenantOf(context);
+  if (delegation.agentId !== agentId)
+    throw new AppError('caller_not_allowed', 'The delegation is for another agent.', { param: 'agent_id' });
+  return delegation;
+}
+
 export interface Rpc<Request, Response> {
   /** Services that may call this RPC; any other gets PERMISSION_DENIED. */
   callers: readonly string[];

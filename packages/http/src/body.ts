@@ -119,6 +119,11 @@ export function announcedBytes(request: IncomingMessage): number | null {
   return length === undefined ? null : Number(length);
 }
 
+/** Throws 413 if the headers announce a body that is too large. */
+export function checkBodySize(request: IncomingMessage, { bodyLimit }: Pick<Route, 'bodyLimit'>): void {
+  if ((announcedBytes(request) ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
+}
+
 /**
  * Throws 413 or 415 if the headers show a body that is too large, of another content type than that of the route, or
  * encoded. The size of a chunked body is checked as it arrives.
@@ -128,7 +133,7 @@ export function checkBodyHeaders(
   { bodyLimit, bodyLines }: Pick<Route, 'bodyLimit' | 'bodyLines'>,
 ): void {
   if (!hasBody(request)) return;
-  if ((announcedBytes(request) ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
+  checkBodySize(request, { bodyLimit });
   const type = request.headers['content-type'];
   const [fits, expected] =
     bodyLines === undefined ? [isJson(type), 'application/json'] : [mediaType(type) === jsonLines, jsonLines];

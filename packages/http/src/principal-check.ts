@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Access, Route } from '@gatehouse/contract/routes';
 import { grants } from '@gatehouse/contract/scopes';
-import type { Principal } from '@gatehouse/identity/principal';
+import { nobody, type Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
  * Returns the principal of the request after checking it against the access rule of the route again, so that a service
- * does not rely on the check of the edge alone. Throws `service_unauthenticated` without a valid assertion, as for a
+ * does not rely on the check of the edge alone; for a route without a key, `nobody`. Throws `service_unauthenticated` without a valid assertion, as for a
  * request that bypasses the edge.
  */
 export async function checkPrincipal(
@@ -17,6 +17,13 @@ export async function checkPrincipal(
 ): Promise<{ principal: Principal; assertion: string }> {
   const assertion = request.headers[assertionHeader];
   if (typeof assertion !== 'string') throw unauthenticated();
+  if (route.access.kind === 'signed') {
+    const routeId = await verifier.anonymousRouteOf(assertion).catch((error: unknown) => {
+      throw unauthenticated(error);
+    });
+    if (routeId !== route.id) throw unauthenticated();
+    return { principal: nobody, assertion };
+  }
   const principal = await verifier.principalOf(assertion).catch((error: unknown) => {
     throw unauthenticated(error);
   });
@@ -34,6 +41,7 @@ function unauthenticated(cause?: unknown): AppError {
 export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, access: Access): void {
   switch (access.kind) {
     case 'public':
+    case 'signed':
     case 'key':
       return;
     case 'admin':

@@ -22,14 +22,25 @@ export function isTenantPrincipal(principal: Principal): principal is TenantPrin
   return principal.tenantId !== null && principal.tenantSlug !== null;
 }
 
+/** Stands for the missing principal of a request without a key. It grants nothing. */
+export const nobody: Principal = Object.freeze({
+  keyId: '',
+  tenantId: null,
+  tenantSlug: null,
+  role: 'user',
+  scopes: [],
+  boundUser: null,
+  actingUser: null,
+});
+
 /** Callers with the same key see the same agents. */
 export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): string {
   return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
 }
 
 /**
- * What memory and webhook may assert to chat for work without a request: a model call for one agent of a tenant. It
- * grants the scope `chat` and nothing else.
+ * What a service may assert to another for work without a request: memory and webhook to chat for a model call for one
+ * agent of a tenant, and chat to agent and memory for what that call needs. It grants the scope `chat` and nothing else.
  */
 export interface Delegation {
   tenantId: string;

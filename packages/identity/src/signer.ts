@@ -24,7 +24,7 @@ interface Cached {
   mintedAt: number;
 }
 
-/** Signs service tokens; at the edge, principal assertions; in memory and webhook, delegations to chat. */
+/** Signs service tokens; at the edge, principal assertions; in chat, memory and webhook, delegations. */
 export class Signer {
   readonly #key: SigningKey;
   readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
@@ -59,11 +59,21 @@ export class Signer {
     return this.#cached(name, () => this.#sign({ principal }, assertionAudience));
   }
 
-  /** A token that asks chat to call a model for one agent. Valid if memory or webhook signs it. */
-  delegation({ tenantId, agentId, actingUser }: Delegation): Promise<string> {
+  /**
+   * A token that asks `service` to act for one agent, without a request behind it. Valid for chat if memory or webhook
+   * signs it, and for agent and memory if chat does.
+   */
+  delegation({ tenantId, agentId, actingUser }: Delegation, service = 'chat'): Promise<string> {
     const delegation = { tenantId, agentId, actingUser, scopes: [delegatedScope] };
-    return this.#cached(cacheKey('delegation', tenantId, agentId, actingUser), () =>
-      this.#sign({ delegation }, delegationAudience('chat')),
+    return this.#cached(cacheKey('delegation', service, tenantId, agentId, actingUser), () =>
+      this.#sign({ delegation }, delegationAudience(service)),
+    );
+  }
+
+  /** A token for a request without a key, valid for one route that needs none. Created by the edge. */
+  anonymous(routeId: string): Promise<string> {
+    return this.#cached(cacheKey('anonymous', routeId), () =>
+      this.#sign({ anonymous: routeId }, assertionAudience),
     );
   }
 

@@ -267,6 +267,20 @@ describe('a delegation', () => {
     await expect(verifier.delegationOf(made, forChat('memory'))).rejects.toThrow();
   });
 
+  it('of chat is accepted by agent and memory, each its own', async () => {
+    const chat = await Signer.create(privateKey('chat'));
+    for (const [service, other] of [
+      ['agent', 'memory'],
+      ['memory', 'agent'],
+    ] as const) {
+      const made = await chat.delegation(delegation, service);
+      expect(await verifier.delegationOf(made, { issuer: 'chat', service })).toEqual(delegation);
+      await expect(verifier.delegationOf(made, { issuer: 'chat', service: other })).rejects.toThrow();
+      const forged = await (await Signer.create(privateKey('webhook'))).delegation(delegation, service);
+      await expect(verifier.delegationOf(forged, { issuer: 'webhook', service })).rejects.toThrow();
+    }
+  });
+
   it('is made anew for another tenant, agent or user', async () => {
     const memory = await Signer.create(privateKey('memory'));
     const first = await memory.delegation(delegation);
@@ -275,6 +289,20 @@ describe('a delegation', () => {
       const other = await memory.delegation({ ...delegation, ...fields });
       expect(await verifier.delegationOf(other, forChat('memory'))).toEqual({ ...delegation, ...fields });
     }
+  });
+});
+
+describe('an anonymous assertion', () => {
+  it('names its route, and is no principal, delegation or service token', async () => {
+    const edge = await Signer.create(privateKey('edge'));
+    const made = await edge.anonymous('webhooks.llm');
+    expect(await verifier.anonymousRouteOf(made)).toBe('webhooks.llm');
+    await expect(verifier.principalOf(made)).rejects.toThrow('contains no principal');
+    await expect(verifier.callerOf(made, 'webhook')).rejects.toThrow();
+    await expect(verifier.delegationOf(made, { issuer: 'edge', service: 'chat' })).rejects.toThrow();
+    await expect(verifier.anonymousRouteOf(await edge.assertion(principal))).rejects.toThrow('no anonymous');
+    const forged = await (await Signer.create(privateKey('webhook'))).anonymous('webhooks.llm');
+    await expect(verifier.anonymousRouteOf(forged)).rejects.toThrow();
   });
 });
 

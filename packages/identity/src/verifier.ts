@@ -10,8 +10,12 @@ export const assertionHeader = 'x-gatehouse-assertion';
 /** The services that may issue principal assertions. */
 const assertionIssuers = new Set(['edge']);
 
-/** The services that may issue delegations. */
-const delegationIssuers = new Set(['memory', 'webhook']);
+/** The services that may issue delegations, by the service that they are for. */
+const delegationIssuers: ReadonlyMap<string, readonly string[]> = new Map([
+  ['chat', ['memory', 'webhook']],
+  ['agent', ['chat']],
+  ['memory', ['chat']],
+]);
 
 /** Tolerated clock difference between nodes, so that a replica with a wrong clock is not locked out. */
 const clockToleranceS = 60;
@@ -64,6 +68,15 @@ export class Verifier {
     return principal as Principal;
   }
 
+  /** Returns the route of an anonymous assertion. Throws when it was not issued by the edge or has expired. */
+  async anonymousRouteOf(token: string): Promise<string> {
+    const payload = await this.#verify(token, assertionAudience);
+    const { anonymous } = payload;
+    if (!assertionIssuers.has(payload.iss ?? '') || typeof anonymous !== 'string')
+      throw new Error('the token is no anonymous assertion');
+    return anonymous;
+  }
+
   /**
    * Returns the delegation that `issuer` made for `service`. Throws when another service made it or it is for another
    * service, when it grants anything but the scope `chat`, or when it has expired.
@@ -73,7 +86,7 @@ export class Verifier {
     { issuer, service }: { issuer: string; service: string },
   ): Promise<Delegation> {
     const payload = await this.#verify(token, delegationAudience(service));
-    if (payload.iss !== issuer || !delegationIssuers.has(issuer))
+    if (payload.iss !== issuer || delegationIssuers.get(service)?.includes(issuer) !== true)
       throw new Error(`the issuer ${payload.iss ?? '(none)'} may not delegate as ${issuer}`);
     const claim = payload['delegation'] as Partial<Delegation & { scopes: unknown }> | undefined;
     const { tenantId, agentId, actingUser, scopes } = claim ?? {};

@@ -20,6 +20,7 @@ const table = {
   provider_bad_request: [400, 3],
   invalid_api_key: [401, 16],
   service_unauthenticated: [401, 16],
+  signature_invalid: [401, 16],
   agent_disabled: [403, 7],
   limit_reached: [403, 7],
   role_missing: [403, 7],

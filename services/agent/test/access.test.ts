@@ -91,7 +91,7 @@ type Rpc = (peer: Peer<AgentServiceClient>, context: { assertion?: string }) => 
 describe.each<[string, string[], Rpc]>([
   [
     'ResolveAgent',
-    ['chat', 'memory'],
+    ['chat', 'memory', 'webhook'],
     (peer, context) => peer.call('resolveAgent', { idOrKey: 'x' }, { deadlineMs: 5_000, ...context }),
   ],
   [

@@ -122,14 +122,14 @@ export async function createChatService(
     telemetry,
     limiter,
     log,
+    recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
+    remember,
   };
   return shell.createService({
     handler: shell.createApp({
       handlers: modelHandlers({ catalogue, agents, settings }),
       rawHandlers: completionHandlers({
         ...turns,
-        recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
-        remember,
         bodyBudget,
         ...(silenceMs === undefined ? {} : { silenceMs }),
       }),
@@ -138,7 +138,7 @@ export async function createChatService(
       rpcService(ChatServiceService, {
         checkModels: checkModels(catalogue, settings),
         embed: embed(turns),
-        complete: complete({ ...turns, completions }),
+        complete: complete({ ...turns, completions, signer: shell.signer }),
         forgetUser: forgetUser(forgotten),
       }),
     ],

@@ -274,6 +274,7 @@ export class ChatHarness {
     const agent = (await peerServer('agent', this.identity)).add(AgentServiceService, {
       resolveAgent: {
         callers: ['chat'],
+        acceptsDelegation: true,
         handle: async ({ idOrKey }) => {
           this.agentLookUps += 1;
           await this.agentsAnswer;

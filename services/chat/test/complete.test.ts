@@ -174,7 +174,7 @@ describe('Complete', () => {
       expect(await harness.rows('select from chat.completions where call_id = $1', [callId])).toEqual([]);
   });
 
-  it('is for memory only, with an assertion of the edge', async () => {
+  it('is for memory with an assertion of the edge, and for no other service with one', async () => {
     const request = { agent: 'extractor', callId: newId(), requestJson };
     for (const caller of ['agent', 'tenant', 'webhook', 'analytics']) {
       const assertion = await harness.identity.assertion();

@@ -109,11 +109,11 @@ describe('Embed', () => {
     expect(await runsOf(tenantId)).toEqual([]);
   });
 
-  it('is no way into RPCs that take no delegation', async () => {
+  it('is no way into RPCs that take no delegation of memory', async () => {
     const assertion = await delegated({ tenantId: newId() });
     const complete = { agent: agentId, callId: newId(), requestJson: '{"messages":[]}' };
     await expect(memory.call('complete', complete, { deadlineMs: 2_000, assertion })).rejects.toMatchObject({
-      code: 'bad_gateway',
+      code: 'caller_not_allowed',
     });
   });
 

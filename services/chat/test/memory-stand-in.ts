@@ -41,6 +41,7 @@ export class MemoryStandIn {
     server.add(MemoryServiceService, {
       recall: {
         callers: ['chat'],
+        acceptsDelegation: true,
         handle: async (request, context): Promise<RecallResponse> => {
           this.recalls.push({ request, context });
           await this.beforeRecall();

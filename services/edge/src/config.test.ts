@@ -3,10 +3,10 @@ import { loadConfig } from './config.ts';
 
 const required = {
   ...Object.fromEntries(
-    ['TENANT_GRPC', 'TENANT_HTTP', 'AGENT_HTTP', 'CHAT_HTTP', 'ANALYTICS_HTTP', 'MEMORY_HTTP'].map((name) => [
-      name,
-      'a:1',
-    ]),
+    [
+      ...['TENANT_GRPC', 'TENANT_HTTP', 'AGENT_HTTP', 'CHAT_HTTP', 'ANALYTICS_HTTP', 'MEMORY_HTTP'],
+      'WEBHOOK_HTTP',
+    ].map((name) => [name, 'a:1']),
   ),
   ASSERTION_PRIVATE_KEY: 'x',
   ASSERTION_PUBLIC_KEYS: 'x',

@@ -79,6 +79,7 @@ export class EdgeUnderTest {
       CHAT_HTTP: http,
       ANALYTICS_HTTP: http,
       MEMORY_HTTP: http,
+      WEBHOOK_HTTP: http,
       ...environment,
     });
     const edge = await createEdgeService(config, { log, ...overrides });

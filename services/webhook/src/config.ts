@@ -13,6 +13,7 @@ const settings = z.object({
   ...secretsSettings,
   ...egressSettings,
   AGENT_GRPC: addresses,
+  CHAT_GRPC: addresses,
   TENANT_GRPC: addresses,
   /** Whether endpoints may use the scheme `token`, for senders that can't sign. */
   WEBHOOK_ALLOW_TOKEN: z

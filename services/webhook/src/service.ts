@@ -1,15 +1,36 @@
 import { Guard } from '@gatehouse/egress/guard';
+import { JobWorker } from '@gatehouse/jobs/job-worker';
+import { Jobs } from '@gatehouse/jobs/jobs';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { CallTexts } from './calls/call-texts.ts';
+import { Claims } from './calls/claims.ts';
+import { SyncCalls } from './calls/sync-calls.ts';
 import { migrations, type WebhookConfig } from './config.ts';
+import { callHandlers } from './http/calls.ts';
 import { endpointHandlers } from './http/endpoints.ts';
+import { deliveryHandlers } from './http/llm.ts';
 import { EndpointSecrets } from './inbound/endpoint-secrets.ts';
+import { Gate } from './inbound/gate.ts';
+import { Refusals } from './inbound/refusals.ts';
+import { runCall } from './jobs/run-call.ts';
+import { tasks } from './jobs/tasks.ts';
 import { AgentClient } from './peers/agents.ts';
+import { CompletionClient } from './peers/completions.ts';
+import { TenantClient } from './peers/tenants.ts';
+import { CallStore } from './store/call-store.ts';
+import { deleteExpiredCalls, prolongClaims } from './store/call-system-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
+import { findDeliveryTarget } from './store/endpoint-system-store.ts';
+import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
+
+const deletion = { everyMs: 600_000, batch: 500 };
 
 /** The webhook service: endpoints for webhooks that trigger agents. Opens nothing before `start`. */
 export async function createWebhookService(
@@ -27,22 +48,72 @@ export async function createWebhookService(
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
+  const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
+  const { log, bodyBudget } = shell;
+  const guard = new Guard(config.EGRESS_ALLOW);
+  const secrets = new EndpointSecrets(config.SECRETS_KEYRING);
+  const endpoints = new EndpointStore(app);
+  const calls = new CallStore(app);
+  const texts = new CallTexts(config.SECRETS_KEYRING);
+  const completions = new CompletionClient(chat, shell.signer);
+  const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
+  const refusals = new Refusals({
+    count: (address) => countRefusal(system, address),
+    deleteOld: (limit) => deleteOldRefusals(system, limit),
+    log,
+  });
+  const jobs = new Jobs({ service: 'webhook', tasks, system, log });
+  const allowToken = config.WEBHOOK_ALLOW_TOKEN;
   return shell.createService({
     handler: shell.createApp({
-      handlers: endpointHandlers({
-        endpoints: new EndpointStore(app),
-        agents: new AgentClient(agent),
-        guard: new Guard(config.EGRESS_ALLOW),
-        secrets: new EndpointSecrets(config.SECRETS_KEYRING),
-        changes,
-        allowToken: config.WEBHOOK_ALLOW_TOKEN,
+      handlers: {
+        ...endpointHandlers({
+          endpoints,
+          agents: new AgentClient(agent),
+          guard,
+          secrets,
+          changes,
+          allowToken,
+        }),
+        ...callHandlers({ endpoints, calls, texts }),
+      },
+      rawHandlers: deliveryHandlers({
+        findEndpoint: (id) => findDeliveryTarget(system, id),
+        gate: new Gate({ secrets, refusals, allowToken }),
+        guard,
+        tenants: new TenantClient(tenant),
+        calls,
+        claims,
+        texts,
+        sync: new SyncCalls({ calls, claims, texts, completions }),
+        queue: async (db, { tenantId, id }) => {
+          await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
+        },
+        bodyBudget,
       }),
       idempotency,
     }),
     rpcs: [],
-    parts: [idempotency],
+    parts: [
+      idempotency,
+      claims,
+      refusals,
+      new PeriodicWork({
+        task: 'delete expired calls',
+        log,
+        everyMs: deletion.everyMs,
+        round: async () => (await deleteExpiredCalls(system, deletion.batch)) === deletion.batch,
+      }),
+      new JobWorker({
+        jobs,
+        handlers: { run_call: runCall({ calls, texts, completions }) },
+        log,
+        registry: shell.registry,
+        drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+      }),
+    ],
   });
 }

@@ -1,3 +1,4 @@
+import type { WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
@@ -8,11 +9,14 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createWebhookService } from '../src/service.ts';
+import { AnsweringChat } from './answering-chat.ts';
+import { signed, type Signing } from './senders.ts';
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
-export interface AnswerBody extends WebhookEndpoint {
+export interface AnswerBody
+  extends Omit<WebhookEndpoint, keyof WebhookCallWithResult>, WebhookCallWithResult {
   error: ErrorBody['error'];
-  data: WebhookEndpoint[];
+  data: (WebhookEndpoint & WebhookCallWithResult)[];
   has_more: boolean;
   next_cursor: string | null;
   secret: string;
@@ -33,20 +37,27 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
   readonly agents: AgentDirectory;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
+  readonly chat: AnsweringChat;
 
-  private constructor(ground: ServiceGround, peers: { agents: AgentDirectory; tenant: AuditTaker }) {
+  private constructor(
+    ground: ServiceGround,
+    peers: { agents: AgentDirectory; tenant: AuditTaker; chat: AnsweringChat },
+  ) {
     super('webhook', ground);
     this.agents = peers.agents;
     this.tenant = peers.tenant;
+    this.chat = peers.chat;
     ground.onStop(() => peers.agents.stop());
     ground.onStop(() => peers.tenant.stop());
+    ground.onStop(() => peers.chat.server.stop());
   }
 
   static async start(options?: RunOptions): Promise<WebhookServiceUnderTest> {
     const ground = await ServiceGround.prepare('webhook');
     const agents = await AgentDirectory.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
-    const started = new WebhookServiceUnderTest(ground, { agents, tenant });
+    const chat = await AnsweringChat.start(ground.identity);
+    const started = new WebhookServiceUnderTest(ground, { agents, tenant, chat });
     await started.run(options);
     return started;
   }
@@ -59,6 +70,7 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
     return {
       ...super.environment(),
       AGENT_GRPC: this.agents.address,
+      CHAT_GRPC: this.chat.server.address,
       TENANT_GRPC: this.tenant.address,
     };
   }
@@ -89,4 +101,46 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
     if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
     return answer.body;
   }
+
+  /** A delivery, signed as its sender does; `headers` replace those of the signature. */
+  async deliver(endpoint: Signing & { id: string }, delivery: DeliveryOptions): Promise<Answer<AnswerBody>> {
+    const { id = newId(), headers = {}, port } = delivery;
+    const text = typeof delivery.body === 'string' ? delivery.body : JSON.stringify(delivery.body);
+    const response = await fetch(
+      `http://127.0.0.1:${port ?? this.service.httpPort}/v1/webhooks/llm?endpoint=${delivery.to ?? endpoint.id}`,
+      {
+        method: 'POST',
+        headers: [
+          ['x-gatehouse-assertion', await (await this.identity.signer('edge')).anonymous('webhooks.llm')],
+          ['x-gatehouse-client-ip', delivery.from ?? '198.51.100.7'],
+          ['content-type', 'application/json'],
+          ...Object.entries({ ...signed(endpoint, text, { id, at: delivery.at }), ...headers }).flatMap(
+            ([name, value]) => [value].flat().map((each): [string, string] => [name, each]),
+          ),
+        ],
+        body: delivery.sends ?? text,
+      },
+    );
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as AnswerBody,
+    };
+  }
+}
+
+export interface DeliveryOptions {
+  body: unknown;
+  /** The id of the delivery. */
+  id?: string;
+  headers?: Record<string, string | string[]>;
+  /** Sent instead of the body that was signed. */
+  sends?: string;
+  /** The endpoint that is named. */
+  to?: string;
+  /** When it was signed, in Unix seconds. */
+  at?: number | undefined;
+  /** The client's address. */
+  from?: string;
+  port?: number;
 }

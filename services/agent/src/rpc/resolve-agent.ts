@@ -1,4 +1,4 @@
-import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
+import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import type {
   Agent as AgentMessage,
@@ -6,20 +6,27 @@ import type {
   ResolveAgentResponse,
 } from '@gatehouse/proto/agent/v1/agent';
 import type { Agent } from '../agents/agent.ts';
-import { viewerOf } from '../agents/viewer.ts';
+import { viewerOf, type Viewer } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
-/** The agent with this id or key; `not_found` when the principal may not see it. */
+/** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
     callers: ['chat', 'memory', 'webhook'],
+    acceptsDelegation: true,
     handle: async ({ idOrKey }, context) => {
-      const agent = await agents.find(viewerOf(tenantOf(context)), idOrKey);
+      const agent = await agents.find(viewer(context, idOrKey), idOrKey);
       if (agent === null) throw new AppError('not_found', 'There is no such agent.');
       return { agent: toMessage(agent) };
     },
   };
+}
+
+/** A delegation is for an agent that its issuer has checked: also a private one. */
+function viewer(context: RpcContext, agentId: string): Viewer {
+  if (context.delegation === null) return viewerOf(tenantOf(context));
+  return { tenantId: actorOf(context, agentId).tenantId, seesAll: true, user: null };
 }
 
 function toMessage(agent: Agent): AgentMessage {

@@ -13,18 +13,15 @@ import {
   type CompletionRequest,
 } from '../openai/completion-request.ts';
 import { RequestSource } from '../openai/request-source.ts';
+import { requestActor } from '../peers/actor.ts';
 import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
-import type { RecallStep } from '../turns/recall.ts';
-import { remembering } from '../turns/remembering.ts';
-import type { RememberQueue } from '../turns/remember-queue.ts';
+import { withMemory, type MemoryDependencies } from '../turns/with-memory.ts';
 import type { Turn } from '../turns/turn.ts';
 
-export interface CompletionDependencies extends TurnDependencies, TargetDependencies {
-  recall: RecallStep;
-  remember: RememberQueue;
+export interface CompletionDependencies extends TurnDependencies, TargetDependencies, MemoryDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
@@ -104,22 +101,20 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const { requestId, trace, assertion } = call;
+  const { requestId, trace } = call;
   const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
-  const caller = { requestId, trace, assertion, principal };
-  const found = await findTarget(dependencies, { request, caller, settings });
-  const turn = { request, caller, target: found, sessionId, arrivedAt };
-  const { recall, remember } = dependencies;
-  const { target, recall: search } =
-    found.memory === null ? { target: found, recall: null } : await recall.run(turn);
+  const actor = requestActor({ ...call, principal });
+  const found = await findTarget(dependencies, { request, actor, settings });
+  const turn = { request, actor, target: found, sessionId, arrivedAt };
+  const { target, recall, onAnswer } = await withMemory(dependencies, turn);
   return beginTurn(dependencies, {
     request,
     source,
     caller: { tenantId, apiKeyId, userId, requestId, trace },
     settings,
     target,
-    recall: search,
-    onAnswer: found.memory === null ? null : remembering(remember, turn),
+    recall,
+    onAnswer,
     channel: 'api',
     sessionId,
     arrivedAt,

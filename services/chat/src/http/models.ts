@@ -2,11 +2,11 @@ import type { Model as WireModel } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
-import { visibilityKey } from '@gatehouse/identity/principal';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from '../catalogue/target.ts';
-import type { AgentCaller, AgentClient } from '../peers/agents.ts';
+import { requestActor, type Actor } from '../peers/actor.ts';
+import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 
 export interface ModelDependencies {
@@ -26,25 +26,21 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
   const lists = new SharedCalls<Reply>();
   return {
     'models.list': (call) => {
-      const principal = tenantOf(call);
-      const caller = { ...call, principal };
-      return lists.get(visibilityKey(principal), () => listModels(dependencies, caller));
+      const actor = requestActor({ ...call, principal: tenantOf(call) });
+      return lists.get(actor.sees, () => listModels(dependencies, actor));
     },
     'models.get': (call) => getModel(dependencies, call),
   };
 }
 
-async function listModels(
-  { catalogue, agents, settings }: ModelDependencies,
-  caller: AgentCaller,
-): Promise<Reply> {
-  const { allowedModels } = await settings.getNow(caller.principal.tenantId, caller);
+async function listModels({ catalogue, agents, settings }: ModelDependencies, actor: Actor): Promise<Reply> {
+  const { allowedModels } = await settings.getNow(actor.tenantId, actor);
   const models = [...catalogue.models.values()].filter(
     (model) => catalogue.find(model.id, allowedModels) === model,
   );
   const list = new BoundedItems<WireModel>(listBytes);
   let complete = list.addAll(models, fromModel) === models.length;
-  for await (const page of complete ? agents.list(caller) : []) {
+  for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
   }
@@ -61,7 +57,7 @@ async function getModel({ catalogue, agents, settings }: ModelDependencies, call
     if (model === undefined) throw modelNotFound(id);
     return { body: fromModel(model) };
   }
-  const agent = await agents.resolve({ ...call, principal }, ref);
+  const agent = await agents.resolve(requestActor({ ...call, principal }), ref);
   if (agent?.status !== 'active') throw modelNotFound(id);
   return { body: fromAgent(agent) };
 }

@@ -1,17 +1,11 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
-import type { RequestContext } from '@gatehouse/http/request-context';
-import { visibilityKey, type TenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentName, ResolvedAgent } from '../catalogue/target.ts';
-
-export interface AgentCaller extends RequestContext {
-  principal: TenantPrincipal;
-  assertion: string;
-}
+import type { Actor } from './actor.ts';
 
 interface CachedAgent {
   agent: ResolvedAgent;
@@ -43,11 +37,11 @@ export class AgentClient {
   }
 
   /** The agent with this id or key, or null when the caller can't see one. */
-  async resolve(caller: AgentCaller, ref: string): Promise<ResolvedAgent | null> {
+  async resolve(actor: Actor, ref: string): Promise<ResolvedAgent | null> {
     if (ref.length > maxRefLength) return null;
     try {
-      const key = cacheKey(visibilityKey(caller.principal), ref);
-      return (await this.#cache.get(key, () => this.#load(caller, ref))).agent;
+      const key = cacheKey(actor.sees, ref);
+      return (await this.#cache.get(key, () => this.#load(actor, ref))).agent;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return null;
       throw error;
@@ -55,11 +49,11 @@ export class AgentClient {
   }
 
   /** Active agents that the caller may use, newest first, a page at a time. */
-  async *list(caller: AgentCaller): AsyncGenerator<AgentName[]> {
+  async *list(actor: Actor): AsyncGenerator<AgentName[]> {
     let before = '';
     for (let more = true; more;) {
       const { agents, hasMore } = await this.#peer
-        .call('listVisibleAgents', { before }, context(caller))
+        .call('listVisibleAgents', { before }, await context(actor))
         .catch(hangIsOutage);
       yield agents.map(({ key, created }) => ({ key, created: Number(created) }));
       before = agents.at(-1)?.id ?? '';
@@ -67,9 +61,9 @@ export class AgentClient {
     }
   }
 
-  async #load(caller: AgentCaller, ref: string): Promise<CachedAgent> {
+  async #load(actor: Actor, ref: string): Promise<CachedAgent> {
     const { agent } = await this.#peer
-      .call('resolveAgent', { idOrKey: ref }, context(caller))
+      .call('resolveAgent', { idOrKey: ref }, await context(actor))
       .catch(hangIsOutage);
     if (agent === undefined) throw new Error('the agent service answered without an agent');
     const { systemPrompt, parametersJson } = agent;
@@ -77,9 +71,8 @@ export class AgentClient {
   }
 }
 
-function context(caller: AgentCaller): CallContext {
-  const { requestId, trace, assertion } = caller;
-  return { deadlineMs, requestId, trace, assertion };
+async function context({ requestId, trace, proofFor }: Actor): Promise<CallContext> {
+  return { deadlineMs, requestId, trace, assertion: await proofFor('agent') };
 }
 
 function toResolved({ parametersJson, created, ...agent }: Agent): ResolvedAgent {

@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto';
-import { tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import type { Signer } from '@gatehouse/identity/signer';
 import { hasMoreValues } from '@gatehouse/kit/json-size';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
 import { readChatRequest, type CompletionRequest } from '../openai/completion-request.ts';
-import type { AgentCaller } from '../peers/agents.ts';
+import { delegatedActor, requestActor, type Actor } from '../peers/actor.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { Completions } from '../runs/completions.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
-import { answerInside, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
+import { answerAsAgent, answerInside, memoryChannel, type AgentTurnDependencies } from './inner-turn.ts';
 
-export interface CompleteDependencies extends InnerTurnDependencies, TargetDependencies {
+export interface CompleteDependencies extends AgentTurnDependencies, TargetDependencies {
+  signer: Signer;
   settings: TenantSettingsClient;
   completions: Completions;
 }
@@ -37,39 +39,68 @@ const refused = [
   'function_call',
 ];
 
-/** `Complete`: one completion by the model of an agent, without its prompt, memory and tools. */
+/**
+ * `Complete`: one completion by an agent. For memory by its model alone; for webhook, which acts by delegation, with the
+ * agent's prompt and memory.
+ */
 export function complete(dependencies: CompleteDependencies): Rpc<CompleteRequest, CompleteResponse> {
   const { settings, completions } = dependencies;
   return {
-    callers: ['memory'],
-    async handle({ agent, callId, requestJson }, context) {
-      const caller = callerOf(context);
-      const { principal, requestId, trace } = caller;
-      const { tenantId, actingUser: userId } = principal;
+    callers: ['memory', 'webhook'],
+    acceptsDelegation: true,
+    async handle(asked, context) {
+      const { agent, callId, requestJson } = asked;
+      const actor = callerOf(dependencies, context, agent);
+      const { tenantId, actingUser: userId, requestId, trace } = actor;
       if (!isUuid(callId))
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
+      const asAgent = context.delegation === null ? null : channelOf(asked);
       const request = readRequest(agent, requestJson);
-      const fingerprint = hash('sha256', JSON.stringify([userId, agent, requestJson]), 'buffer');
-      return completions.once({ tenantId, userId, callId, fingerprint, longestMs }, async (store) => {
+      const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
+      return completions.once(call, async (store) => {
         const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
-        const target = await findTarget(dependencies, { request, caller, settings: ofTenant });
-        await answerInside(dependencies, {
+        const target = plain(await findTarget(dependencies, { request, actor, settings: ofTenant }));
+        const turn = {
           request,
           caller: { tenantId, userId, requestId, trace },
           settings: ofTenant,
-          target: bare(target),
-          channel: memoryChannel,
           signal: AbortSignal.timeout(longestMs),
           store,
-        });
+        };
+        if (asAgent === null)
+          await answerInside(dependencies, { ...turn, target: modelOnly(target), channel: memoryChannel });
+        else await answerAsAgent(dependencies, { ...turn, target, actor, ...asAgent });
       });
     },
   };
 }
 
-function callerOf(context: RpcContext): AgentCaller {
-  const { assertion, requestId, trace } = context;
-  return { principal: tenantOf(context), assertion: assertion ?? '', requestId, trace };
+/** SHA-256 of everything that defines the request. */
+function fingerprintOf(
+  { agent, requestJson, channel, sessionId }: CompleteRequest,
+  userId: string | null,
+): Buffer {
+  const ofWebhook = channel === undefined ? [] : [channel, sessionId ?? null];
+  return hash('sha256', JSON.stringify([userId, agent, requestJson, ...ofWebhook]), 'buffer');
+}
+
+function channelOf({ channel = '', sessionId }: CompleteRequest): {
+  channel: string;
+  sessionId: string | null;
+} {
+  if (!/^[a-z_]{1,32}$/.test(channel) || channel === memoryChannel)
+    throw new AppError('invalid_value', 'Invalid channel.', { param: 'channel' });
+  return { channel, sessionId: sessionId ?? null };
+}
+
+function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: string): Actor {
+  const { caller, assertion, delegation } = context;
+  if ((caller === 'webhook') !== (delegation !== null))
+    throw new AppError('caller_not_allowed', `The ${caller} service may not act by this assertion.`);
+  if (delegation === null)
+    return requestActor({ ...context, principal: tenantOf(context), assertion: assertion ?? '' });
+  actorOf(context, agent);
+  return delegatedActor(signer, delegation, context);
 }
 
 function readRequest(agent: string, requestJson: string): CompletionRequest {
@@ -100,8 +131,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** The agent's models and parameters only. */
-function bare(target: Target): Target {
+/** Without parameters of the agent that have no use here. */
+function plain(target: Target): Target {
   const defaults = Object.entries(target.defaults).filter(([name]) => !refused.includes(name));
-  return { ...target, systemPrompt: null, memory: null, defaults: Object.fromEntries(defaults) };
+  return { ...target, defaults: Object.fromEntries(defaults) };
+}
+
+function modelOnly(target: Target): Target {
+  return { ...target, systemPrompt: null, memory: null };
 }

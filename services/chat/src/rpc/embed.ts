@@ -1,4 +1,4 @@
-import { tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
@@ -47,14 +47,8 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
 
 function callerOf(context: RpcContext, agentId: string): { tenantId: string; userId: string | null } {
   if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
-  const { delegation } = context;
-  if (delegation === null) {
-    const { tenantId, actingUser } = tenantOf(context);
-    return { tenantId, userId: actingUser };
-  }
-  if (delegation.agentId !== agentId)
-    throw new AppError('caller_not_allowed', 'The delegation is for another agent.', { param: 'agent_id' });
-  return { tenantId: delegation.tenantId, userId: delegation.actingUser };
+  const { tenantId, actingUser } = actorOf(context, agentId);
+  return { tenantId, userId: actingUser };
 }
 
 function checkTexts(texts: readonly string[]): void {

@@ -7,12 +7,17 @@ import { RequestSource } from '../openai/request-source.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '../providers/answer-budget.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
-import { beginTurn, type TurnCaller, type TurnDependencies } from '../turns/begin-turn.ts';
+import type { Actor } from '../peers/actor.ts';
+import { beginTurn, type TurnCaller, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';
+import type { Turn } from '../turns/turn.ts';
+import { withMemory, type MemoryDependencies } from '../turns/with-memory.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 
 export interface InnerTurnDependencies extends TurnDependencies {
   answers: AnswerBudget;
 }
+
+export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDependencies {}
 
 export interface InnerTurn {
   request: CompletionRequest;
@@ -25,6 +30,11 @@ export interface InnerTurn {
   store?: StoreAnswer;
 }
 
+export interface AgentTurn extends InnerTurn {
+  actor: Actor;
+  sessionId: string | null;
+}
+
 const noShare = { release: () => undefined };
 
 /**
@@ -35,25 +45,46 @@ export async function answerInside(
   dependencies: InnerTurnDependencies,
   turn: InnerTurn,
 ): Promise<ObjectAnswer> {
-  const { request, target, channel, signal, store } = turn;
-  const { tenantId } = turn.caller;
-  const caller = { ...turn.caller, apiKeyId: null };
   const settings = { ...turn.settings, previewChars: 0 };
+  const nothing = { target: turn.target, recall: null, onAnswer: null, sessionId: null };
+  return answer(dependencies, { ...turn, settings }, () => Promise.resolve(nothing));
+}
+
+/** One turn of an agent for somebody who is not a client: with its memory, previews and a session. */
+export async function answerAsAgent(
+  dependencies: AgentTurnDependencies,
+  turn: AgentTurn,
+): Promise<ObjectAnswer> {
+  const { sessionId } = turn;
+  return answer(dependencies, turn, async (arrivedAt) => ({
+    ...(await withMemory(dependencies, { ...turn, arrivedAt })),
+    sessionId,
+  }));
+}
+
+type Prepared = Pick<TurnRequest, 'target' | 'recall' | 'onAnswer' | 'sessionId'>;
+
+async function answer(
+  dependencies: InnerTurnDependencies,
+  turn: InnerTurn,
+  prepare: (arrivedAt: number) => Promise<Prepared>,
+): Promise<ObjectAnswer> {
+  const { request, settings, channel, signal, store } = turn;
+  const { tenantId } = turn.caller;
   const arrivedAt = monotonicMs();
   const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId: null, settings });
-  const begun = await beginTurn(dependencies, {
-    request,
-    source: new RequestSource(request.body, noShare),
-    caller,
-    settings,
-    target,
-    recall: null,
-    channel,
-    sessionId: null,
-    arrivedAt,
-    admission,
-    onAnswer: null,
-  }).catch((error: unknown) => {
+  const begin = async (): Promise<Turn> =>
+    beginTurn(dependencies, {
+      ...(await prepare(arrivedAt)),
+      request,
+      source: new RequestSource(request.body, noShare),
+      caller: { ...turn.caller, apiKeyId: null },
+      settings,
+      channel,
+      arrivedAt,
+      admission,
+    });
+  const begun = await begin().catch((error: unknown) => {
     admission.release({ tokens: 0, costPico: 0n });
     throw error;
   });

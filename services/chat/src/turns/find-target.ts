@@ -2,7 +2,8 @@ import { textLimits } from '@gatehouse/events/run-event';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../openai/completion-request.ts';
-import type { AgentCaller, AgentClient } from '../peers/agents.ts';
+import type { Actor } from '../peers/actor.ts';
+import type { AgentClient } from '../peers/agents.ts';
 import type { TenantSettings } from '../peers/tenant-settings.ts';
 
 export interface TargetDependencies {
@@ -13,14 +14,14 @@ export interface TargetDependencies {
 /** The models behind a request's `model`: a catalogue entry's, or an agent's. Throws 404 `model_not_found`. */
 export async function findTarget(
   { catalogue, agents }: TargetDependencies,
-  asked: { request: CompletionRequest; caller: AgentCaller; settings: TenantSettings },
+  asked: { request: CompletionRequest; actor: Actor; settings: TenantSettings },
 ): Promise<Target> {
-  const { request, caller, settings } = asked;
+  const { request, actor, settings } = asked;
   const ref = agentRef(request.model);
   if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels);
   if (request.operation !== 'chat' || request.model.length > textLimits.request_model)
     throw modelNotFound(request.model);
-  const agent = await agents.resolve(caller, ref);
+  const agent = await agents.resolve(actor, ref);
   if (agent === null) throw modelNotFound(request.model);
   return agentTarget(catalogue, agent, settings.allowedModels);
 }

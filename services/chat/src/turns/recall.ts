@@ -7,7 +7,7 @@ import type { RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import { lastUserText, type CompletionRequest } from '../openai/completion-request.ts';
-import type { AgentCaller } from '../peers/agents.ts';
+import type { Actor } from '../peers/actor.ts';
 import type { MemoryClient } from '../peers/memory.ts';
 import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../runs/run-telemetry.ts';
@@ -28,7 +28,7 @@ export interface RecallOptions {
 /** What is searched for. */
 export interface RecallTurn {
   request: CompletionRequest;
-  caller: AgentCaller;
+  actor: Actor;
   target: Target;
   sessionId: string | null;
   /** By the monotonic clock. */
@@ -84,21 +84,20 @@ export class RecallStep {
   }
 
   async #search(
-    { caller, target, sessionId }: RecallTurn,
+    { actor, target, sessionId }: RecallTurn,
     { analyser, recallLimit: limit }: MemorySettings,
     text: string,
     startedAt: number,
   ): Promise<Outcome> {
     const { memory, telemetry } = this.#options;
-    const { requestId, assertion, principal } = caller;
-    const { tenantId } = principal;
+    const { requestId, tenantId } = actor;
     const agentId = target.agentId ?? '';
-    const trace = telemetry.within(caller.trace);
+    const trace = telemetry.within(actor.trace);
     const found = this.#breaker.admits(tenantId)
-      ? await this.#within(tenantId, () =>
+      ? await this.#within(tenantId, async () =>
           memory.recall(
             { agentId, analyser, limit, query: cutText(text, maxQueryChars) },
-            { deadlineMs: this.#budgetMs, requestId, trace, assertion },
+            { deadlineMs: this.#budgetMs, requestId, trace, assertion: await actor.proofFor('memory') },
           ),
         )
       : ({ outcome: 'unavailable', ...nothing } as const);

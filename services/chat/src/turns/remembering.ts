@@ -11,8 +11,8 @@ import type { OnAnswer } from './turn.ts';
  * that are not remembered: without an acting user, without text, or with several answers, of which none is the turn's.
  */
 export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | null {
-  const { request, caller, target, sessionId, arrivedAt } = turn;
-  const { tenantId, actingUser: userId } = caller.principal;
+  const { request, actor, target, sessionId, arrivedAt } = turn;
+  const { tenantId, actingUser: userId } = actor;
   const { memory, agentId } = target;
   if (memory?.write !== true || agentId === null || userId === null || asksSeveral(turn)) return null;
   const asked = lastUserText(request);

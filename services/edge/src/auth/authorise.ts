@@ -1,7 +1,7 @@
 import type { Route } from '@gatehouse/contract/routes';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import type { Principal } from '@gatehouse/identity/principal';
-import { actingUser } from './acting-user.ts';
+import { actingUser, actingUserHeader } from './acting-user.ts';
 
 /**
  * Throws a 403 unless the key's role and scopes open the route and it may act for the user that the request names.
@@ -10,10 +10,10 @@ import { actingUser } from './acting-user.ts';
 export function authorise(
   principal: Principal,
   route: Route,
-  actingUsers: () => readonly string[] | undefined,
+  valuesOf: (header: string) => readonly string[] | undefined,
 ): Principal {
   checkAccess(principal, route.access);
   if (!route.actingUser) return principal;
-  const user = actingUser(actingUsers(), principal.boundUser);
+  const user = actingUser(valuesOf(actingUserHeader), principal.boundUser);
   return user === principal.actingUser ? principal : { ...principal, actingUser: user };
 }

@@ -10,6 +10,7 @@ const peers = {
   CHAT_HTTP: 'a:1',
   ANALYTICS_HTTP: 'a:1',
   MEMORY_HTTP: 'a:1',
+  WEBHOOK_HTTP: 'a:1',
 };
 const keys = { ASSERTION_PRIVATE_KEY: 'x', ASSERTION_PUBLIC_KEYS: 'x' };
 

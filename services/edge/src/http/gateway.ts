@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
 import { RouteMatcher } from '@gatehouse/contract/match';
+import type { Route } from '@gatehouse/contract/routes';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { doorHeaders, sendError } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
@@ -37,7 +38,7 @@ export interface GatewayOptions {
 
 /**
  * What happens to each public request: it is matched against the route table (404, 405), its key is authenticated (401)
- * and authorised (403), its headers are checked (413, 415, 400), and it is forwarded to the service of its route.
+ * and authorised (403) unless the route verifies signatures, its headers are checked (413, 415, 400), and it is forwarded to the service of its route.
  */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -87,9 +88,11 @@ export class Gateway {
       document(request, response);
       return;
     }
-    entry.principal = await authenticator.authenticate(headers.authorization, request.socket, entry);
-    const principal = authorise(entry.principal, route, target.actingUsers);
-    entry.principal = principal;
+    if (route.access.kind !== 'signed') {
+      entry.principal = await authenticator.authenticate(headers.authorization, request.socket, entry);
+      entry.principal = authorise(entry.principal, route, target.valuesOf);
+    }
+    const { principal } = entry;
     checkRequest(request, target);
     return forwarder.forward({
       request,
@@ -97,7 +100,7 @@ export class Gateway {
       route,
       url,
       headers: this.#headersFor(request, target, principal, entry),
-      tenantId: principal.tenantId,
+      tenantId: principal?.tenantId ?? null,
       requestId: entry.requestId,
     });
   }
@@ -118,16 +121,28 @@ export class Gateway {
   #headersFor(
     request: IncomingMessage,
     target: Target,
-    principal: Principal,
+    principal: Principal | null,
     { requestId, trace }: AccessEntry,
   ): () => Promise<HeaderList> {
     const address = clientIp(request, this.#options.isTrustedProxy);
     return async () =>
       requestHeaders(target.headers, [
         ...(address === null ? [] : [clientIpHeader, address]),
-        ...[assertionHeader, await this.#options.signer.assertion(principal)],
+        ...signedHeaders(target),
+        ...[assertionHeader, await this.#assertion(principal, target.route)],
         ...[requestIdHeader, requestId],
         ...['traceparent', toTraceparent(trace)],
       ]);
   }
+
+  #assertion(principal: Principal | null, route: Route): Promise<string> {
+    const { signer } = this.#options;
+    return principal === null ? signer.anonymous(route.id) : signer.assertion(principal);
+  }
+}
+
+/** The client's headers that the signature of a request may be over, each as often as it was sent. */
+function signedHeaders({ route: { access }, valuesOf }: Target): HeaderList {
+  if (access.kind !== 'signed') return [];
+  return access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { responseHeaders } from './headers.ts';
@@ -67,7 +68,8 @@ export class Answer {
     const { request, response, requestId, route } = this.#passage;
     // A service also closes the connection after an answer that it gives before the request's end.
     if (headers.connection === 'close' && request.complete) this.#onStop();
-    if (status === 401) {
+    const isClients = route.access.kind === 'signed' && headers[signatureRefusedHeader] !== undefined;
+    if (status === 401 && !isClients) {
       this.#abort(rejectedAssertion(route.service));
       return;
     }

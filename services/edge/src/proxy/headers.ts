@@ -29,9 +29,14 @@ export function requestHeaders(incoming: IncomingHttpHeaders, own: HeaderList): 
   return headers;
 }
 
-export function headerObject(list: HeaderList): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (let index = 0; index < list.length; index += 2) headers[list[index] ?? ''] = list[index + 1] ?? '';
+/** By name; the values of a header that comes more than once as a list. */
+export function headerObject(list: HeaderList): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (let index = 0; index < list.length; index += 2) {
+    const [name = '', value = ''] = list.slice(index, index + 2);
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
+  }
   return headers;
 }
 

@@ -27,6 +27,9 @@ export class BrowserRelay {
     // Checked again by the route that matched, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const query = url.slice(pathOf(url).length);
-    return { route, url: path + query, headers: relayedHeaders(headers), actingUsers: () => undefined };
+    const relayed = relayedHeaders(headers);
+    const valuesOf = (header: string): string[] | undefined =>
+      relayed[header] === undefined ? undefined : [relayed[header]].flat();
+    return { route, url: path + query, headers: relayed, valuesOf };
   }
 }

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Match, RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
-import { actingUserHeader } from '../auth/acting-user.ts';
 
 /** What a request asks for: as it came, or what the browser relay lets through of it. */
 export interface Target {
@@ -10,8 +9,8 @@ export interface Target {
   /** Path and query. */
   url: string;
   headers: IncomingHttpHeaders;
-  /** All the values that `X-Service-User-Id` was sent with. */
-  actingUsers: () => readonly string[] | undefined;
+  /** All the values that a header was sent with, by its lower-case name. */
+  valuesOf: (header: string) => readonly string[] | undefined;
 }
 
 /** The target of a request that takes no relay. */
@@ -22,8 +21,7 @@ export function targetOf(request: IncomingMessage, route: Route): Target {
     url,
     headers,
     // Node splits all headers to find the distinct values of one.
-    actingUsers: () =>
-      headers[actingUserHeader] === undefined ? undefined : request.headersDistinct[actingUserHeader],
+    valuesOf: (header) => (headers[header] === undefined ? undefined : request.headersDistinct[header]),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
+import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -10,6 +11,8 @@ import type { Embedded } from '../search/vectors.ts';
 /** The caller of a request whose query is embedded. */
 export interface QueryCaller extends Pick<Call, 'requestId' | 'trace'> {
   assertion: string | null;
+  /** What chat has delegated instead of an assertion, which memory has to delegate itself. */
+  delegation?: Delegation | null;
 }
 
 export interface Query {
@@ -33,9 +36,12 @@ export class Embedder {
   }
 
   /** Embeds a query for the caller of a request. */
-  async query({ assertion, requestId, trace }: QueryCaller, query: Query): Promise<QueryVector> {
+  async query(caller: QueryCaller, query: Query): Promise<QueryVector> {
     const { agentId, text, withinMs = queryDeadlineMs } = query;
-    const context = { deadlineMs: queryDeadlineMs, assertion: assertion ?? undefined, requestId, trace };
+    const { requestId, trace, delegation = null } = caller;
+    const assertion =
+      delegation === null ? (caller.assertion ?? undefined) : await this.#signer.delegation(delegation);
+    const context = { deadlineMs: queryDeadlineMs, assertion, requestId, trace };
     const { model, vectors } = await within(withinMs, this.#embed(agentId, [text], context));
     return { model, vector: vectors[0] ?? [] };
   }

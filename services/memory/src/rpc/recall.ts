@@ -1,4 +1,4 @@
-import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
+import { actorOf, type Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
@@ -16,14 +16,15 @@ const embedWithinMs = 100;
 export function recall(search: MemorySearch, embedder: Embedder): Rpc<RecallRequest, RecallResponse> {
   return {
     callers: ['chat'],
+    acceptsDelegation: true,
     handle: async ({ agentId, analyser, query, limit }, context) => {
       if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
-      const principal = tenantOf(context);
-      const key = { tenantId: principal.tenantId, agentId, analyser: analyserOf(analyser) };
+      const { tenantId, actingUser } = actorOf(context, agentId);
+      const key = { tenantId, agentId, analyser: analyserOf(analyser) };
       const { results, mode } = await search.run(
         key,
         {
-          users: readableUsers(principal),
+          users: readableUsers({ actingUser }),
           query: query.slice(0, maxQueryChars).toWellFormed().replaceAll('\0', ' '),
           limit: Math.min(Math.max(limit, 1), maxLimit),
           mode: 'hybrid',

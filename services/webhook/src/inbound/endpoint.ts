@@ -27,6 +27,16 @@ export interface Endpoint extends EndpointSettings {
   updatedAt: Date;
 }
 
+/** An endpoint as a delivery finds it, with its encrypted secrets. */
+export interface DeliveryTarget extends EndpointSettings {
+  id: string;
+  tenantId: string;
+  scheme: WebhookScheme;
+  secret: Buffer;
+  /** Null when it is no longer accepted. */
+  previousSecret: Buffer | null;
+}
+
 /** Encrypted. */
 export interface SealedSecrets {
   secret: Buffer;

@@ -65,6 +65,12 @@ export interface CompleteRequest {
   callId: string;
   /** An OpenAI chat completion request without `model` and `stream`, as JSON. */
   requestJson: string;
+  /** From webhook: where the message came in, such as "webhook". */
+  channel?:
+    | string
+    | undefined;
+  /** From webhook: groups runs into a conversation. */
+  sessionId?: string | undefined;
 }
 
 export interface CompleteResponse {
@@ -459,7 +465,7 @@ export const Embedding: MessageFns<Embedding> = {
 };
 
 function createBaseCompleteRequest(): CompleteRequest {
-  return { agent: "", callId: "", requestJson: "" };
+  return { agent: "", callId: "", requestJson: "", channel: undefined, sessionId: undefined };
 }
 
 export const CompleteRequest: MessageFns<CompleteRequest> = {
@@ -472,6 +478,12 @@ export const CompleteRequest: MessageFns<CompleteRequest> = {
     }
     if (message.requestJson !== "") {
       writer.uint32(26).string(message.requestJson);
+    }
+    if (message.channel !== undefined) {
+      writer.uint32(34).string(message.channel);
+    }
+    if (message.sessionId !== undefined) {
+      writer.uint32(42).string(message.sessionId);
     }
     return writer;
   },
@@ -511,6 +523,22 @@ export const CompleteRequest: MessageFns<CompleteRequest> = {
             }
 
             message.requestJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.channel = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.sessionId = reader.string();
             continue;
           }
         }
@@ -718,9 +746,10 @@ export const ChatServiceService = {
     responseDeserialize: (value: Buffer): EmbedResponse => EmbedResponse.decode(value),
   },
   /**
-   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
-   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
-   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   * Returns one completion by an agent, as one run. For memory, which acts for the principal of the edge's assertion, the
+   * agent's model answers alone, and the channel is "memory". For webhook, which sends a delegation, the agent answers
+   * with its system prompt and memory. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory, webhook.
    */
   complete: {
     path: "/gatehouse.chat.v1.ChatService/Complete" as const,
@@ -760,9 +789,10 @@ export interface ChatServiceServer extends UntypedServiceImplementation {
    */
   embed: handleUnaryCall<EmbedRequest, EmbedResponse>;
   /**
-   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
-   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
-   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   * Returns one completion by an agent, as one run. For memory, which acts for the principal of the edge's assertion, the
+   * agent's model answers alone, and the channel is "memory". For webhook, which sends a delegation, the agent answers
+   * with its system prompt and memory. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory, webhook.
    */
   complete: handleUnaryCall<CompleteRequest, CompleteResponse>;
   /**
@@ -814,9 +844,10 @@ export interface ChatServiceClient extends Client {
     callback: (error: ServiceError | null, response: EmbedResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the completion of one prompt by the model of an agent, as one run of the channel "memory". Acts for the
-   * principal of the edge's assertion. The same call id within 24 hours returns the stored completion instead of a
-   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory.
+   * Returns one completion by an agent, as one run. For memory, which acts for the principal of the edge's assertion, the
+   * agent's model answers alone, and the channel is "memory". For webhook, which sends a delegation, the agent answers
+   * with its system prompt and memory. The same call id within 24 hours returns the stored completion instead of a
+   * second run; while the first run lasts, ABORTED with the code `idempotency_in_progress`. Callers: memory, webhook.
    */
   complete(
     request: CompleteRequest,

@@ -1,0 +1,44 @@
+import type { RequestContext } from '@gatehouse/http/request-context';
+import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse/identity/principal';
+import type { Signer } from '@gatehouse/identity/signer';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+
+/** Whom a turn acts for, as far as the agent and memory services need to know it. */
+export interface Actor extends RequestContext {
+  tenantId: string;
+  /** The user whose agents and memory it sees. */
+  actingUser: string | null;
+  /** Callers with the same see the same agents. */
+  sees: string;
+  /** Proves it to a service. */
+  proofFor: (service: 'agent' | 'memory') => Promise<string>;
+}
+
+/** The actor of a request with a key: its assertion is passed on. */
+export function requestActor({
+  principal,
+  assertion,
+  requestId,
+  trace,
+}: RequestContext & { principal: TenantPrincipal; assertion: string }): Actor {
+  const { tenantId, actingUser } = principal;
+  const sees = visibilityKey(principal);
+  return { requestId, trace, tenantId, actingUser, sees, proofFor: () => Promise.resolve(assertion) };
+}
+
+/** The actor of a call that another service has delegated: for its one agent, also if that is private. */
+export function delegatedActor(
+  signer: Signer,
+  delegation: Delegation,
+  { requestId, trace }: RequestContext,
+): Actor {
+  const { tenantId, agentId, actingUser } = delegation;
+  return {
+    requestId,
+    trace,
+    tenantId,
+    actingUser,
+    sees: cacheKey(tenantId, 'delegated', agentId),
+    proofFor: (service) => signer.delegation(delegation, service),
+  };
+}

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { Delegation } from '@gatehouse/identity/principal';
+import { newId } from '@gatehouse/kit/ids';
+import type { ChatServiceClient, CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
+import { eventually } from '@gatehouse/test/eventually';
+import { ChatHarness, makeAgent } from './chat-harness.ts';
+import { makePassage } from './memory-stand-in.ts';
+
+let harness: ChatHarness;
+let webhook: Peer<ChatServiceClient>;
+const agent = makeAgent({
+  key: 'pirate',
+  systemPrompt: 'Talk like a pirate.',
+  parametersJson: '{"temperature":0.1,"stream":true,"n":3}',
+  memory: { enabled: true, recallLimit: 3, write: true, analyser: 'english' },
+});
+
+beforeAll(async () => {
+  harness = await ChatHarness.start({ recallBudgetMs: 10_000 });
+  webhook = await harness.peer('webhook');
+  harness.agents.set(agent.id, agent);
+  harness.memory.passages = [makePassage()];
+});
+afterAll(() => harness.stop());
+
+async function ask(
+  fields: Partial<CompleteRequest> = {},
+  delegation: Partial<Delegation> = {},
+): Promise<CompleteResponse> {
+  const signer = await harness.identity.signer('webhook');
+  const of = { tenantId: newId(), agentId: agent.id, actingUser: null, ...delegation };
+  const request = {
+    agent: agent.id,
+    callId: newId(),
+    requestJson: '{"messages":[{"role":"user","content":"How long can I return it?"}]}',
+    channel: 'webhook',
+    ...fields,
+  };
+  return webhook.call('complete', request, { deadlineMs: 10_000, assertion: await signer.delegation(of) });
+}
+
+it('answers for webhook with the prompt and the memory of the agent, as a run of its own', async () => {
+  const tenantId = newId();
+  const { completionJson, runId } = await ask({ sessionId: 's-1' }, { tenantId, actingUser: 'ada' });
+  expect(JSON.parse(completionJson)).toMatchObject({ object: 'chat.completion' });
+  const sent = JSON.parse(String(harness.simulator.requests.at(-1)?.raw_bytes)) as Record<string, unknown>;
+  expect(sent).toMatchObject({ temperature: 0.1 });
+  expect(sent).not.toHaveProperty('stream');
+  expect(sent).not.toHaveProperty('n');
+  const messages = sent['messages'] as { role: string; content: string }[];
+  expect(messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' });
+  expect(JSON.stringify(messages)).toContain('Customers may return an item within 30 days.');
+  const recalled = harness.memory.recalls.at(-1);
+  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, actingUser: 'ada' });
+  expect(await harness.endedRun(runId)).toMatchObject({
+    ...{ channel: 'webhook', api_key_id: null, user_id: 'ada', session_id: 's-1', agent_id: agent.id },
+    input_preview: 'How long can I return it?',
+  });
+  await eventually(() => expect(harness.memory.turns.at(-1)).toMatchObject({ runId, userId: 'ada' }));
+});
+
+it('answers a repeat of the call from what is stored', async () => {
+  const call = { callId: newId() };
+  const tenantId = newId();
+  const first = await ask(call, { tenantId });
+  const calls = harness.simulator.requests.length;
+  expect(await ask(call, { tenantId })).toEqual(first);
+  expect(harness.simulator.requests).toHaveLength(calls);
+});
+
+it.each<[string, Partial<CompleteRequest>, Partial<Delegation>]>([
+  ['a delegation for another agent', {}, { agentId: newId() }],
+  ['an agent that the delegation does not name', { agent: newId() }, {}],
+])('is refused with %s', async (_what, fields, delegation) => {
+  await expect(ask(fields, delegation)).rejects.toMatchObject({ code: 'caller_not_allowed' });
+});
+
+it('is refused without a channel, with one that is no word, and with that of memory', async () => {
+  for (const channel of ['', 'Web hook', 'memory'])
+    await expect(ask({ channel })).rejects.toMatchObject({ code: 'invalid_value', param: 'channel' });
+});
+
+it('takes no delegation from memory, and no assertion from webhook', async () => {
+  const delegation = { tenantId: newId(), agentId: agent.id, actingUser: null };
+  const request = { agent: agent.id, callId: newId(), requestJson: '{"messages":[]}', channel: 'webhook' };
+  for (const [caller, assertion] of [
+    ['memory', await (await harness.identity.signer('memory')).delegation(delegation)],
+    ['webhook', await harness.identity.assertion()],
+  ] as const)
+    await expect(
+      (await harness.peer(caller)).call('complete', request, { deadlineMs: 2_000, assertion }),
+    ).rejects.toMatchObject({ code: 'caller_not_allowed' });
+});

@@ -1,0 +1,39 @@
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+
+/** What the agent answered, as the sender gets it. */
+export interface Result {
+  output: string | null;
+  finish_reason: string | null;
+  usage: Record<string, unknown> | null;
+  trace_id: string;
+}
+
+/** Encrypts and decrypts what an agent is asked and answers, each for its call only. */
+export class CallTexts {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  /** `request`: an OpenAI chat completion request without a model, as JSON. */
+  sealRequest(call: { tenantId: string; id: string }, request: string): Buffer {
+    return this.#keyRing.seal(Buffer.from(request), contextOf(call, 'request'));
+  }
+
+  openRequest(call: { tenantId: string; id: string }, sealed: Buffer): string {
+    return this.#keyRing.open(sealed, contextOf(call, 'request')).toString();
+  }
+
+  sealResult(call: { tenantId: string; id: string }, result: Result): Buffer {
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(result)), contextOf(call, 'result'));
+  }
+
+  openResult(call: { tenantId: string; id: string }, sealed: Buffer): Result {
+    return JSON.parse(this.#keyRing.open(sealed, contextOf(call, 'result')).toString()) as Result;
+  }
+}
+
+function contextOf({ tenantId, id }: { tenantId: string; id: string }, column: string): string {
+  return `${tenantId}/webhook.calls/${column}/${id}`;
+}

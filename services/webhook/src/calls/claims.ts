@@ -1,0 +1,53 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+
+export interface ClaimsOptions {
+  prolong: (claimIds: readonly string[], seconds: number) => Promise<void>;
+  log: Logger;
+}
+
+/** A call whose replica died can be taken over after this time. */
+const claimS = 12;
+const prolongEveryMs = 3_000;
+
+/** The calls that this process works on: it prolongs their claims for as long as it does. */
+export class Claims {
+  readonly #held = new Set<string>();
+  readonly #prolonging: PeriodicWork;
+
+  constructor({ prolong, log }: ClaimsOptions) {
+    this.#prolonging = new PeriodicWork({
+      task: 'prolong claims of calls',
+      log,
+      everyMs: prolongEveryMs,
+      round: async () => {
+        if (this.#held.size > 0) await prolong([...this.#held], claimS);
+        return false;
+      },
+    });
+  }
+
+  start(): void {
+    this.#prolonging.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#prolonging.stop();
+  }
+
+  /** A claim, and how long it lasts if no process holds it. */
+  make(): { claimId: string; seconds: number } {
+    return { claimId: newId(), seconds: claimS };
+  }
+
+  /** Holds a claim while `work` runs. */
+  async hold<Result>(claimId: string, work: () => Promise<Result>): Promise<Result> {
+    this.#held.add(claimId);
+    try {
+      return await work();
+    } finally {
+      this.#held.delete(claimId);
+    }
+  }
+}

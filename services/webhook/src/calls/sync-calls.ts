@@ -1,0 +1,101 @@
+import { isOutage } from '@gatehouse/grpc/errors';
+import type { RequestContext } from '@gatehouse/http/request-context';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { CompletionClient } from '../peers/completions.ts';
+import type { CallStore } from '../store/call-store.ts';
+import type { NewCall, StoredCall } from './call.ts';
+import type { CallTexts, Result } from './call-texts.ts';
+import type { Claims } from './claims.ts';
+
+export interface SyncCallsOptions {
+  calls: CallStore;
+  claims: Claims;
+  texts: CallTexts;
+  completions: CompletionClient;
+}
+
+/** How long a sender waits for its answer. */
+const longestMs = 60_000;
+const pollMs = 200;
+/** Too little time to ask. */
+const leastMs = 500;
+
+type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
+
+/** Calls whose senders wait for the answer. */
+export class SyncCalls {
+  readonly #options: SyncCallsOptions;
+
+  constructor(options: SyncCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Asks the agent, with a claim that the call was stored with. */
+  async run(call: NewCall, claimId: string, context: RequestContext): Promise<Result> {
+    return this.#work(call, call.request, { claimId, context, until: monotonicMs() + longestMs });
+  }
+
+  /** The answer to an earlier delivery, from any replica; takes the call over if its replica has died. */
+  async await(first: StoredCall, context: RequestContext): Promise<Result> {
+    const { calls, claims, texts } = this.#options;
+    const until = monotonicMs() + longestMs;
+    for (let call = first; monotonicMs() < until;) {
+      if (call.result !== null) return texts.openResult(call, call.result);
+      if (call.error !== null) throw new AppError(call.error.code, call.error.message);
+      const claim = claims.make();
+      if (call.request !== null && (await calls.claim(call, claim)))
+        return this.#work(call, call.request, { claimId: claim.claimId, context, until });
+      await sleep(pollMs);
+      call = (await calls.find(call.tenantId, call.id)) ?? call;
+    }
+    throw tooLate();
+  }
+
+  async #work(
+    call: Ref,
+    request: Buffer,
+    { claimId, context, until }: { claimId: string; context: RequestContext; until: number },
+  ): Promise<Result> {
+    const { calls, claims, texts } = this.#options;
+    return claims.hold(claimId, async () => {
+      try {
+        const result = await this.#ask(call, texts.openRequest(call, request), { context, until });
+        await calls.succeed(call, texts.sealResult(call, result));
+        return result;
+      } catch (error) {
+        // Chat may have answered, or still be at it: a repeat asks again by the same id.
+        if (isOutage(error) || !(error instanceof AppError)) await calls.release(call, claimId);
+        else await calls.fail(call, { code: error.code, message: error.message });
+        throw toAppError(error);
+      }
+    });
+  }
+
+  /** Asks until there is an answer: an earlier attempt for the call may still be under way. */
+  async #ask(
+    { id, tenantId, agentId, userId, sessionId }: Ref,
+    requestJson: string,
+    { context, until }: { context: RequestContext; until: number },
+  ): Promise<Result> {
+    const delegation = { tenantId, agentId, actingUser: userId };
+    const question = { callId: id, sessionId, requestJson };
+    for (;;) {
+      const deadlineMs = until - monotonicMs();
+      if (deadlineMs < leastMs) throw tooLate();
+      try {
+        return await this.#options.completions.ask(delegation, question, { ...context, deadlineMs });
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
+        await sleep(pollMs);
+      }
+    }
+  }
+}
+
+function tooLate(): AppError {
+  return new AppError(
+    'service_timeout',
+    'The agent did not answer within 60 s. A repeat gets its answer later.',
+  );
+}

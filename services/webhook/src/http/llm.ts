@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
+import type { Guard } from '@gatehouse/egress/guard';
+import type { RawCall, RawHandler } from '@gatehouse/http/app';
+import { readBody } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
+import { clientIpOf } from '@gatehouse/http/client-ip';
+import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
+import { sendJson } from '@gatehouse/http/reply';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { CallKey, NewCall, StoredCall } from '../calls/call.ts';
+import type { CallTexts } from '../calls/call-texts.ts';
+import type { Claims } from '../calls/claims.ts';
+import type { SyncCalls } from '../calls/sync-calls.ts';
+import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
+import type { DeliveryTarget } from '../inbound/endpoint.ts';
+import type { Gate } from '../inbound/gate.ts';
+import { readInput, requestOf } from '../inbound/question.ts';
+import type { TenantClient } from '../peers/tenants.ts';
+import type { CallStore } from '../store/call-store.ts';
+
+export interface DeliveryDependencies {
+  findEndpoint: (id: string) => Promise<DeliveryTarget | null>;
+  gate: Gate;
+  guard: Guard;
+  tenants: TenantClient;
+  calls: CallStore;
+  claims: Claims;
+  texts: CallTexts;
+  sync: SyncCalls;
+  /** Runs the call in the background, once the transaction commits. */
+  queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
+  bodyBudget: BodyBudget;
+}
+
+const dayS = 24 * 3_600;
+/** How long a repeat is known by its id, and by its body where no id is signed. */
+const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
+
+type Answer = { status: 200; body: WebhookResult } | { status: 202; body: WebhookQueued };
+
+/** `POST /v1/webhooks/llm` */
+export function deliveryHandlers(dependencies: DeliveryDependencies): Record<string, RawHandler> {
+  return {
+    'webhooks.llm': async (request, response, call) => {
+      const { replayed, status, body } = await deliver(dependencies, request, response, call);
+      sendJson(response, status, body, {
+        [requestIdHeader]: call.requestId,
+        ...(replayed && { 'idempotency-replayed': 'true' }),
+      });
+    },
+  };
+}
+
+async function deliver(
+  dependencies: DeliveryDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: RawCall,
+): Promise<Answer & { replayed: boolean }> {
+  const { findEndpoint, gate, calls, claims, sync, queue, bodyBudget, tenants } = dependencies;
+  const endpointId = endpointIdOf(request);
+  const named = endpointId === null ? null : await findEndpoint(endpointId);
+  const share = openShare(bodyBudget, named?.tenantId ?? null, request, response);
+  const body = await readBody(request, context.route.bodyLimit, { share });
+  const delivery = deliveryOf(request, body);
+  const { endpoint, ...sent } = await gate.check(delivery, named, clientIpOf(request));
+  await tenants.assertActive(endpoint.tenantId, context);
+  await countDelivery(calls, endpoint);
+  const id = sent.id ?? idempotencyKeyOf(request);
+  const call = await newCall(dependencies, { endpoint, request, body, id, idIsSigned: sent.idIsSigned });
+  const claim = claims.make();
+  const known = await calls.add(call, claim, async (db) => {
+    if (call.mode === 'async') await queue(db, call);
+  });
+  if (known !== null) {
+    if (!known.call.bodySha256.equals(call.bodySha256))
+      throw new AppError('idempotency_key_reused', 'This id was used for a delivery with another body.');
+    return { ...(await answerTo(known.call, () => sync.await(known.call, context))), replayed: true };
+  }
+  return { ...(await answerTo(call, () => sync.run(call, claim.claimId, context))), replayed: false };
+}
+
+async function answerTo(
+  { id, agentId, mode }: Pick<StoredCall, 'id' | 'agentId' | 'mode'>,
+  result: () => Promise<Omit<WebhookResult, 'call_id' | 'agent_id'>>,
+): Promise<Answer> {
+  if (mode === 'async') return { status: 202, body: { call_id: id, status: 'queued' } };
+  return { status: 200, body: { call_id: id, agent_id: agentId, ...(await result()) } };
+}
+
+async function countDelivery(
+  calls: CallStore,
+  { tenantId, id: endpointId, rate_limit_per_minute: limit }: DeliveryTarget,
+): Promise<void> {
+  if (limit === null) return;
+  const { count, endsInMs } = await calls.countDelivery({ tenantId, endpointId });
+  if (count > limit)
+    throw new AppError('rate_limit_exceeded', `The endpoint takes ${limit} deliveries per minute.`, {
+      headers: { 'retry-after': String(Math.max(1, Math.ceil(endsInMs / 1_000))) },
+    });
+}
+
+async function newCall(
+  { guard, texts }: DeliveryDependencies,
+  delivery: {
+    endpoint: DeliveryTarget;
+    request: IncomingMessage;
+    body: Buffer;
+    id: string | null;
+    idIsSigned: boolean;
+  },
+): Promise<NewCall> {
+  const { endpoint, body, id: deliveryId } = delivery;
+  const { tenantId } = endpoint;
+  const input = readInput(delivery.request.headers['content-type'], body);
+  if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
+  const bodySha256 = sha256(body);
+  const id = newId();
+  return {
+    id,
+    tenantId,
+    endpointId: endpoint.id,
+    agentId: endpoint.agent_id,
+    deliveryId,
+    bodySha256,
+    mode: input.mode ?? endpoint.mode,
+    userId: input.user_id ?? null,
+    sessionId: input.session_id ?? null,
+    metadata: input.metadata ?? {},
+    callbackUrl: input.callback_url ?? endpoint.callback_url,
+    request: texts.sealRequest({ tenantId, id }, requestOf(input)),
+    keys: keysOf(delivery, bodySha256),
+  };
+}
+
+/** Where the id is not signed, a forger could send a delivery again under another one. */
+function keysOf(
+  {
+    endpoint: { scheme },
+    id,
+    idIsSigned,
+  }: { endpoint: DeliveryTarget; id: string | null; idIsSigned: boolean },
+  bodySha256: Buffer,
+): CallKey[] {
+  const byId: CallKey[] = id === null ? [] : [{ kind: 'id', digest: sha256(id), keptS: keptS.id }];
+  if (idIsSigned) return byId;
+  return [
+    ...byId,
+    { kind: 'body', digest: bodySha256, keptS: scheme === 'token' ? keptS.tokenBody : keptS.body },
+  ];
+}
+
+function sha256(data: string | Buffer): Buffer {
+  return createHash('sha256').update(data).digest();
+}

@@ -1,0 +1,89 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
+import { newId } from '@gatehouse/kit/ids';
+import { AppError } from '@gatehouse/kit/errors';
+import type { DeliveryTarget } from './endpoint.ts';
+import type { EndpointSecrets } from './endpoint-secrets.ts';
+import { mayDeliver } from './networks.ts';
+import type { Refusals } from './refusals.ts';
+import type { Delivery } from './schemes.ts';
+import { newStandardSecret } from './secret.ts';
+import { verify, type Genuine } from './verify.ts';
+
+export interface GateOptions {
+  secrets: EndpointSecrets;
+  refusals: Refusals;
+  /** Whether the operator allows the scheme `token`. */
+  allowToken: boolean;
+}
+
+/** Decides whether deliveries are genuine. */
+export class Gate {
+  readonly #options: GateOptions;
+  /** Stands for an endpoint that does not exist, so that its deliveries are as much work as those of others. */
+  readonly #unknown: DeliveryTarget;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    const [id, tenantId] = [newId(), newId()];
+    this.#unknown = {
+      id,
+      tenantId,
+      scheme: 'standard',
+      secret: options.secrets.sealOne({ tenantId, id, name: 'secret' }, newStandardSecret()),
+      previousSecret: null,
+      ...{ name: '', agent_id: '', template: null, mode: 'sync', callback_url: null },
+      ...{ rate_limit_per_minute: null, allowed_cidrs: [], enabled: false },
+    };
+  }
+
+  /**
+   * What a genuine delivery says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
+   * `rate_limit_exceeded` for an address that has sent too many of those.
+   */
+  async check(
+    delivery: Delivery,
+    endpoint: DeliveryTarget | null,
+    address: string | null,
+  ): Promise<Genuine & { endpoint: DeliveryTarget }> {
+    const target = endpoint ?? this.#unknown;
+    const genuine = this.#verify(delivery, target);
+    if (
+      endpoint === null ||
+      genuine === null ||
+      !target.enabled ||
+      !mayDeliver(address, target.allowed_cidrs)
+    ) {
+      await this.#options.refusals.note(address);
+      throw new AppError(
+        'signature_invalid',
+        'The endpoint does not exist, or the delivery is not genuine.',
+        {
+          headers: { [signatureRefusedHeader]: 'true' },
+        },
+      );
+    }
+    return { ...genuine, endpoint };
+  }
+
+  #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: DeliveryTarget): Genuine | null {
+    const { secrets, allowToken } = this.#options;
+    const opened = [target.secret, target.previousSecret]
+      .filter((sealed) => sealed !== null)
+      .map((sealed) => secrets.open({ tenantId, id, name: 'secret' }, sealed));
+    if (scheme !== 'token') return verify(delivery, { scheme, secrets: opened, nowS: Date.now() / 1_000 });
+    return allowToken && hasToken(delivery, opened) ? { id: null, idIsSigned: false } : null;
+  }
+}
+
+/** Hashes of equal length are compared, so that no timing depends on the length of a token. */
+const digest = (text: string): Buffer => createHash('sha256').update(salt).update(text).digest();
+const salt = randomBytes(32);
+
+function hasToken(delivery: Delivery, tokens: readonly string[]): boolean {
+  const values = delivery.header('authorization');
+  const [, given = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
+  const presented = digest(given);
+  const matches = tokens.map((token) => timingSafeEqual(digest(token), presented));
+  return values.length === 1 && matches.includes(true);
+}

@@ -1,0 +1,65 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+
+export interface RefusalsOptions {
+  /** Counts a request of an address in the current minute. */
+  count: (address: string) => Promise<{ requests: number; endsInMs: number }>;
+  /** Deletes counts of past minutes; returns how many. */
+  deleteOld: (limit: number) => Promise<number>;
+  log: Logger;
+}
+
+const perMinute = 60;
+const deletion = { everyMs: 60_000, batch: 1_000 };
+const maxAddresses = 10_000;
+
+/**
+ * Limits requests that are not genuine, per address and minute and over all replicas. Genuine ones of the same address
+ * pass: senders of many tenants share addresses.
+ */
+export class Refusals {
+  readonly #options: RefusalsOptions;
+  /** Addresses over their limit, until their minute ends: they are not counted further. */
+  readonly #over = new Map<string, number>();
+  readonly #deleting: PeriodicWork;
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
+    this.#deleting = new PeriodicWork({
+      task: 'delete old counts of refused requests',
+      log: options.log,
+      everyMs: deletion.everyMs,
+      round: async () => (await options.deleteOld(deletion.batch)) === deletion.batch,
+    });
+  }
+
+  start(): void {
+    this.#deleting.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#deleting.stop();
+  }
+
+  /** Throws `rate_limit_exceeded` if the address has sent too many. */
+  async note(address: string | null): Promise<void> {
+    const key = address ?? '';
+    const until = this.#over.get(key) ?? 0;
+    if (until > monotonicMs()) throw tooMany(until - monotonicMs());
+    this.#over.delete(key);
+    const { requests, endsInMs } = await this.#options.count(key);
+    if (requests <= perMinute) return;
+    const [oldest] = this.#over.keys();
+    if (this.#over.size >= maxAddresses && oldest !== undefined) this.#over.delete(oldest);
+    this.#over.set(key, monotonicMs() + endsInMs);
+    throw tooMany(endsInMs);
+  }
+}
+
+function tooMany(retryAfterMs: number): AppError {
+  return new AppError('rate_limit_exceeded', 'Too many requests of this address were not genuine.', {
+    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) },
+  });
+}

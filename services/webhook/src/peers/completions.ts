@@ -1,0 +1,67 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import type { RequestContext } from '@gatehouse/http/request-context';
+import type { Delegation } from '@gatehouse/identity/principal';
+import type { Signer } from '@gatehouse/identity/signer';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { z } from 'zod';
+import type { Result } from '../calls/call-texts.ts';
+
+export interface Question {
+  /** The id of the call: a repeat gets the stored answer. */
+  callId: string;
+  sessionId: string | null;
+  /** An OpenAI chat completion request without a model. */
+  requestJson: string;
+}
+
+const channel = 'webhook';
+
+const completion = z.object({
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        message: z.object({ content: z.string().nullish() }),
+      }),
+    )
+    .min(1),
+  usage: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** Asks agents through chat. */
+export class CompletionClient {
+  readonly #peer: Peer<ChatServiceClient>;
+  readonly #signer: Signer;
+
+  constructor(peer: Peer<ChatServiceClient>, signer: Signer) {
+    this.#peer = peer;
+    this.#signer = signer;
+  }
+
+  /** The agent's answer. Throws what chat throws; the run goes on when the deadline is over. */
+  async ask(
+    delegation: Delegation,
+    { callId, sessionId, requestJson }: Question,
+    { deadlineMs, requestId, trace }: Partial<RequestContext> & { deadlineMs: number },
+  ): Promise<Result> {
+    const { traceId, completionJson } = await this.#peer.call(
+      'complete',
+      {
+        agent: delegation.agentId,
+        callId,
+        requestJson,
+        channel,
+        ...(sessionId !== null && { sessionId }),
+      },
+      { deadlineMs, requestId, trace, assertion: await this.#signer.delegation(delegation) },
+    );
+    const { choices, usage } = completion.parse(JSON.parse(completionJson));
+    const [choice] = choices;
+    return {
+      output: choice?.message.content ?? null,
+      finish_reason: choice?.finish_reason ?? null,
+      usage: usage ?? null,
+      trace_id: traceId,
+    };
+  }
+}

@@ -1,0 +1,22 @@
+import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** Which tenants are active, with the rules of {@link ActiveTenants}. */
+export class TenantClient {
+  readonly #tenants: ActiveTenants<null>;
+
+  constructor(peer: Peer<TenantServiceClient>) {
+    this.#tenants = new ActiveTenants({
+      load: async (tenantId, context) => {
+        const { status } = await peer.call('getTenantSettings', { tenantId, omitLimitedKeys: true }, context);
+        return { settings: null, status };
+      },
+    });
+  }
+
+  /** Throws `tenant_suspended`, and `service_unavailable` while the tenant service is down and the tenant unknown. */
+  async assertActive(tenantId: string, caller?: SettingsCaller): Promise<void> {
+    await this.#tenants.get(tenantId, caller);
+  }
+}

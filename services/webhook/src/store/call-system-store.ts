@@ -1,0 +1,20 @@
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** Prolongs claims that this process holds. `pool` acts as `webhook_system`. */
+export async function prolongClaims(pool: Pool, claimIds: readonly string[], seconds: number): Promise<void> {
+  await pool.query(
+    `update webhook.calls set claimed_until = now() + make_interval(secs => $2)
+     where claim_id = any ($1) and status = 'running'`,
+    [claimIds, seconds],
+  );
+}
+
+/** Deletes up to `limit` calls whose time is over; returns how many. */
+export async function deleteExpiredCalls(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.calls where expires_at <= now() and id = any (array(
+       select id from webhook.calls where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

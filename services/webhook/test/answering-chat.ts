@@ -1,0 +1,69 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import {
+  ChatServiceService,
+  type CompleteRequest,
+  type CompleteResponse,
+} from '@gatehouse/proto/chat/v1/chat';
+import type { Delegation } from '@gatehouse/identity/principal';
+import type { TestIdentity } from '@gatehouse/test/identity';
+import { StandIn } from '@gatehouse/test/stand-in';
+
+/** Stands in for chat: answers each call id once, as chat does, with an echo of the prompt. */
+export class AnsweringChat {
+  /** Every run that was begun. */
+  readonly runs: { request: CompleteRequest; delegation: Delegation | null }[] = [];
+  /** What happens in the next runs, instead of an answer. */
+  readonly failures: AppError[] = [];
+  /** Runs wait for it. */
+  gate: Promise<unknown> = Promise.resolve();
+  readonly #answers = new Map<string, CompleteResponse | null>();
+  #server: StandIn | undefined;
+
+  static async start(identity: TestIdentity): Promise<AnsweringChat> {
+    const chat = new AnsweringChat();
+    const complete = {
+      callers: ['webhook'],
+      acceptsDelegation: true as const,
+      handle: (request: CompleteRequest, { delegation }: { delegation: Delegation | null }) =>
+        chat.#complete(request, delegation),
+    };
+    chat.#server = await StandIn.start('chat', identity, {
+      definition: ChatServiceService,
+      rpcs: { complete },
+    });
+    return chat;
+  }
+
+  get server(): StandIn {
+    if (this.#server === undefined) throw new Error('chat was not started');
+    return this.#server;
+  }
+
+  async #complete(request: CompleteRequest, delegation: Delegation | null): Promise<CompleteResponse> {
+    const { callId } = request;
+    const known = this.#answers.get(callId);
+    if (known === null) throw new AppError('idempotency_in_progress', 'A call with this id is in progress.');
+    if (known !== undefined) return known;
+    this.#answers.set(callId, null);
+    this.runs.push({ request, delegation });
+    await this.gate;
+    const failure = this.failures.shift();
+    if (failure !== undefined) {
+      this.#answers.delete(callId);
+      throw failure;
+    }
+    const { messages } = JSON.parse(request.requestJson) as { messages: { content: string }[] };
+    const content = `echo: ${messages.at(-1)?.content ?? ''}`;
+    const answer = {
+      runId: newId(),
+      traceId: newId().replaceAll('-', ''),
+      completionJson: JSON.stringify({
+        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+        usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+      }),
+    };
+    this.#answers.set(callId, answer);
+    return answer;
+  }
+}
