@@ -123,6 +123,12 @@ module.exports = {
       'addresses that tenants give are called through packages/egress',
     ),
     only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
+    only('tinypool', `^(packages/threads)/|node_modules|${tests}`, 'threads are made by packages/threads'),
+    only(
+      'liquidjs',
+      `^(services/webhook/src/templates)/|node_modules|${tests}`,
+      'templates are rendered in threads',
+    ),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {

@@ -46,7 +46,7 @@ describe('make dev', () => {
   it('restarts every service that loads the file of a package, and no other', async () => {
     const before = await system.processes();
     await touch('packages/secrets/src/key-ring.ts');
-    const names = ['tenant-1', 'agent-1', 'memory-1', 'chat-1'];
+    const names = ['tenant-1', 'agent-1', 'memory-1', 'chat-1', 'webhook-1'];
     for (const name of names) await system.waitForOutput(new RegExp(`${name} runs again`));
     expect(replaced(before, await system.processes())).toEqual(names);
   });

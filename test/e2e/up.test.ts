@@ -156,7 +156,7 @@ describe('make up', () => {
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
     expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
     const names = (await system.processes()).map(({ name }) => name);
-    expect(names.slice(-4)).toEqual(['chat-1', 'chat-2', 'edge-1', 'edge-2']);
+    expect(names.slice(-5)).toEqual(['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2']);
   }, 60_000);
 
   it('leaves no service behind when it is killed itself, and starts again on what it left', async () => {

@@ -76,6 +76,7 @@ const when: Record<ErrorCode, When> = {
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: takesBody,
   unsupported_media_type: takesBody,
+  template_failed: at('webhooks.llm'),
   provider_unprocessable: callsProvider,
   insufficient_quota: callsProvider,
   provider_rate_limited: callsProvider,

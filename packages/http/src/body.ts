@@ -102,6 +102,11 @@ export function isJson(contentType: string | undefined): boolean {
   return type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
 }
 
+/** Whether a `content-type` header means the fields of a form. */
+export function isForm(contentType: string | undefined): boolean {
+  return mediaType(contentType) === 'application/x-www-form-urlencoded';
+}
+
 /** A content type without its parameters. */
 function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';

@@ -45,6 +45,7 @@ const table = {
   tenant_slug_taken: [409, 6],
   payload_too_large: [413, 11],
   unsupported_media_type: [415, 3],
+  template_failed: [422, 3],
   provider_unprocessable: [422, 3],
   insufficient_quota: [429, 8],
   provider_rate_limited: [429, 8],

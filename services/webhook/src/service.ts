@@ -24,6 +24,7 @@ import { tasks } from './jobs/tasks.ts';
 import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
+import { Templates } from './templates/templates.ts';
 import { CallStore } from './store/call-store.ts';
 import { deleteExpiredCalls, prolongClaims } from './store/call-system-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
@@ -66,6 +67,7 @@ export async function createWebhookService(
     log,
   });
   const jobs = new Jobs({ service: 'webhook', tasks, system, log });
+  const templates = new Templates();
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
   return shell.createService({
     handler: shell.createApp({
@@ -75,6 +77,7 @@ export async function createWebhookService(
           agents: new AgentClient(agent),
           guard,
           secrets,
+          templates,
           changes,
           allowToken,
         }),
@@ -92,6 +95,7 @@ export async function createWebhookService(
         queue: async (db, { tenantId, id }) => {
           await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
         },
+        templates,
         bodyBudget,
       }),
       idempotency,
@@ -99,6 +103,7 @@ export async function createWebhookService(
     rpcs: [],
     parts: [
       idempotency,
+      { stop: () => templates.stop() },
       claims,
       refusals,
       new PeriodicWork({

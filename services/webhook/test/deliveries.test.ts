@@ -183,6 +183,42 @@ it('takes tokens only while the operator allows them', async () => {
   await open.stop();
 });
 
+describe('an endpoint with a template', () => {
+  it('takes any JSON, and asks what the template makes of it', async () => {
+    const own = await webhooks.makeEndpoint(tenant, { template: 'Alert: {{ alert.name }}', mode: 'sync' });
+    const answer = await webhooks.deliver(own, {
+      body: { alert: { name: 'DiskFull' }, input: 7, mode: 'x' },
+    });
+    expect(answer.body.output).toBe('echo: Alert: DiskFull');
+    const { status, body } = await webhooks.deliver(own, { body: ['no', 'alert'] });
+    expect(status).toBe(200);
+    expect(body.output).toBe('echo: Alert:');
+  });
+
+  it('answers 422 with the line when the template fails, and keeps no call', async () => {
+    const template = 'first\n{% include "x" %}';
+    const own = await webhooks.makeEndpoint(tenant, { template });
+    const { status, body } = await webhooks.deliver(own, { body: {} });
+    expect([status, body.error.code]).toEqual([422, 'template_failed']);
+    expect(body.error.message).toContain('line 2');
+    const list = await webhooks.call('GET', `/v1/webhooks/endpoints/${own.id}/calls`, { as: tenant.admin });
+    expect(list.body.data).toEqual([]);
+  });
+
+  it.each(['slack', 'github'])('takes forms of %s', async (scheme) => {
+    const secret = `secret-of-${scheme}-0123456789`;
+    const own = await webhooks.makeEndpoint(tenant, { scheme, secret, template: 'Form: {{ text }}' });
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const fields = await webhooks.deliver(own, { body: 'text=a+%26+b&user=u', headers });
+    expect(fields.body.output).toBe('echo: Form: a & b');
+    const payload = encodeURIComponent(JSON.stringify({ text: 'in JSON' }));
+    const nested = await webhooks.deliver(own, { body: `payload=${payload}`, headers });
+    expect(nested.body.output).toBe('echo: Form: in JSON');
+    const other = await webhooks.makeEndpoint(tenant, { template: 'Form: {{ text }}' });
+    expect((await webhooks.deliver(other, { body: 'text=a', headers })).status).toBe(415);
+  });
+});
+
 describe('repeats', () => {
   it('of one delivery, ten at once to two replicas, are one run with ten equal answers', async () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();

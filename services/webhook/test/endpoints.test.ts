@@ -112,6 +112,7 @@ describe('creating an endpoint', () => {
       'allowed_cidrs[0]',
     ],
     ['the scheme token, which is off', () => ({ scheme: 'token' }), 'invalid_value', 'scheme'],
+    ['a template that is none', () => ({ template: 'x\n{% if %}' }), 'invalid_value', 'template'],
     ['an unknown scheme', () => ({ scheme: 'gitlab' }), 'invalid_value', 'scheme'],
     ['an unknown field', () => ({ callback: 'x' }), 'unknown_parameter', 'callback'],
   ])('is refused with %s', async (_what, fields, code, param) => {

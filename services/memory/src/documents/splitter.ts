@@ -1,9 +1,8 @@
 import path from 'node:path';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { Tinypool } from 'tinypool';
+import { ThreadPool } from '@gatehouse/threads/thread-pool';
 import { splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
-import { ThreadTurns } from './thread-turns.ts';
 
 /**
  * Texts that are parsed where they are: short, and with little that can be markup. 8,192 characters of prose take about
@@ -13,22 +12,24 @@ const inlineChars = 8_192;
 const inlineMarks = 200;
 /** A mebibyte of common Markdown takes under a second, but some texts take a parser minutes. */
 const deadlineMs = 5_000;
-const maxThreads = 2;
-const maxWaiting = 64;
-const idleMs = 10_000;
 
 const worker = path.join(import.meta.dirname, `split-worker${path.extname(import.meta.filename)}`);
 
 /** Splits documents into passages without blocking the event loop. One tenant uses one thread at a time. */
 export class Splitter {
   readonly #log: Logger;
-  readonly #deadlineMs: number;
-  readonly #turns = new ThreadTurns({ threads: maxThreads, maxWaiting });
-  #pool: Tinypool | undefined;
+  readonly #pool: ThreadPool<readonly string[], Passage[][]>;
 
   constructor(log: Logger, options: { deadlineMs?: number } = {}) {
     this.#log = log;
-    this.#deadlineMs = options.deadlineMs ?? deadlineMs;
+    this.#pool = new ThreadPool({
+      file: worker,
+      task: 'split',
+      threads: 2,
+      maxWaiting: 64,
+      deadlineMs,
+      ...options,
+    });
   }
 
   /**
@@ -38,7 +39,7 @@ export class Splitter {
   async split(text: string, tenantId: string): Promise<Passage[]> {
     try {
       if (isHarmless(text)) return splitMarkdown(text);
-      const [passages = []] = await this.#turns.run(tenantId, () => this.#inThread([text]));
+      const [passages = []] = await this.#pool.run(tenantId, [text]);
       return passages;
     } catch (error) {
       if (error instanceof AppError) throw error;
@@ -55,9 +56,9 @@ export class Splitter {
    * while too many documents are being split.
    */
   async splitAll(texts: readonly string[], tenantId: string): Promise<Passage[][]> {
-    await this.#turns.untilFree();
+    await this.#pool.untilFree();
     try {
-      return await this.#turns.run(tenantId, () => this.#inThread(texts));
+      return await this.#pool.run(tenantId, texts);
     } catch (error) {
       this.#log.warn(
         { documents: texts.length, tenant_id: tenantId, err: error },
@@ -70,20 +71,7 @@ export class Splitter {
   }
 
   async stop(): Promise<void> {
-    await this.#pool?.destroy();
-  }
-
-  /** The deadline begins here: a thread is free. */
-  async #inThread(texts: readonly string[]): Promise<Passage[][]> {
-    this.#pool ??= new Tinypool({
-      filename: worker,
-      runtime: 'worker_threads',
-      minThreads: 0,
-      maxThreads,
-      idleTimeout: idleMs,
-    });
-    const signal = AbortSignal.timeout(this.#deadlineMs);
-    return (await this.#pool.run(texts, { signal, name: 'split' })) as Passage[][];
+    await this.#pool.stop();
   }
 }
 

@@ -18,6 +18,7 @@ import { newSettings, patchedSettings, showEndpoint } from '../inbound/endpoint.
 import type { EndpointSecrets } from '../inbound/endpoint-secrets.ts';
 import { newStandardSecret, secretFor } from '../inbound/secret.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import type { Templates } from '../templates/templates.ts';
 import {
   deleteEndpoint,
   insertEndpoint,
@@ -39,6 +40,7 @@ export interface EndpointDependencies {
   agents: AgentClient;
   guard: Guard;
   secrets: EndpointSecrets;
+  templates: Templates;
   changes: Changes;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
@@ -153,10 +155,12 @@ async function assertUsable(
     agent_id: agentId,
     callback_url: url,
     allowed_cidrs: networks,
-  }: Pick<PatchWebhookEndpoint, 'agent_id' | 'callback_url' | 'allowed_cidrs'>,
-  { agents, guard }: EndpointDependencies,
+    template,
+  }: Pick<PatchWebhookEndpoint, 'agent_id' | 'callback_url' | 'allowed_cidrs' | 'template'>,
+  { agents, guard, templates }: EndpointDependencies,
 ): Promise<void> {
   assertNetworks(networks ?? []);
+  if (typeof template === 'string') await templates.check(tenantOf(call).tenantId, template);
   if (agentId !== undefined) await agents.assertVisible(call, agentId);
   if (typeof url === 'string') await guard.check(url, 'callback_url');
 }

@@ -22,6 +22,7 @@ import type { DeliveryTarget } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
 import { readInput, requestOf } from '../inbound/question.ts';
 import type { TenantClient } from '../peers/tenants.ts';
+import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from '../store/call-store.ts';
 
 export interface DeliveryDependencies {
@@ -35,6 +36,7 @@ export interface DeliveryDependencies {
   sync: SyncCalls;
   /** Runs the call in the background, once the transaction commits. */
   queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
+  templates: Templates;
   bodyBudget: BodyBudget;
 }
 
@@ -107,7 +109,7 @@ async function countDelivery(
 }
 
 async function newCall(
-  { guard, texts }: DeliveryDependencies,
+  { guard, texts, templates }: DeliveryDependencies,
   delivery: {
     endpoint: DeliveryTarget;
     request: IncomingMessage;
@@ -118,7 +120,7 @@ async function newCall(
 ): Promise<NewCall> {
   const { endpoint, body, id: deliveryId } = delivery;
   const { tenantId } = endpoint;
-  const input = readInput(delivery.request.headers['content-type'], body);
+  const input = await readInput(templates, endpoint, delivery.request, body);
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const bodySha256 = sha256(body);
   const id = newId();

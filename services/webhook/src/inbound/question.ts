@@ -1,13 +1,34 @@
+import type { IncomingMessage } from 'node:http';
 import { webhookInput, type WebhookInput } from '@gatehouse/contract/webhook-calls';
-import { isJson, parseJson } from '@gatehouse/http/body';
+import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+import { isForm, isJson, parseJson } from '@gatehouse/http/body';
 import { validate } from '@gatehouse/http/validate';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Templates } from '../templates/templates.ts';
+import type { DeliveryTarget } from './endpoint.ts';
 
-/** What a delivery asks of the agent. Throws 400 and 415. */
-export function readInput(contentType: string | undefined, body: Buffer): WebhookInput {
-  if (!isJson(contentType))
+/** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
+const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
+
+/** Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. Throws 400, 415 and 422. */
+export async function readInput(
+  templates: Templates,
+  { tenantId, scheme, template }: DeliveryTarget,
+  { headers }: IncomingMessage,
+  body: Buffer,
+): Promise<WebhookInput> {
+  const payload = readPayload(scheme, headers['content-type'], body);
+  if (template === null) return validate(webhookInput, payload, 'body');
+  return { input: await templates.prompt(tenantId, template, JSON.stringify(payload)) };
+}
+
+function readPayload(scheme: WebhookScheme, contentType: string | undefined, body: Buffer): unknown {
+  if (isJson(contentType)) return parseJson(body);
+  if (!isForm(contentType) || !sendForms.has(scheme))
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');
-  return validate(webhookInput, parseJson(body), 'body');
+  const fields = Object.fromEntries(new URLSearchParams(body.toString()));
+  const { payload } = fields;
+  return payload === undefined ? fields : parseJson(Buffer.from(payload));
 }
 
 /** As a chat completion request without a model. */

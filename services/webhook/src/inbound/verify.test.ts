@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
 import type { Delivery } from './schemes.ts';
 import { verify } from './verify.ts';
 
@@ -171,6 +172,26 @@ it.each(['standard', 'stripe', 'slack', 'grafana'] as const)(
       expect(isGenuine(scheme, secret, { headers, body, nowS: nowS + at })).toBe(expected);
   },
 );
+
+it('what the public library of Standard Webhooks signs is genuine', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 24, maxLength: 64 }),
+      fc.stringMatching(/^[\w.-]{1,60}$/),
+      fc.string({ unit: 'grapheme' }),
+      (key, id, text) => {
+        const own = `whsec_${Buffer.from(key).toString('base64')}`;
+        const signature = new Webhook(own).sign(id, new Date(nowS * 1_000), text);
+        const sentHeaders = {
+          'webhook-id': id,
+          'webhook-timestamp': String(nowS),
+          'webhook-signature': signature,
+        };
+        expect(isGenuine('standard', own, { headers: sentHeaders, body: text, nowS })).toBe(true);
+      },
+    ),
+  );
+});
 
 it('either secret of a rotation will do', () => {
   const { secret, headers } = sent.github;

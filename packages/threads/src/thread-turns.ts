@@ -38,7 +38,7 @@ export class ThreadTurns {
 
   async #turn(tenantId: string): Promise<void> {
     if (this.#waiting.length >= this.#options.maxWaiting)
-      throw new AppError('service_unavailable', 'Too many documents are being split. Try again shortly.', {
+      throw new AppError('service_unavailable', 'Too much work waits for a thread. Try again shortly.', {
         headers: { 'retry-after': '1' },
       });
     await new Promise<void>((resolve) => {

@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { ThreadTurns } from './thread-turns.ts';
+
+describe('turns on threads', () => {
+  it('are one for each tenant at a time, in order among tenants, and refused beyond a number', async () => {
+    const turns = new ThreadTurns({ threads: 2, maxWaiting: 3 });
+    const done: string[] = [];
+    const gates = new Map<string, () => void>();
+    const start = (name: string) =>
+      turns.run(name.charAt(0), async () => {
+        await new Promise<void>((resolve) => gates.set(name, resolve));
+        done.push(name);
+      });
+    const all = ['a1', 'a2', 'a3', 'b1'].map(start);
+    await sleep(5);
+    expect([...gates.keys()]).toEqual(['a1', 'b1']);
+    all.push(start('c1'));
+    await expect(turns.run('d', () => Promise.resolve())).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    for (const name of ['b1', 'a1', 'c1', 'a2', 'a3']) {
+      await sleep(5);
+      gates.get(name)?.();
+    }
+    await Promise.all(all);
+    expect(done).toEqual(['b1', 'a1', 'c1', 'a2', 'a3']);
+  });
+});

@@ -1,0 +1,58 @@
+import path from 'node:path';
+import { AppError } from '@gatehouse/kit/errors';
+import { ThreadPool } from '@gatehouse/threads/thread-pool';
+import { readyTemplate } from './ready-templates.ts';
+import type { Rendered, Rendering } from './render-worker.ts';
+
+const file = path.join(import.meta.dirname, `render-worker${path.extname(import.meta.filename)}`);
+
+/** Templates of tenants, which make prompts from payloads: Liquid texts, or names of ready-made ones. */
+export class Templates {
+  readonly #pool: ThreadPool<Rendering, Rendered>;
+
+  constructor(options: { deadlineMs?: number } = {}) {
+    const bounds = { threads: 2, maxWaiting: 256, deadlineMs: 3_000 };
+    this.#pool = new ThreadPool({ file, task: 'render', ...bounds, ...options });
+  }
+
+  async stop(): Promise<void> {
+    await this.#pool.stop();
+  }
+
+  /** Throws a 400 for `template`, with the line, unless it can be parsed. */
+  async check(tenantId: string, template: string): Promise<void> {
+    const { problem, line } = problemOf(await this.#render(tenantId, template, null));
+    if (problem === null) return;
+    throw new AppError('invalid_value', `The template can't be used${at(line)}: ${problem}.`, {
+      param: 'template',
+    });
+  }
+
+  /** The prompt of a payload. Throws 422 `template_failed`, with the line, also for a blank one. */
+  async prompt(tenantId: string, template: string, json: string): Promise<string> {
+    const rendered = await this.#render(tenantId, template, json);
+    const { problem, line } = problemOf(rendered);
+    const text = 'text' in rendered ? rendered.text.trim() : '';
+    if (problem === null && text !== '') return text;
+    const what = problem ?? 'its output is blank';
+    throw new AppError('template_failed', `The template of the endpoint failed${at(line)}: ${what}.`);
+  }
+
+  async #render(tenantId: string, template: string, json: string | null): Promise<Rendered> {
+    try {
+      return await this.#pool.run(tenantId, { template: readyTemplate(template) ?? template, json });
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      // The thread was ended at its deadline, or ran out of memory.
+      return { problem: 'it takes too much time or memory', line: null };
+    }
+  }
+}
+
+function problemOf(rendered: Rendered): { problem: string | null; line: number | null } {
+  return 'text' in rendered ? { problem: null, line: null } : rendered;
+}
+
+function at(line: number | null): string {
+  return line === null ? '' : ` at line ${line}`;
+}
