@@ -113,10 +113,11 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
         headers: [
           ['x-gatehouse-assertion', await (await this.identity.signer('edge')).anonymous('webhooks.llm')],
           ['x-gatehouse-client-ip', delivery.from ?? '198.51.100.7'],
-          ['content-type', 'application/json'],
-          ...Object.entries({ ...signed(endpoint, text, { id, at: delivery.at }), ...headers }).flatMap(
-            ([name, value]) => [value].flat().map((each): [string, string] => [name, each]),
-          ),
+          ...Object.entries({
+            'content-type': 'application/json',
+            ...signed(endpoint, text, { id, at: delivery.at }),
+            ...headers,
+          }).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
         ],
         body: delivery.sends ?? text,
       },
