@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts';
 
 const outage = new Error('away');
@@ -87,8 +88,7 @@ describe('GroupCommit', () => {
       numbers.away = true;
       const fates = [1, 2, 3, 4].map((item) => fate(commits.submit(item)));
       expect(await fates[3]).toMatch(/3 items wait/);
-      await sleep(100);
-      expect(waits.length).toBeGreaterThan(1);
+      await eventually(() => expect(waits.length).toBeGreaterThan(1));
       expect(new Set(waits)).toEqual(new Set([3]));
       numbers.away = false;
       expect(await Promise.all(fates.slice(0, 3))).toEqual(['committed', 'committed', 'committed']);
