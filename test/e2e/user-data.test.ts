@@ -71,7 +71,7 @@ describe('a user whose data are deleted while memory is down', () => {
     }, 5_000);
     expect((await deletion('ann-4711', id)).body).toMatchObject({
       status: 'running',
-      services: [{ service: 'memory', status: 'running', counts: {} }, {}, {}],
+      services: [{ service: 'memory', status: 'running', counts: {} }, {}, {}, {}],
     });
     await gateway.startMember('memory-1');
     await eventually(async () => {
@@ -81,11 +81,12 @@ describe('a user whose data are deleted while memory is down', () => {
           { service: 'memory', status: 'completed', counts: { documents: 1, chunks: 1 } },
           { service: 'analytics', counts: { traces: 1 } },
           { service: 'chat' },
+          { service: 'webhook' },
         ],
       });
     }, 30_000);
 
-    for (const service of ['tenant', 'agent', 'analytics', 'memory', 'chat'] as const) {
+    for (const service of ['tenant', 'agent', 'analytics', 'memory', 'chat', 'webhook'] as const) {
       expect([service, await tablesOf(service, 'ann-4711')]).toEqual([service, []]);
       expect([service, await tablesOf(service, 'quokka')]).toEqual([service, []]);
     }

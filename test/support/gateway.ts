@@ -198,6 +198,7 @@ export class TestGateway implements SomeGateway {
       ANALYTICS_HTTP: list('http', analytics),
       MEMORY_GRPC: list('grpc', [memory]),
       MEMORY_HTTP: list('http', [memory]),
+      WEBHOOK_GRPC: list('grpc', [webhook]),
       WEBHOOK_HTTP: list('http', [webhook]),
       CHAT_GRPC: list('grpc', chats),
       CHAT_HTTP: list('http', chats),

@@ -73,6 +73,7 @@ const when: Record<ErrorCode, When> = {
   key_revoked: at('api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,
+  nothing_to_deliver: at('webhooks.calls.redeliver'),
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: takesBody,
   unsupported_media_type: takesBody,

@@ -29,6 +29,7 @@ export const auditActions = [
   'webhook_endpoint.updated',
   'webhook_endpoint.rotated',
   'webhook_endpoint.deleted',
+  'webhook_call.redelivered',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

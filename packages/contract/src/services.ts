@@ -27,7 +27,7 @@ const facts = {
     grpc: true,
     kafka: true,
     keyRing: true,
-    calls: ['analytics', 'chat', 'memory'],
+    calls: ['analytics', 'chat', 'memory', 'webhook'],
   },
   agent: {
     database: true,
@@ -57,6 +57,7 @@ const facts = {
   webhook: {
     database: true,
     jobs: true,
+    grpc: true,
     kafka: true,
     keyRing: true,
     egress: true,

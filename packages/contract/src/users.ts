@@ -26,6 +26,7 @@ const example: UserDataDeletion = {
     { service: 'memory', status: 'completed', counts: { documents: 12, chunks: 31 } },
     { service: 'analytics', status: 'completed', counts: { traces: 207 } },
     { service: 'chat', status: 'running', counts: {} },
+    { service: 'webhook', status: 'completed', counts: { webhook_calls: 3 } },
   ],
 };
 
@@ -41,7 +42,7 @@ export const routes: readonly Route[] = [
     response: accepted(userDataDeletion),
     summary: 'Delete the data of an end user',
     description:
-      'Removes what the user left in the memory and knowledge graph of every agent. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay.',
+      'Removes what the user left in the memory and knowledge graph of every agent, and the calls of webhooks that were for the user. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay.',
     examples: {
       ada: {
         summary: 'All data of one user',

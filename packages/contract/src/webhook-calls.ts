@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, userId, utcTime, uuid } from './fields.ts';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { accepted, MiB, ok, route, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries that trigger agents, and what became of them: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
@@ -90,11 +90,35 @@ const callFields = {
 export const webhookCall = z.strictObject(callFields);
 export type WebhookCall = z.output<typeof webhookCall>;
 
+const deliveryStatus = z.enum(['pending', 'delivered', 'failed']);
+
+/** A result that is sent to a callback URL. */
+export const webhookDelivery = z.strictObject({
+  id: uuid,
+  url: z.string(),
+  status: deliveryStatus,
+  next_attempt_at: utcTime.nullable(),
+  created_at: utcTime,
+  attempts: z.array(
+    z.strictObject({
+      number: z.int().min(1),
+      at: utcTime,
+      duration_ms: z.int().min(0),
+      status: z.int().nullable().describe('Of the response; null without one'),
+      error: z.string().nullable().describe('Why there was no response'),
+    }),
+  ),
+});
+export type WebhookDelivery = z.output<typeof webhookDelivery>;
+
 export const webhookCallWithResult = webhookCall.extend({
   output: resultFields.output,
   finish_reason: resultFields.finish_reason,
   usage: resultFields.usage,
   trace_id: resultFields.trace_id.nullable(),
+  deliveries: z
+    .array(webhookDelivery)
+    .describe('Of the result to `callback_url`: at most 50, the newest first'),
 });
 export type WebhookCallWithResult = z.output<typeof webhookCallWithResult>;
 
@@ -186,7 +210,32 @@ export const routes: readonly Route[] = [
       call: {
         summary: 'A call that succeeded',
         params: { call_id: callId },
-        response: { ...callExample, ...resultExample },
+        response: { ...callExample, ...resultExample, deliveries: [] },
+      },
+    },
+  }),
+  route({
+    ...entry,
+    id: 'webhooks.calls.redeliver',
+    method: 'POST',
+    path: '/v1/webhooks/calls/{call_id}/redeliver',
+    idempotencyKey: true,
+    body: z.strictObject({}),
+    response: accepted(webhookDelivery),
+    summary: 'Send the stored result of a call to its callback URL again',
+    examples: {
+      again: {
+        summary: 'The receiver has lost it',
+        params: { call_id: callId },
+        body: {},
+        response: {
+          id: '0198c2d2-1c2d-7e4f-8a9b-0c1d2e3f4a5b',
+          url: 'https://ops.example.com/gatehouse',
+          status: 'pending',
+          next_attempt_at: '2026-01-10T10:00:00.000Z',
+          created_at: '2026-01-10T10:00:00.000Z',
+          attempts: [],
+        },
       },
     },
   }),

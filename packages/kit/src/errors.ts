@@ -43,6 +43,7 @@ const table = {
   last_owner_key: [409, 9],
   lease_superseded: [409, 9],
   tenant_slug_taken: [409, 6],
+  nothing_to_deliver: [409, 9],
   payload_too_large: [413, 11],
   unsupported_media_type: [415, 3],
   template_failed: [422, 3],

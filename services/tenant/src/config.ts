@@ -14,6 +14,7 @@ const settings = z.object({
   ANALYTICS_GRPC: addresses,
   CHAT_GRPC: addresses,
   MEMORY_GRPC: addresses,
+  WEBHOOK_GRPC: addresses,
   ...kafkaSettings,
 });
 

@@ -5,6 +5,7 @@ import { Jobs } from '@gatehouse/jobs/jobs';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
@@ -62,6 +63,7 @@ export async function createTenantService(
     },
   });
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
+  const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const apiKeys = new ApiKeyStore(pools.app);
@@ -125,7 +127,7 @@ export async function createTenantService(
       }),
       new JobWorker({
         jobs,
-        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat })),
+        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat, webhook })),
         log,
         registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

@@ -68,6 +68,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     return {
       ...super.environment(),
       MEMORY_GRPC: this.others.of('memory').address,
+      WEBHOOK_GRPC: this.others.of('webhook').address,
       ANALYTICS_GRPC: this.others.of('analytics').address,
       CHAT_GRPC: this.others.of('chat').address,
     };

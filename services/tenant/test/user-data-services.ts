@@ -2,6 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
+import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 import type { Forgotten, ForgetRequest, Participant } from '../src/deletions/participants.ts';
@@ -36,6 +37,8 @@ export class UserDataServices {
     services.#servers.set('memory', await StandIn.start('memory', identity, memory));
     services.#servers.set('analytics', await StandIn.start('analytics', identity, analytics));
     services.#servers.set('chat', await StandIn.start('chat', identity, chat));
+    const webhook = { definition: WebhookServiceService, rpcs: { forgetUser: forgetUser('webhook') } };
+    services.#servers.set('webhook', await StandIn.start('webhook', identity, webhook));
     return services;
   }
 

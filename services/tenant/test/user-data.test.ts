@@ -36,18 +36,18 @@ describe('a deletion of the data of a user', () => {
     expect(started).toEqual({
       id: expect.any(String),
       status: 'running',
-      services: ['memory', 'analytics', 'chat'].map((name) => ({ service: name, ...running })),
+      services: ['memory', 'analytics', 'chat', 'webhook'].map((name) => ({ service: name, ...running })),
     });
     const { services } = await users.untilCompleted(tenant, 'ada', started.id);
     expect(services).toEqual(
-      ['memory', 'analytics', 'chat'].map((name) => ({
+      ['memory', 'analytics', 'chat', 'webhook'].map((name) => ({
         service: name,
         status: 'completed',
         counts: { [`of ${name}`]: 7 },
       })),
     );
     const calls = service.others.callsFor('ada');
-    expect(calls.map((call) => call.service).sort()).toEqual(['analytics', 'chat', 'memory']);
+    expect(calls.map((call) => call.service).sort()).toEqual(['analytics', 'chat', 'memory', 'webhook']);
     for (const call of calls) {
       expect(call).toMatchObject({ tenantId: tenant.id, deletionId: started.id });
       expect(Number(call.requestedAtMs)).toBeGreaterThanOrEqual(before);
@@ -78,12 +78,13 @@ describe('a deletion of the data of a user', () => {
       return { counts: { runs: 0n }, completed: !waits };
     };
     const { id } = await users.start(tenant, 'cleo');
-    await eventually(() => expect(service.others.callsFor('cleo')).toHaveLength(3));
+    await eventually(() => expect(service.others.callsFor('cleo')).toHaveLength(4));
     await eventually(async () => {
       expect(statusesOf(await users.read(tenant, 'cleo', id))).toEqual({
         memory: 'completed',
         analytics: 'completed',
         chat: 'running',
+        webhook: 'completed',
       });
     });
     await users.untilCompleted(tenant, 'cleo', id, 10_000);
@@ -97,6 +98,7 @@ describe('a deletion of the data of a user', () => {
         memory: 'running',
         analytics: 'completed',
         chat: 'completed',
+        webhook: 'completed',
       });
     });
     await service.others.of('memory').restart();
@@ -157,6 +159,7 @@ describe('a second deletion of a user', () => {
       expect(statusesOf(await users.read(tenant, 'gus', first.id))).toMatchObject({
         analytics: 'completed',
         chat: 'completed',
+        webhook: 'completed',
       });
     });
     await eventually(() => expect(service.others.callsFor('gus', 'memory')).toHaveLength(1));
@@ -166,7 +169,7 @@ describe('a second deletion of a user', () => {
     expect(second.status).toBe('running');
     release?.();
     await users.untilCompleted(tenant, 'gus', first.id);
-    for (const name of ['memory', 'analytics', 'chat'] as const) {
+    for (const name of ['memory', 'analytics', 'chat', 'webhook'] as const) {
       const last = service.others.callsFor('gus', name).at(-1);
       expect(Number(last?.requestedAtMs)).toBeGreaterThanOrEqual(between);
     }

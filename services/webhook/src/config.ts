@@ -4,11 +4,12 @@ import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
-import { serviceSettings } from '@gatehouse/service/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
 const settings = z.object({
   ...serviceSettings,
+  ...grpcSettings,
   ...databaseSettings,
   ...secretsSettings,
   ...egressSettings,

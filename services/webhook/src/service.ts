@@ -1,10 +1,14 @@
+import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
+import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { withTenant } from '@gatehouse/pg/pool';
+import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -13,20 +17,25 @@ import { CallTexts } from './calls/call-texts.ts';
 import { Claims } from './calls/claims.ts';
 import { SyncCalls } from './calls/sync-calls.ts';
 import { migrations, type WebhookConfig } from './config.ts';
+import { DeliveryOutbox } from './deliveries/outbox.ts';
+import { resultBody } from './deliveries/result-body.ts';
 import { callHandlers } from './http/calls.ts';
 import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
 import { EndpointSecrets } from './inbound/endpoint-secrets.ts';
 import { Gate } from './inbound/gate.ts';
 import { Refusals } from './inbound/refusals.ts';
+import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
 import { tasks } from './jobs/tasks.ts';
 import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
+import { forgetUser } from './rpc/forget-user.ts';
 import { CallStore } from './store/call-store.ts';
 import { deleteExpiredCalls, prolongClaims } from './store/call-system-store.ts';
+import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
 import { findDeliveryTarget } from './store/endpoint-system-store.ts';
 import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
@@ -68,6 +77,9 @@ export async function createWebhookService(
   });
   const jobs = new Jobs({ service: 'webhook', tasks, system, log });
   const templates = new Templates();
+  const deliveries = new DeliveryStore(app);
+  const outbox = new DeliveryOutbox(jobs);
+  const egress = new Egress({ guard });
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
   return shell.createService({
     handler: shell.createApp({
@@ -81,7 +93,7 @@ export async function createWebhookService(
           changes,
           allowToken,
         }),
-        ...callHandlers({ endpoints, calls, texts }),
+        ...callHandlers({ endpoints, calls, texts, deliveries, outbox, changes }),
       },
       rawHandlers: deliveryHandlers({
         findEndpoint: (id) => findDeliveryTarget(system, id),
@@ -100,10 +112,11 @@ export async function createWebhookService(
       }),
       idempotency,
     }),
-    rpcs: [],
+    rpcs: [rpcService(WebhookServiceService, { forgetUser: forgetUser(calls) })],
     parts: [
       idempotency,
       { stop: () => templates.stop() },
+      egress,
       claims,
       refusals,
       new PeriodicWork({
@@ -114,7 +127,33 @@ export async function createWebhookService(
       }),
       new JobWorker({
         jobs,
-        handlers: { run_call: runCall({ calls, texts, completions }) },
+        handlers: {
+          run_call: runCall({
+            calls,
+            texts,
+            completions,
+            notify: async (db, call) => {
+              await outbox.addResult(db, call);
+            },
+          }),
+          deliver: deliver({
+            deliveries,
+            egress,
+            prepare: async ({ tenantId, callId, endpointId, callbackSecret }) => {
+              const call = await calls.find(tenantId, callId);
+              const body = call === null ? null : resultBody(call, texts);
+              if (body === null) return null;
+              const place = { tenantId, id: endpointId, name: 'callback_secret' as const };
+              return { body, secret: secrets.open(place, callbackSecret) };
+            },
+            later: (of, at) => withTenant(app, of.tenantId, (db) => outbox.wake(db, of, at)),
+            onDisabled: ({ endpointId, tenantId }) =>
+              log.warn(
+                { endpoint_id: endpointId, tenant_id: tenantId },
+                'disabled an endpoint whose callback fails',
+              ),
+          }),
+        },
         log,
         registry: shell.registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

@@ -342,6 +342,34 @@ it('shows another tenant neither calls nor their lists', async () => {
   expect(list.status).toBe(404);
 });
 
+it('removes the calls of a user, of that tenant and before the deletion alone', async () => {
+  const other = webhooks.makeTenant();
+  const theirs = await webhooks.makeEndpoint(other);
+  const ask = (of: AnswerBody, user_id: string) =>
+    webhooks.deliver(of, { body: { input: 'private', user_id } });
+  const [gone, kept, foreign] = await Promise.all([
+    ask(endpoint, 'gus'),
+    ask(endpoint, 'ida'),
+    ask(theirs, 'gus'),
+  ]);
+  const [{ now } = { now: 0 }] = await webhooks.rows<{ now: number }>(
+    'select ceil(extract(epoch from clock_timestamp()) * 1000)::float8 as now',
+  );
+  const later = await ask(endpoint, 'gus');
+  const request = { tenantId: tenant.id, userId: 'gus', deletionId: newId(), requestedAtMs: BigInt(now) };
+  const peer = await webhooks.peer('tenant');
+  expect(await peer.call('forgetUser', request, { deadlineMs: 5_000 })).toEqual({
+    counts: { webhook_calls: 1n },
+    completed: true,
+  });
+  expect((await getCall(gone.body.call_id)).status).toBe(404);
+  for (const { body } of [kept, later]) expect((await getCall(body.call_id)).status).toBe(200);
+  expect((await getCall(foreign.body.call_id, other.admin)).status).toBe(200);
+  await expect(
+    (await webhooks.peer('chat')).call('forgetUser', request, { deadlineMs: 5_000 }),
+  ).rejects.toMatchObject({ code: 'caller_not_allowed' });
+});
+
 it('removes calls after 30 days, and with their endpoint', async () => {
   const own = await webhooks.makeEndpoint(tenant);
   const { body } = await webhooks.deliver(own, { body: { input: 'short-lived' } });

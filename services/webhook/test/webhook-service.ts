@@ -1,12 +1,15 @@
 import type { WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
+import { Peer } from '@gatehouse/grpc/client';
+import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
+import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import type { Service } from '@gatehouse/service/service';
 import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
-import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
+import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createWebhookService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
@@ -33,11 +36,12 @@ export interface TestTenant {
 const endpoints = '/v1/webhooks/endpoints';
 
 /** The webhook service, its peers, and the means to call it and look into it. */
-export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void }, AnswerBody> {
+export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<WebhookServiceClient>, AnswerBody> {
   readonly agents: AgentDirectory;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
   readonly chat: AnsweringChat;
+  readonly #settings: Record<string, string> = {};
 
   private constructor(
     ground: ServiceGround,
@@ -52,13 +56,15 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
     ground.onStop(() => peers.chat.server.stop());
   }
 
-  static async start(options?: RunOptions): Promise<WebhookServiceUnderTest> {
+  /** `settings`: those that differ from the defaults. */
+  static async start(settings: Record<string, string> = {}): Promise<WebhookServiceUnderTest> {
     const ground = await ServiceGround.prepare('webhook');
     const agents = await AgentDirectory.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const chat = await AnsweringChat.start(ground.identity);
     const started = new WebhookServiceUnderTest(ground, { agents, tenant, chat });
-    await started.run(options);
+    Object.assign(started.#settings, settings);
+    await started.run();
     return started;
   }
 
@@ -72,11 +78,12 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<{ close(): void },
       AGENT_GRPC: this.agents.address,
       CHAT_GRPC: this.chat.server.address,
       TENANT_GRPC: this.tenant.address,
+      ...this.#settings,
     };
   }
 
-  protected connect(): { close(): void } {
-    throw new Error('webhook has no RPCs');
+  protected connect(address: string, signer: Signer): Peer<WebhookServiceClient> {
+    return new Peer({ peer: 'webhook', addresses: [address], stub: WebhookServiceClient, signer });
   }
 
   makeTenant(): TestTenant {

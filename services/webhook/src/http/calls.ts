@@ -1,11 +1,19 @@
-import type { listWebhookCalls, WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
+import type { Changes } from '@gatehouse/changes/changes';
+import type {
+  listWebhookCalls,
+  WebhookCallWithResult,
+  WebhookDelivery,
+} from '@gatehouse/contract/webhook-calls';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
 import { showCall, type StoredCall } from '../calls/call.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
+import type { DeliveryOutbox } from '../deliveries/outbox.ts';
 import type { CallStore } from '../store/call-store.ts';
+import { deliveriesOf, type DeliveryStore, type LoggedDelivery } from '../store/delivery-store.ts';
 import type { EndpointStore } from '../store/endpoint-store.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
@@ -14,10 +22,14 @@ export interface CallDependencies {
   endpoints: EndpointStore;
   calls: CallStore;
   texts: CallTexts;
+  deliveries: DeliveryStore;
+  outbox: DeliveryOutbox;
+  changes: Changes;
 }
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
-export function callHandlers({ endpoints, calls, texts }: CallDependencies): Record<string, Handler> {
+export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
+  const { endpoints, calls, texts, deliveries, outbox, changes } = dependencies;
   return {
     'webhooks.endpoints.calls': async (call: List) => {
       const { tenantId } = tenantOf(call);
@@ -32,12 +44,52 @@ export function callHandlers({ endpoints, calls, texts }: CallDependencies): Rec
     'webhooks.calls.get': async (call: Call) => {
       const what = 'webhook call';
       const id = resourceId({ id: call.params['call_id'] ?? '' }, what);
-      return { body: showWithResult(found(await calls.find(tenantOf(call).tenantId, id), what), texts) };
+      const { tenantId } = tenantOf(call);
+      const known = found(await calls.find(tenantId, id), what);
+      return { body: showWithResult(known, await deliveries.ofCall(tenantId, id), texts) };
+    },
+
+    'webhooks.calls.redeliver': async (call: Call) => {
+      const what = 'webhook call';
+      const callId = resourceId({ id: call.params['call_id'] ?? '' }, what);
+      const known = found(await calls.find(tenantOf(call).tenantId, callId), what);
+      if (known.callbackUrl === null || known.finishedAt === null)
+        throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
+      return changes.change(call, async (db) => {
+        const id = await outbox.addResult(db, known);
+        const [delivery] = await deliveriesOf(db, callId);
+        const body = showDelivery(found(delivery ?? null, what));
+        return {
+          body,
+          changes: [
+            { action: 'webhook_call.redelivered', id: callId, before: null, after: { delivery_id: id } },
+          ],
+        };
+      });
     },
   };
 }
 
-function showWithResult(call: StoredCall, texts: CallTexts): WebhookCallWithResult {
+function showWithResult(
+  call: StoredCall,
+  deliveries: readonly LoggedDelivery[],
+  texts: CallTexts,
+): WebhookCallWithResult {
   const none = { output: null, finish_reason: null, usage: null, trace_id: null };
-  return { ...showCall(call), ...(call.result === null ? none : texts.openResult(call, call.result)) };
+  return {
+    ...showCall(call),
+    ...(call.result === null ? none : texts.openResult(call, call.result)),
+    deliveries: deliveries.map(showDelivery),
+  };
+}
+
+function showDelivery({ id, url, status, dueAt, createdAt, attempts }: LoggedDelivery): WebhookDelivery {
+  return {
+    id,
+    url,
+    status,
+    next_attempt_at: dueAt?.toISOString() ?? null,
+    created_at: createdAt.toISOString(),
+    attempts: attempts.map(({ at, ...attempt }) => ({ ...attempt, at: new Date(at).toISOString() })),
+  };
 }

@@ -37,7 +37,7 @@ const maxSignatures = 8;
 const utf8Key = (secret: string): Buffer => Buffer.from(secret);
 
 /** A base64 secret behind `whsec_`. */
-function standardKey(secret: string): Buffer {
+export function standardKey(secret: string): Buffer {
   const [, encoded] =
     /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(secret) ?? [];
   const key = Buffer.from(encoded ?? '', 'base64');

@@ -11,6 +11,7 @@ const shown = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_i
 const columns = `${shown}, request, result`;
 
 const keptDays = 30;
+const nothing = (): Promise<void> => Promise.resolve();
 
 /** An earlier delivery with one of the keys; `by` says which. */
 export interface KnownCall {
@@ -98,6 +99,21 @@ export class CallStore {
     });
   }
 
+  /** Deletes up to `limit` calls that were for a user, from before a time. Returns how many. */
+  async forget(
+    { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
+    limit: number,
+  ): Promise<number> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `delete from webhook.calls where id = any (array(
+           select id from webhook.calls where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
+        [tenantId, userId, before, limit],
+      );
+      return rowCount ?? 0;
+    });
+  }
+
   /** Takes over a call that no process works on any more. */
   async claim({ tenantId, id }: StoredCall, { claimId, seconds }: CallClaim): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
@@ -119,21 +135,29 @@ export class CallStore {
     );
   }
 
-  /** The first end counts. Returns whether this was it. */
-  async succeed({ tenantId, id }: { tenantId: string; id: string }, result: Buffer): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+  /** The first end counts, and `also` is done in its transaction. */
+  async succeed(
+    { tenantId, id }: { tenantId: string; id: string },
+    result: Buffer,
+    also: (db: Queryable) => Promise<unknown> = nothing,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.calls set status = 'succeeded', result = $2, request = null, claimed_until = null,
            finished_at = clock_timestamp()
          where id = $1 and finished_at is null`,
         [id, result],
       );
-      return rowCount === 1;
+      if (rowCount === 1) await also(db);
     });
   }
 
   /** As {@link succeed}. A repeat of the delivery then is a new call. */
-  async fail({ tenantId, id }: { tenantId: string; id: string }, error: CallError): Promise<void> {
+  async fail(
+    { tenantId, id }: { tenantId: string; id: string },
+    error: CallError,
+    also: (db: Queryable) => Promise<unknown> = nothing,
+  ): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.calls set status = 'failed', error = $2, request = null, claimed_until = null,
@@ -141,7 +165,9 @@ export class CallStore {
          where id = $1 and finished_at is null`,
         [id, JSON.stringify(error)],
       );
-      if (rowCount === 1) await db.query('delete from webhook.call_keys where call_id = $1', [id]);
+      if (rowCount !== 1) return;
+      await db.query('delete from webhook.call_keys where call_id = $1', [id]);
+      await also(db);
     });
   }
 }

@@ -14,6 +14,9 @@ const columns = `id, scheme, ${settingNames.join(', ')},
   case when previous_secret_expires_at > now() then previous_secret_expires_at end as "previousSecretExpiresAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
+/** The parameter of an update that has the callback URL. */
+const callbackUrl = `$${settingNames.indexOf('callback_url') + 2}`;
+
 /** The webhook endpoints of one tenant at a time, without their secrets. */
 export class EndpointStore {
   readonly #pool: Pool;
@@ -95,7 +98,9 @@ export async function updateEndpoint(
   return only(
     await db.query<Endpoint>(
       `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
-         updated_at = clock_timestamp()
+         updated_at = clock_timestamp(),
+         -- Enabled again, or with another URL, it has not failed yet.
+         failing_since = case when enabled and callback_url is not distinct from ${callbackUrl} then failing_since end
        where id = $1 returning ${columns}`,
       [id, ...settingNames.map((name) => settings[name])],
     ),

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+
+/** Something to be sent to a URL of a tenant. */
+export interface Delivery {
+  id: string;
+  tenantId: string;
+  callId: string;
+  endpointId: string;
+  url: string;
+  /** Attempts so far. */
+  attempts: number;
+}
+
+/** What came of one attempt. */
+export interface Attempt {
+  at: Date;
+  durationMs: number;
+  /** Of the response; null without one. */
+  status: number | null;
+  /** Why there was no response. */
+  error: string | null;
+  /** How long the receiver asks to wait. */
+  retryAfterS: number | null;
+}
+
+/** What happens next. */
+export type Verdict =
+  { kind: 'delivered' } | { kind: 'retry'; afterS: number } | { kind: 'failed'; gone: boolean };
+
+/** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
+const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];
+/** Of a delay, at random, so that receivers that were down don't get everything at once. */
+const jitter = 0.2;
+const longestRetryAfterS = 24 * 3_600;
+
+/** Decides by the response: 2xx is delivered, 410 means that nothing more should come, everything else is tried again. */
+export function verdictOf(
+  attempt: Attempt,
+  { attempts }: { attempts: number },
+  random = Math.random,
+): Verdict {
+  const { status, retryAfterS } = attempt;
+  if (status !== null && status >= 200 && status < 300) return { kind: 'delivered' };
+  if (status === 410) return { kind: 'failed', gone: true };
+  const delayS = scheduleS[attempts];
+  if (delayS === undefined) return { kind: 'failed', gone: false };
+  const jittered = delayS * (1 + jitter * random());
+  return { kind: 'retry', afterS: Math.max(jittered, Math.min(retryAfterS ?? 0, longestRetryAfterS)) };
+}
+
+/** `Retry-After` (RFC 9110 §10.2.3): seconds, or a date. */
+export function retryAfterS(header: string | undefined, now: Date): number | null {
+  if (header === undefined) return null;
+  if (/^\d{1,9}$/.test(header)) return Number(header);
+  const at = / GMT$/.test(header) ? Date.parse(header) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, (at - now.getTime()) / 1_000);
+}
+
+/** Deliveries of a tenant to one origin wait for each other. */
+export function targetOf(url: string): string {
+  return createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 32);
+}

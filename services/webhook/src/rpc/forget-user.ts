@@ -1,0 +1,21 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/webhook/v1/webhook';
+import type { CallStore } from '../store/call-store.ts';
+
+const batch = 500;
+
+/** Removes the calls that were for a user. */
+export function forgetUser(calls: CallStore): Rpc<ForgetUserRequest, ForgetUserResponse> {
+  return {
+    callers: ['tenant'],
+    handle: async ({ tenantId, userId, requestedAtMs }) => {
+      if (!isUuid(tenantId) || userId === '')
+        throw new AppError('invalid_value', 'A deletion needs a tenant and a user.');
+      const of = { tenantId, userId, before: new Date(Number(requestedAtMs)) };
+      const removed = await calls.forget(of, batch);
+      return { counts: { webhook_calls: BigInt(removed) }, completed: removed < batch };
+    },
+  };
+}

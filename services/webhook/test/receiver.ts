@@ -1,0 +1,51 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** What the receiver answers: a status, with headers; or nothing, for a receiver that hangs. */
+type Answer = { status: number; headers?: Record<string, string>; body?: string } | 'nothing';
+
+/** A tenant's server, to which results are sent. */
+export class Receiver {
+  readonly received: Received[] = [];
+  /** By path; 200 otherwise. */
+  answer: (path: string, attempt: number) => Answer = () => ({ status: 200 });
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const path = request.url ?? '';
+        this.received.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
+        const answer = this.answer(path, this.at(path).length);
+        if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end(answer.body);
+      });
+    });
+  }
+
+  static async start(): Promise<Receiver> {
+    const receiver = new Receiver();
+    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  url(path: string): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
+  }
+
+  at(path: string): Received[] {
+    return this.received.filter((each) => each.path === path);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
