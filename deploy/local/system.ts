@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { services } from '@gatehouse/contract/services';
+import { alertTopic } from '@gatehouse/events/alert-event';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { usageTopic } from '@gatehouse/events/run-event';
@@ -203,6 +204,7 @@ export class LocalSystem {
       const environment = { ...this.#options.caller, KAFKA_BROKERS: brokers };
       await migrateTopic('chat', usageTopic, environment);
       await migrateTopic('tenant', auditTopic, environment);
+      await migrateTopic('webhook', alertTopic, environment);
     } catch (error) {
       throw new StartError(`Creating the topics in Kafka at ${brokers} failed: ${(error as Error).message}`, {
         cause: error,

@@ -29,7 +29,7 @@ async function usage(): Promise<{ asOf: number; requests: number }> {
 async function metricOf(name: string, metric: string): Promise<number> {
   const { ports } = await chaos.local.processOf(name);
   const response = await fetch(`http://127.0.0.1:${ports['admin'] ?? 0}/metrics`);
-  return valueOf(await response.text(), metric) ?? NaN;
+  return valueOf(await response.text(), metric, { outbox: 'outbox' }) ?? NaN;
 }
 
 /** The replica that publishes the demo tenant's events. */

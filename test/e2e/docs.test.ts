@@ -51,17 +51,19 @@ describe.each(pages)('$file', ({ name, examples, ...page }) => {
   const scripts = examples.filter(({ language }) => language === 'sh');
   const program = programOf({ name, examples, ...page }, 'ts');
 
-  it.each(scripts)('shows what the commands in line $line print', async ({ text, prints }) => {
-    // What one block of a page exports, the next ones have.
-    const session = `${name}.variables`;
-    const check = async () => {
-      const printed = await terminal.paste(
-        `source variables; [ ! -e ${session} ] || source ${session}\n${text}\nexport -p >${session}`,
-      );
-      expect(withoutSpace(printed)).toMatch(shown(prints));
-    };
-    await (isRepeatable(text) ? eventually(check) : check());
-  });
+  for (const { line, text, prints } of scripts) {
+    it(`shows what the commands in line ${line} print`, async () => {
+      // What one block of a page exports, the next ones have.
+      const session = `${name}.variables`;
+      const check = async () => {
+        const printed = await terminal.paste(
+          `source variables; [ ! -e ${session} ] || source ${session}\n${text}\nexport -p >${session}`,
+        );
+        expect(withoutSpace(printed)).toMatch(shown(prints));
+      };
+      await (isRepeatable(text) ? eventually(check) : check());
+    });
+  }
 
   if (program !== undefined) {
     it('shows what its TypeScript prints', async () => {

@@ -27,6 +27,9 @@ const values: Readonly<Record<string, string | null>> = {
   'relations.valid_to': null,
   // The user id is deleted with the completion.
   'user_deletions.completed_at': null,
+  'deliveries.status': 'pending',
+  'deliveries.event_id': null,
+  'deliveries.subscription_id': null,
   // Chat's 0007 fails while runs are in progress.
   'runs.status': 'ok',
 };

@@ -28,7 +28,7 @@ export function fencedBlocks(markdown: string): Block[] {
   return blocks;
 }
 
-const languages = ['sh', 'ts', 'python', 'yaml'] as const;
+const languages = ['sh', 'ts', 'python', 'go', 'yaml'] as const;
 type Language = (typeof languages)[number];
 
 export interface Example extends Block {

@@ -1,3 +1,4 @@
+import { alertTopic } from '@gatehouse/events/alert-event';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
@@ -15,7 +16,7 @@ export interface Topics {
 export async function makeTopics(): Promise<Topics> {
   const brokers = await kafkaBrokers();
   const prefix = `${newId()}.`;
-  for (const topic of [usageTopic, auditTopic]) {
+  for (const topic of [usageTopic, auditTopic, alertTopic]) {
     const place = kafkaPlace({ KAFKA_BROKERS: [brokers], KAFKA_PREFIX: prefix }, topic);
     if (place !== null) await createTopic(place, createLogger('test', 'silent'));
   }

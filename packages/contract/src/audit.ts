@@ -30,6 +30,9 @@ export const auditActions = [
   'webhook_endpoint.rotated',
   'webhook_endpoint.deleted',
   'webhook_call.redelivered',
+  'webhook_subscription.created',
+  'webhook_subscription.updated',
+  'webhook_subscription.deleted',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

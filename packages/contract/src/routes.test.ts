@@ -41,7 +41,8 @@ describe('the route table', () => {
   it('takes an Idempotency-Key wherever something is created, and where a secret is made', () => {
     const others = new Set([
       ...['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import'],
-      ...['api-keys.rotate', 'webhooks.endpoints.rotate-secret'],
+      ...['api-keys.rotate', 'webhooks.endpoints.rotate-secret', 'webhooks.calls.redeliver'],
+      ...['webhooks.subscriptions.test', 'owner.webhook-subscriptions.test'],
     ]);
     for (const { id, method, idempotencyKey, response } of routes) {
       const creates = method === 'POST' && (response.status === 201 || others.has(id));

@@ -16,6 +16,7 @@ import * as usage from './usage.ts';
 import * as users from './users.ts';
 import * as webhookCalls from './webhook-calls.ts';
 import * as webhookEndpoints from './webhook-endpoints.ts';
+import * as webhookSubscriptions from './webhook-subscriptions.ts';
 import type { Route } from './route.ts';
 
 export type { Access, Route, RouteResponse } from './route.ts';
@@ -37,6 +38,7 @@ export const resources = [
   limits,
   webhookEndpoints,
   webhookCalls,
+  webhookSubscriptions,
   ownerApiKeys,
   audit,
   tenants,

@@ -52,7 +52,7 @@ const facts = {
     kafka: true,
     keyRing: true,
     models: true,
-    calls: ['agent', 'analytics', 'memory', 'tenant'],
+    calls: ['agent', 'analytics', 'memory', 'tenant', 'webhook'],
   },
   webhook: {
     database: true,

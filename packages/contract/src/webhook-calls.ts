@@ -90,9 +90,9 @@ const callFields = {
 export const webhookCall = z.strictObject(callFields);
 export type WebhookCall = z.output<typeof webhookCall>;
 
-const deliveryStatus = z.enum(['pending', 'delivered', 'failed']);
+export const deliveryStatus = z.enum(['pending', 'delivered', 'failed']);
 
-/** A result that is sent to a callback URL. */
+/** A result or an event that is sent to a URL. */
 export const webhookDelivery = z.strictObject({
   id: uuid,
   url: z.string(),
@@ -146,6 +146,14 @@ const resultExample = {
   finish_reason: 'stop',
   usage: { prompt_tokens: 21, completion_tokens: 12, total_tokens: 33 },
   trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+};
+export const deliveryExample = {
+  id: '0198c2d2-1c2d-7e4f-8a9b-0c1d2e3f4a5b',
+  url: 'https://ops.example.com/gatehouse',
+  status: 'pending',
+  next_attempt_at: '2026-01-10T10:00:00.000Z',
+  created_at: '2026-01-10T10:00:00.000Z',
+  attempts: [],
 };
 const { call_id: callId, agent_id: agentId } = callExample;
 const entry = { service: 'webhook', access: scope('webhooks.write') } as const;
@@ -228,14 +236,7 @@ export const routes: readonly Route[] = [
         summary: 'The receiver has lost it',
         params: { call_id: callId },
         body: {},
-        response: {
-          id: '0198c2d2-1c2d-7e4f-8a9b-0c1d2e3f4a5b',
-          url: 'https://ops.example.com/gatehouse',
-          status: 'pending',
-          next_attempt_at: '2026-01-10T10:00:00.000Z',
-          created_at: '2026-01-10T10:00:00.000Z',
-          attempts: [],
-        },
+        response: deliveryExample,
       },
     },
   }),

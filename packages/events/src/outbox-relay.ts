@@ -55,7 +55,7 @@ export class OutboxRelay {
 
   constructor(options: OutboxRelayOptions) {
     this.#options = options;
-    this.#metrics = relayMetrics(options.registry);
+    this.#metrics = relayMetrics(options.registry, options.outbox.name);
   }
 
   start(): void {
@@ -244,33 +244,51 @@ function queueOf(queues: Map<number, QueuedEvent[]>, partition: number): QueuedE
   return queue;
 }
 
-function relayMetrics(registry: Registry) {
-  const registers = [registry];
+type Made = ReturnType<typeof makeMetrics>;
+
+/** The metrics of each registry: a service may publish several outboxes. */
+const made = new WeakMap<Registry, Made>();
+
+/** Metrics of one outbox. */
+function relayMetrics(registry: Registry, outbox: string) {
+  const all = made.get(registry) ?? makeMetrics(registry);
+  made.set(registry, all);
+  return {
+    age: all.age.labels(outbox),
+    entries: all.entries.labels(outbox),
+    published: all.published.labels(outbox),
+    deadLetters: all.deadLetters.labels(outbox),
+    failures: all.failures.labels(outbox),
+  };
+}
+
+function makeMetrics(registry: Registry) {
+  const common = { labelNames: ['outbox'] as const, registers: [registry] };
   return {
     age: new Gauge({
       name: 'gatehouse_outbox_age_seconds',
       help: 'Age of the oldest unpublished event, in the partitions of all replicas',
-      registers,
+      ...common,
     }),
     entries: new Gauge({
       name: 'gatehouse_outbox_entries',
       help: 'Unpublished events in the partitions of this replica; counts up to 100,000',
-      registers,
+      ...common,
     }),
     published: new Counter({
       name: 'gatehouse_events_published_total',
       help: 'Published events, without watermarks',
-      registers,
+      ...common,
     }),
     deadLetters: new Counter({
       name: 'gatehouse_events_unpublishable_total',
       help: 'Events that could not be published and were moved to the dead letters of the outbox',
-      registers,
+      ...common,
     }),
     failures: new Counter({
       name: 'gatehouse_events_publish_failures_total',
       help: 'Failed attempts to read or publish events',
-      registers,
+      ...common,
     }),
   };
 }

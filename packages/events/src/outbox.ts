@@ -26,6 +26,8 @@ export interface PageLimits {
 
 /** A table of events that are committed in the same transaction as the change that they describe. */
 export interface Outbox {
+  /** The table without its schema; the label `outbox` of its metrics. */
+  readonly name: string;
   /** Reads the oldest entries of these partitions, in the order in which they were written. */
   read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage>;
   /** Counts the entries of these partitions, up to `most`. */

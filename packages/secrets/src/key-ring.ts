@@ -46,12 +46,10 @@ export class KeyRing {
    */
   seal(plain: Buffer, context: string): Buffer {
     const dataKey = randomBytes(keyBytes);
-    const id = Buffer.from(this.#current);
     const wrapped = encrypt(this.#keyOf(this.#current), dataKey, context);
     const sealed = encrypt(dataKey, plain, context);
     return Buffer.concat([
-      Buffer.from([version, id.length]),
-      id,
+      this.freshPrefix,
       wrapped.nonce,
       wrapped.text,
       wrapped.tag,
@@ -78,9 +76,15 @@ export class KeyRing {
     return decrypt(decrypt(this.#keyOf(id), wrapped, context), body, context);
   }
 
+  /** How values begin that the first key of the ring has sealed; others should be sealed again. */
+  get freshPrefix(): Buffer {
+    return prefixOf(this.#current);
+  }
+
   /** Whether a value should be sealed again, because its key is no longer the first in the ring. */
   isStale(sealed: Buffer): boolean {
-    return sealed.subarray(2, 2 + (sealed[1] ?? 0)).toString() !== this.#current;
+    const { freshPrefix } = this;
+    return !sealed.subarray(0, freshPrefix.length).equals(freshPrefix);
   }
 
   /**
@@ -107,6 +111,12 @@ export class KeyRing {
 }
 
 const version = 1;
+
+function prefixOf(keyId: string): Buffer {
+  const id = Buffer.from(keyId);
+  return Buffer.concat([Buffer.from([version, id.length]), id]);
+}
+
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;

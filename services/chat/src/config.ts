@@ -14,6 +14,7 @@ const settings = z.object({
   ...databaseSettings,
   ...secretsSettings,
   TENANT_GRPC: addresses,
+  WEBHOOK_GRPC: addresses,
   AGENT_GRPC: addresses,
   ANALYTICS_GRPC: addresses,
   MEMORY_GRPC: addresses,

@@ -6,11 +6,14 @@ import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics'
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type ChatConfig } from './config.ts';
+import { Alerts } from './alerts/alerts.ts';
 import { Pricing } from './catalogue/pricing.ts';
 import { RunTelemetry } from './runs/run-telemetry.ts';
 import { completionHandlers } from './http/completions.ts';
@@ -28,6 +31,7 @@ import { LeaseClient } from './peers/leases.ts';
 import { MemoryClient } from './peers/memory.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
+import { ProviderWatch } from './providers/provider-watch.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
 import { complete } from './rpc/complete.ts';
@@ -88,13 +92,20 @@ export async function createChatService(
     watermarks: true,
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
+  const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
+  const alerts = new Alerts({ pool, raise: publishedAlerts(shell, { kafka: config, pool, webhook }), log });
   const instance = new Instance(pool, log);
-  const recorder = new RunRecorder({ pool, instance, log, registry });
+  const recorder = new RunRecorder({ pool, instance, alerts, log, registry });
   const pricing = await Pricing.create(catalogue);
-  const reaper = new Reaper({ pool, instance, recorder, pricing, log, registry });
+  const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry });
   const vacuum = new Vacuum({ pool, countEnds: () => recorder.committedEnds, log });
   const leases = new LeaseClient(tenant);
-  const limiter = new Limiter({ leases, holderId: () => instance.id, registry });
+  const limiter = new Limiter({
+    leases,
+    holderId: () => instance.id,
+    onRefused: (tenantId, error) => alerts.refused(tenantId, error),
+    registry,
+  });
   const settler = new Settler({ pool, leases, instance, limiter, log, registry });
   const settings = new TenantSettingsClient(tenant);
   const agents = new AgentClient(agent);
@@ -144,6 +155,8 @@ export async function createChatService(
     ],
     parts: [
       { stop: () => providers.close() },
+      alerts,
+      new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
       // Connects, so that the first search does not spend its time on that.
       {
         start() {

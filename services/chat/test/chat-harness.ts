@@ -1,3 +1,4 @@
+import type { Alert } from '@gatehouse/events/alert-event';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -13,6 +14,7 @@ import {
   type Resource,
   type Settlement,
 } from '@gatehouse/proto/tenant/v1/tenant';
+import { AlertTaker } from '@gatehouse/test/alert-taker';
 import type { TestDatabase } from '@gatehouse/test/database';
 import type { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { eventually } from '@gatehouse/test/eventually';
@@ -45,6 +47,8 @@ export class ChatHarness {
   agentListCalls = 0;
   /** What the tenant service refuses leases with. */
   leaseRefusal: AppError | null = null;
+  /** Tenants with nothing left of any limit. */
+  readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
   /** The agent service answers when this has resolved. */
@@ -61,6 +65,7 @@ export class ChatHarness {
   readonly stuckTenants = new Set<string>();
   /** The memory service. */
   readonly memory: MemoryStandIn;
+  #webhook: AlertTaker | undefined;
   #catalogueFields: Record<string, unknown> = {};
   #peers = { tenant: '', agent: '', analytics: '' };
 
@@ -86,6 +91,18 @@ export class ChatHarness {
     await harness.#startPeers();
     await harness.startReplica(overrides);
     return harness;
+  }
+
+  /** Alerts of a type and a tenant, or of the platform. */
+  alertsOf(tenantId: string | null, type: string): Alert[] {
+    return this.#webhook?.of(tenantId, type) ?? [];
+  }
+
+  /** Resolves when every alert so far has been published. */
+  async flushAlerts(): Promise<void> {
+    await eventually(async () => {
+      if ((await this.rows('select 1 from chat.alert_outbox')).length > 0) throw new Error('alerts wait');
+    });
   }
 
   /** One more replica on the same database. */
@@ -114,6 +131,7 @@ export class ChatHarness {
         AGENT_GRPC: [this.#peers.agent],
         ANALYTICS_GRPC: [this.#peers.analytics],
         MEMORY_GRPC: [this.memory.address],
+        WEBHOOK_GRPC: [this.#webhook?.server.address ?? ''],
         KAFKA_PREFIX: '',
         GATEHOUSE_MODELS: 'unused',
         catalogue: await this.#catalogue(providers),
@@ -241,6 +259,9 @@ export class ChatHarness {
   }
 
   async #startPeers(): Promise<void> {
+    const webhook = await AlertTaker.start(this.identity);
+    this.#webhook = webhook;
+    this.#ground.onStop(() => webhook.server.stop());
     const tenantService = tenantRpcs({
       getTenantSettings: {
         callers: ['chat'],
@@ -256,10 +277,11 @@ export class ChatHarness {
       // Grants all that is asked for.
       lease: {
         callers: ['chat'],
-        handle: ({ asks }) =>
-          this.leaseRefusal === null
-            ? Promise.resolve({ grants: asks.map(({ needs }) => amply(needs)) })
-            : Promise.reject(this.leaseRefusal),
+        handle: ({ asks, tenantId }) => {
+          if (this.leaseRefusal !== null) return Promise.reject(this.leaseRefusal);
+          const grant = this.usedUp.has(tenantId) ? nothing : amply;
+          return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs)) });
+        },
       },
       settle: {
         callers: ['chat'],
@@ -317,6 +339,11 @@ export class ChatHarness {
       analytics: `127.0.0.1:${analytics.port}`,
     };
   }
+}
+
+/** What is left of a limit of 5. */
+function nothing(): Grant {
+  return { limit: 5n, windowStart: 1n, granted: 0n, remaining: 0n, resetsInMs: 60_000n, validForMs: 2_000n };
 }
 
 function amply(needs: readonly bigint[]): Grant {

@@ -345,7 +345,13 @@ describe('what is kept of a run under way', () => {
 describe('a start that the database writes after the client was refused', () => {
   it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
     const instance = new Instance(pool, log);
-    const recorder = new RunRecorder({ pool, instance, log, registry: createRegistry('test') });
+    const recorder = new RunRecorder({
+      pool,
+      instance,
+      alerts: { ofRun: () => [] },
+      log,
+      registry: createRegistry('test'),
+    });
     await instance.start();
     recorder.start();
     const row = start();

@@ -45,7 +45,15 @@ describe("a run under way whose row can't be read", () => {
     await spoil(shapeless, 'run', '{"run_id":7}');
     const registry = createRegistry('chat-test');
     const instance = { id: newId(), steadyBeat: Date.now() };
-    const reaper = new Reaper({ pool, instance, recorder: { openRuns: [] }, pricing, log, registry });
+    const reaper = new Reaper({
+      pool,
+      instance,
+      recorder: { openRuns: [] },
+      pricing,
+      alerts: { ofRun: () => [] },
+      log,
+      registry,
+    });
     await pool.query('update chat.instances set dead_at = now() where id = $1', [id]);
     await reaper.sweep();
     for (const run of [callless, sound]) {

@@ -1,19 +1,22 @@
 import { Changes } from '@gatehouse/changes/changes';
+import { readAuditEvent } from '@gatehouse/events/audit-event';
+import { EventIntake } from '@gatehouse/events/intake';
 import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type TenantConfig } from './config.ts';
 import { shareAuditTopic } from './audit/audit-topic.ts';
 import { changeRecorder } from './audit/change-recorder.ts';
-import { AuditIntake } from './audit/intake.ts';
 import { deletionHandlers, deletionTasks } from './deletions/deletion-tasks.ts';
 import { deletionUpkeep } from './deletions/deletion-upkeep.ts';
 import { LastUse } from './keys/last-use.ts';
@@ -41,6 +44,8 @@ import { LimitStore } from './store/limit-store.ts';
 import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
+
+const expiring = { everyMs: 60_000, batch: 200 };
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
 export async function createTenantService(
@@ -71,10 +76,17 @@ export async function createTenantService(
   const tenants = new TenantSystemStore(pools.system);
   const auditLog = new AuditLogSystemStore(pools.system);
   const recordChange = changeRecorder(config);
-  const leases = new LeaseSystemStore(pools.lease, recordChange);
-  const intake = new AuditIntake({ auditLog, log, registry });
+  const intake = new EventIntake({
+    read: readAuditEvent,
+    store: (entries) => auditLog.takeIn(entries),
+    keep: (letter) => auditLog.insertDeadLetter(letter),
+    log,
+    registry,
+  });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
+  const raise = publishedAlerts(shell, { kafka: config, pool: system, webhook });
+  const leases = new LeaseSystemStore(pools.lease, { recordChange, raise });
   const changes = new Changes({
     service: 'tenant',
     app,
@@ -112,6 +124,12 @@ export async function createTenantService(
     ],
     parts: [
       lastUse,
+      new PeriodicWork({
+        task: 'report keys that expire',
+        log,
+        everyMs: expiring.everyMs,
+        round: async () => (await apiKeysOfAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
+      }),
       ...limitCleanup({
         deleteOld: () => leases.deleteOld(),
         findUnknownTimezones: () => leases.findUnknownTimezones(),

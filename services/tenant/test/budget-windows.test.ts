@@ -7,6 +7,7 @@ import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import { noRecords } from './no-records.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -237,7 +238,7 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
     );
   const log = createLogger('test', 'silent');
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const store = new LeaseSystemStore(pool, () => Promise.resolve());
+  const store = new LeaseSystemStore(pool, noRecords);
   const left = async () =>
     (
       await service.rows<{ count: number }>(

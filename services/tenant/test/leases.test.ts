@@ -7,6 +7,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
+import { noRecords } from './no-records.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -248,7 +249,7 @@ it('settlements are deleted after a week, and replicas that were not released af
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
-  await new LeaseSystemStore(pool, () => Promise.resolve()).deleteOld();
+  await new LeaseSystemStore(pool, noRecords).deleteOld();
   await pool.end();
   const ids = [[old, young]];
   expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([

@@ -6,6 +6,7 @@ import { inLanes, timezoneNames } from '@gatehouse/test/timezones';
 import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
+import { noRecords } from './no-records.ts';
 
 const log = createLogger('tenant', 'silent');
 
@@ -68,7 +69,7 @@ it('limits of a tenant with a stored time zone that the database has lost go by 
   expect(grant.windowStart).toBe((await lease(utc.id)).windowStart);
   expect(await replica.settlePartially([settlementOf(lost, replica, grant, 5n)])).toEqual([]);
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const unknown = await new LeaseSystemStore(pool, () => Promise.resolve()).findUnknownTimezones();
+  const unknown = await new LeaseSystemStore(pool, noRecords).findUnknownTimezones();
   expect(unknown).toContainEqual({ id: lost.id, timezone: 'US/Pacific-New' });
   expect(unknown).not.toContainEqual(expect.objectContaining({ id: utc.id }));
   await pool.end();

@@ -1,8 +1,9 @@
+import type { Alert } from '@gatehouse/events/alert-event';
 import { AppError } from '@gatehouse/kit/errors';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
-import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
+import { AlertTaker } from '@gatehouse/test/alert-taker';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 import type { Forgotten, ForgetRequest, Participant } from '../src/deletions/participants.ts';
@@ -20,6 +21,7 @@ export class UserDataServices {
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
   readonly #servers = new Map<Participant, StandIn>();
+  #webhook: AlertTaker | undefined;
 
   static async start(identity: TestIdentity): Promise<UserDataServices> {
     const services = new UserDataServices();
@@ -37,9 +39,15 @@ export class UserDataServices {
     services.#servers.set('memory', await StandIn.start('memory', identity, memory));
     services.#servers.set('analytics', await StandIn.start('analytics', identity, analytics));
     services.#servers.set('chat', await StandIn.start('chat', identity, chat));
-    const webhook = { definition: WebhookServiceService, rpcs: { forgetUser: forgetUser('webhook') } };
-    services.#servers.set('webhook', await StandIn.start('webhook', identity, webhook));
+    services.#webhook = await AlertTaker.start(identity);
+    services.#webhook.forgetUser = (request) => services.#forget({ ...request, service: 'webhook' });
+    services.#servers.set('webhook', services.#webhook.server);
     return services;
+  }
+
+  /** Alerts of a type and a tenant, or of the platform. */
+  alertsOf(tenantId: string | null, type: string): Alert[] {
+    return this.#webhook?.of(tenantId, type) ?? [];
   }
 
   of(service: Participant): StandIn {

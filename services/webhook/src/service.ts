@@ -1,5 +1,6 @@
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
+import { EventIntake } from '@gatehouse/events/intake';
 import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
@@ -17,12 +18,14 @@ import { CallTexts } from './calls/call-texts.ts';
 import { Claims } from './calls/claims.ts';
 import { SyncCalls } from './calls/sync-calls.ts';
 import { migrations, type WebhookConfig } from './config.ts';
+import { Alerts, readAlert } from './alerts/alerts.ts';
+import { consumeAlerts } from './alerts/alert-topic.ts';
+import { Messages } from './deliveries/messages.ts';
 import { DeliveryOutbox } from './deliveries/outbox.ts';
-import { resultBody } from './deliveries/result-body.ts';
 import { callHandlers } from './http/calls.ts';
 import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
-import { EndpointSecrets } from './inbound/endpoint-secrets.ts';
+import { subscriptionHandlers } from './http/subscriptions.ts';
 import { Gate } from './inbound/gate.ts';
 import { Refusals } from './inbound/refusals.ts';
 import { deliver } from './jobs/deliver.ts';
@@ -33,11 +36,16 @@ import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
 import { forgetUser } from './rpc/forget-user.ts';
+import { notify } from './rpc/notify.ts';
+import { resealing } from './secrets/reseal.ts';
+import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { CallStore } from './store/call-store.ts';
 import { deleteExpiredCalls, prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
 import { findDeliveryTarget } from './store/endpoint-system-store.ts';
+import { deleteOldEvents, deleteOldMarks, insertDeadLetter } from './store/event-system-store.ts';
+import { SubscriptionStore } from './store/subscription-store.ts';
 import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
 
 const deletion = { everyMs: 600_000, batch: 500 };
@@ -64,7 +72,7 @@ export async function createWebhookService(
   const { idempotency } = changes;
   const { log, bodyBudget } = shell;
   const guard = new Guard(config.EGRESS_ALLOW);
-  const secrets = new EndpointSecrets(config.SECRETS_KEYRING);
+  const secrets = new WebhookSecrets(config.SECRETS_KEYRING);
   const endpoints = new EndpointStore(app);
   const calls = new CallStore(app);
   const texts = new CallTexts(config.SECRETS_KEYRING);
@@ -79,6 +87,15 @@ export async function createWebhookService(
   const templates = new Templates();
   const deliveries = new DeliveryStore(app);
   const outbox = new DeliveryOutbox(jobs);
+  const alerts = new Alerts(app, outbox);
+  const intake = new EventIntake({
+    read: readAlert,
+    store: (some) => alerts.take(some),
+    keep: (letter) => insertDeadLetter(system, letter),
+    log,
+    registry: shell.registry,
+  });
+  consumeAlerts(shell, config, intake);
   const egress = new Egress({ guard });
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
   return shell.createService({
@@ -94,6 +111,10 @@ export async function createWebhookService(
           allowToken,
         }),
         ...callHandlers({ endpoints, calls, texts, deliveries, outbox, changes }),
+        ...subscriptionHandlers({
+          subscriptions: new SubscriptionStore(app),
+          ...{ alerts, outbox, guard, secrets, changes },
+        }),
       },
       rawHandlers: deliveryHandlers({
         findEndpoint: (id) => findDeliveryTarget(system, id),
@@ -112,18 +133,29 @@ export async function createWebhookService(
       }),
       idempotency,
     }),
-    rpcs: [rpcService(WebhookServiceService, { forgetUser: forgetUser(calls) })],
+    rpcs: [rpcService(WebhookServiceService, { forgetUser: forgetUser(calls), notify: notify(intake) })],
     parts: [
       idempotency,
       { stop: () => templates.stop() },
       egress,
       claims,
       refusals,
+      resealing({ app, system }, secrets, log),
       new PeriodicWork({
         task: 'delete expired calls',
         log,
         everyMs: deletion.everyMs,
         round: async () => (await deleteExpiredCalls(system, deletion.batch)) === deletion.batch,
+      }),
+      new PeriodicWork({
+        task: 'delete old events',
+        log,
+        everyMs: deletion.everyMs,
+        round: async () =>
+          Math.max(
+            await deleteOldEvents(system, deletion.batch),
+            await deleteOldMarks(system, deletion.batch),
+          ) === deletion.batch,
       }),
       new JobWorker({
         jobs,
@@ -138,20 +170,9 @@ export async function createWebhookService(
           }),
           deliver: deliver({
             deliveries,
-            egress,
-            prepare: async ({ tenantId, callId, endpointId, callbackSecret }) => {
-              const call = await calls.find(tenantId, callId);
-              const body = call === null ? null : resultBody(call, texts);
-              if (body === null) return null;
-              const place = { tenantId, id: endpointId, name: 'callback_secret' as const };
-              return { body, secret: secrets.open(place, callbackSecret) };
-            },
-            later: (of, at) => withTenant(app, of.tenantId, (db) => outbox.wake(db, of, at)),
-            onDisabled: ({ endpointId, tenantId }) =>
-              log.warn(
-                { endpoint_id: endpointId, tenant_id: tenantId },
-                'disabled an endpoint whose callback fails',
-              ),
+            messages: new Messages({ calls, texts, secrets }),
+            ...{ egress, outbox, alerts },
+            within: (tenantId, work) => withTenant(app, tenantId, work),
           }),
         },
         log,

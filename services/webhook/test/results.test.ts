@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { eventually } from '@gatehouse/test/eventually';
+import { Receiver } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
-import { Receiver } from './receiver.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;

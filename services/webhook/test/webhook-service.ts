@@ -1,5 +1,6 @@
-import type { WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
+import type { WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
+import type { WebhookSubscription } from '@gatehouse/contract/webhook-subscriptions';
 import { Peer } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
@@ -15,11 +16,15 @@ import { createWebhookService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
 import { signed, type Signing } from './senders.ts';
 
+type Shown = Omit<WebhookEndpoint, keyof WebhookCallWithResult> &
+  WebhookCallWithResult &
+  Pick<WebhookSubscription, 'event_types' | 'last_delivery' | 'url'> &
+  Pick<WebhookDelivery, 'attempts'>;
+
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
-export interface AnswerBody
-  extends Omit<WebhookEndpoint, keyof WebhookCallWithResult>, WebhookCallWithResult {
+export interface AnswerBody extends Shown {
   error: ErrorBody['error'];
-  data: (WebhookEndpoint & WebhookCallWithResult)[];
+  data: Shown[];
   has_more: boolean;
   next_cursor: string | null;
   secret: string;
@@ -32,6 +37,9 @@ export interface TestTenant {
   agentId: string;
   admin: As;
 }
+
+/** The caller with an owner key. */
+export const owner: As = { tenantId: null, tenantSlug: null, role: 'owner', scopes: [] };
 
 const endpoints = '/v1/webhooks/endpoints';
 

@@ -39,12 +39,14 @@ export interface OutboxTableOptions<Content> {
  * service.
  */
 export class OutboxTable<Content> implements Outbox {
+  readonly name: string;
   readonly #toEvent: OutboxTableOptions<Content>['toEvent'];
   readonly #table: string;
   readonly #read: string;
   readonly #source: DeadLetterSource;
 
   constructor({ table, columns, selected = {}, content, toEvent }: OutboxTableOptions<Content>) {
+    this.name = table.slice(table.indexOf('.') + 1);
     this.#toEvent = toEvent;
     this.#table = table;
     const all = ['partition', 'occurred_at', ...columns];

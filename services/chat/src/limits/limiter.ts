@@ -16,6 +16,8 @@ export interface LimiterOptions {
   leases: Pick<LeaseClient, 'lease'>;
   /** This replica's id, which changes when it was declared dead. */
   holderId: () => string;
+  /** A request was refused. */
+  onRefused: (tenantId: string, error: AppError) => void;
   registry: Registry;
 }
 
@@ -105,16 +107,22 @@ export class Limiter {
     amountOf: (resource: Resource) => bigint,
   ): Promise<void> {
     const tenant = this.#tenant(tenantId);
-    const needs = limits.map(({ subjectId, resource }) => ({
-      limit: tenant.limit(subjectId, resource),
-      amount: amountOf(resource),
-    }));
     try {
+      const needs = limits.map(({ subjectId, resource }) => ({
+        limit: tenant.limit(subjectId, resource),
+        amount: amountOf(resource),
+      }));
       await tenant.admit(admission, needs);
     } catch (error) {
-      if (error instanceof AppError) this.#refusals.inc({ code: error.code });
+      this.#noteRefusal(tenantId, error);
       throw error;
     }
+  }
+
+  #noteRefusal(tenantId: string, error: unknown): void {
+    if (!(error instanceof AppError)) return;
+    this.#refusals.inc({ code: error.code });
+    this.#options.onRefused(tenantId, error);
   }
 
   #tenant(tenantId: string): TenantLimits {

@@ -6,13 +6,27 @@ import { limitHeaders } from './rate-limit-headers.ts';
 /** A slot becomes free when a request ends, at a time that is unknown. */
 const slotRetryMs = 1_000;
 
+/** The 429 for a request that needs more of a limit than is left. */
+export class LimitRefusal extends AppError {
+  readonly limit: LeasedLimit;
+
+  constructor(
+    limit: LeasedLimit,
+    code: 'insufficient_quota' | 'rate_limit_exceeded',
+    { text, headers }: { text: string; headers: Record<string, string> },
+  ) {
+    super(code, text, { headers });
+    this.limit = limit;
+  }
+}
+
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
 
 /**
- * The 429 for a request that needs more of a limit than is left; `limits` are all that it needs. Waiting as long as it
- * says helps, or `x-should-retry` is false.
+ * The refusal of a request; `limits` are all that it needs. Waiting as long as it says helps, or `x-should-retry` is
+ * false.
  */
-export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[], now: number): AppError {
+export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
   const isSlot = limit.resource === Resource.CONCURRENCY;
   const waitMs = Math.ceil(isSlot ? slotRetryMs : Math.max(1, limit.resetsAt - now));
   const seconds = Math.ceil(waitMs / 1_000);
@@ -24,18 +38,18 @@ export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[],
   const max = limit.max ?? 0n;
   // No window is long enough for it.
   const isTooLarge = amount > max;
-  const never = { headers: { ...headers, 'x-should-retry': 'false' } };
+  const never = { ...headers, 'x-should-retry': 'false' };
   if (limit.resource === Resource.BUDGET) {
     const text = isTooLarge
       ? `The request may cost more than the whole budget. ${lowerMaxTokens}`
       : 'The budget is spent, or reserved for requests under way.';
-    return new AppError('insufficient_quota', text, never);
+    return new LimitRefusal(limit, 'insufficient_quota', { text, headers: never });
   }
   if (limit.resource === Resource.TOKENS && isTooLarge) {
     const text = `The request may need ${amount} tokens, and the limit is ${max} per minute. ${lowerMaxTokens}`;
-    return new AppError('rate_limit_exceeded', text, never);
+    return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers: never });
   }
   const unit = limit.resource === Resource.TOKENS ? 'tokens' : 'requests';
   const text = `The limit of ${max} ${unit} ${isSlot ? 'at a time' : 'per minute'} is reached. Try again in ${seconds} s.`;
-  return new AppError('rate_limit_exceeded', text, { headers });
+  return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers });
 }

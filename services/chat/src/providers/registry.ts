@@ -40,6 +40,11 @@ export class ProviderRegistry {
     return deployment;
   }
 
+  /** Models whose breaker is open for all tenants. */
+  down(): Model[] {
+    return [...this.#deployments].filter(([, { breaker }]) => breaker.isOpen).map(([model]) => model);
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
   }

@@ -8,6 +8,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
 import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.ts';
 import { insertEnds, type EndRow } from '../store/run-system-store.ts';
+import type { Alerts } from '../alerts/alerts.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance.ts';
 import { interruptedEnd } from './interrupted.ts';
 import type { RunRecorder } from './run-recorder.ts';
@@ -24,6 +25,7 @@ export class Reaper {
   readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
   readonly #recorder: Pick<RunRecorder, 'openRuns'>;
   readonly #pricing: Pricing;
+  readonly #alerts: Pick<Alerts, 'ofRun'>;
   readonly #log: Logger;
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
@@ -34,6 +36,7 @@ export class Reaper {
     instance: Pick<Instance, 'id' | 'steadyBeat'>;
     recorder: Pick<RunRecorder, 'openRuns'>;
     pricing: Pricing;
+    alerts: Pick<Alerts, 'ofRun'>;
     log: Logger;
     registry: Registry;
   }) {
@@ -41,6 +44,7 @@ export class Reaper {
     this.#instance = options.instance;
     this.#recorder = options.recorder;
     this.#pricing = options.pricing;
+    this.#alerts = options.alerts;
     this.#log = options.log;
     this.#interrupted = new Counter({
       name: 'gatehouse_runs_interrupted_total',
@@ -105,7 +109,11 @@ export class Reaper {
     let ended = 0;
     await togetherOrAlone(rows, {
       store: async (some) => {
-        ended += (await insertEnds(this.#pool, some)).length;
+        const rows = some.map((row) => ({
+          ...row,
+          alerts: this.#alerts.ofRun(row.run, row.end, row.attempts),
+        }));
+        ended += (await insertEnds(this.#pool, rows)).length;
       },
       isRefusal: (error) => !isDatabaseOutage(error),
       refuse: async ({ run }, error) =>

@@ -12,6 +12,7 @@ import {
   type EndRow,
   type StartRow,
 } from '../store/run-system-store.ts';
+import type { Alerts } from '../alerts/alerts.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instance.ts';
 
@@ -49,6 +50,7 @@ interface DoubtfulStart {
 export class RunRecorder {
   readonly #instance: Instance;
   readonly #pool: Pool;
+  readonly #alerts: Pick<Alerts, 'ofRun'>;
   readonly #log: Logger;
   readonly #starts: GroupCommit<PendingStart>;
   readonly #ends: GroupCommit<EndRow>;
@@ -60,8 +62,15 @@ export class RunRecorder {
   #committedEnds = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: { pool: Pool; instance: Instance; log: Logger; registry: Registry }) {
+  constructor(options: {
+    pool: Pool;
+    instance: Instance;
+    alerts: Pick<Alerts, 'ofRun'>;
+    log: Logger;
+    registry: Registry;
+  }) {
     const { pool, instance, log, registry } = options;
+    this.#alerts = options.alerts;
     this.#instance = instance;
     this.#pool = pool;
     this.#log = log;
@@ -146,7 +155,8 @@ export class RunRecorder {
         clearTimeout(heldLongEnough);
         resolve();
       };
-      this.#ends.submit(row).then(settle, (error: unknown) => {
+      const alerts = this.#alerts.ofRun(row.run, row.end, row.attempts);
+      this.#ends.submit({ ...row, alerts }).then(settle, (error: unknown) => {
         this.#lost(row, error);
         settle();
       });

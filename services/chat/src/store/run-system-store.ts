@@ -1,3 +1,5 @@
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { AppError } from '@gatehouse/kit/errors';
 import { idArray, textArray } from '@gatehouse/pg/arrays';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
@@ -27,6 +29,7 @@ export interface EndRow {
   end: RunEnd;
   attempts: readonly Attempt[];
   answer?: StoredAnswer | undefined;
+  alerts?: readonly NewAlert[] | undefined;
 }
 
 /** Nothing was written: the run or the instance of a start is gone, or there was no connection. */
@@ -152,18 +155,54 @@ const endingRuns = `
     from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
   )`;
 
-/** Only for groups that have an answer to store: few have. A claim that was taken over, or forgotten, stores nothing. */
-const storingAnswers = `, answered as (
+/** A part of the statement that few groups need; its parameters begin at `first`. */
+interface ExtraPart {
+  name: string;
+  text: (first: number) => string;
+  values: unknown[];
+}
+
+/** A claim that was taken over, or forgotten, stores nothing. */
+function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
+  const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
+  if (answers.length === 0) return [];
+  const text = (first: number) => `, answered as (
     update chat.completions c set answer = kept.answer, expires_at = now() + interval '24 hours'
-    from unnest($4::uuid[], $5::uuid[], $6::bytea[]) as kept (run_id, claim_id, answer)
+    from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[]) as kept (run_id, claim_id, answer)
       join ended on ended.id = kept.run_id
-    where c.claim_id = kept.claim_id and c.claim_id = any($5::uuid[]) and c.answer is null
+    where c.claim_id = kept.claim_id and c.claim_id = any($${first + 1}::uuid[]) and c.answer is null
   )`;
+  const values = [
+    answers.map(({ run }) => run.run_id),
+    answers.map(({ claimId }) => claimId),
+    answers.map(({ sealed }) => sealed),
+  ];
+  return [{ name: 'answers', text, values }];
+}
+
+function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
+  const raised = ends.flatMap(({ run, alerts = [] }) => alerts.map((alert) => ({ run, alert })));
+  if (raised.length === 0) return [];
+  const text = (first: number) => `, alerts as (
+    insert into chat.alert_outbox (partition, tenant_id, entry)
+    select a.partition, a.tenant_id, a.entry::json
+    from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::uuid[], $${first + 3}::text[])
+      as a (run_id, partition, tenant_id, entry)
+      join ended on ended.id = a.run_id
+  )`;
+  const values = [
+    raised.map(({ run }) => run.run_id),
+    raised.map(({ alert }) => entryPartition(alert.tenant_id)),
+    raised.map(({ alert }) => alert.tenant_id),
+    textArray(raised.map(({ alert }) => pgJson(alert))),
+  ];
+  return [{ name: 'alerts', text, values }];
+}
 
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins, since it deletes the run; returns the ids
  * that this call ended. The same transaction writes their events to the outbox, their costs for the budgets that they
- * were reserved in, and the answers that are kept for repeats. Safe to repeat.
+ * were reserved in, their alerts, and the answers that are kept for repeats. Safe to repeat.
  *
  * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
  * earlier time.
@@ -171,26 +210,22 @@ const storingAnswers = `, answered as (
 export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   // One of each: a second end of the same run would write a second event.
   const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
-  const values = [
+  const values: unknown[] = [
     idArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
   ];
-  const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
-  const result = await pool.query<{ id: string }>(
-    answers.length === 0
-      ? { name: 'insert_ends', text: `${endingRuns} select id from ended`, values }
-      : {
-          name: 'insert_ends_and_answers',
-          text: `${endingRuns}${storingAnswers} select id from ended`,
-          values: [
-            ...values,
-            answers.map(({ run }) => run.run_id),
-            answers.map(({ claimId }) => claimId),
-            answers.map(({ sealed }) => sealed),
-          ],
-        },
-  );
+  const extra = [...storingAnswers(ends), ...raisingAlerts(ends)];
+  let text = endingRuns;
+  for (const part of extra) {
+    text += part.text(values.length + 1);
+    values.push(...part.values);
+  }
+  const result = await pool.query<{ id: string }>({
+    name: ['insert_ends', ...extra.map(({ name }) => name)].join('_'),
+    text: `${text} select id from ended`,
+    values,
+  });
   return result.rows.map((row) => row.id);
 }
 

@@ -1,17 +1,18 @@
+import type { AuditEntry } from '@gatehouse/contract/audit';
 import { auditTopic } from '@gatehouse/events/audit-event';
+import type { EventIntake } from '@gatehouse/events/intake';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { Pool } from '@gatehouse/pg/pool';
 import { publishOutbox } from '@gatehouse/service/outbox-publisher';
 import type { Shell } from '@gatehouse/service/shell';
 import { auditOutbox } from './change-recorder.ts';
-import type { AuditIntake } from './intake.ts';
 
 export interface AuditTopicOptions {
   kafka: Parameters<typeof kafkaPlace>[0];
   /** Acts as `tenant_system`. */
   pool: Pool;
-  intake: AuditIntake;
+  intake: EventIntake<AuditEntry>;
 }
 
 /**

@@ -156,9 +156,10 @@ export function validForMs(window: Window, now: number): number {
 
 /** Percentages of a budget that are recorded when its use reaches them, once per window. */
 export const thresholds = [50, 80, 100] as const;
+export type Threshold = (typeof thresholds)[number];
 
 /** The thresholds in percent that `used` has reached, above the highest one recorded already (`told`). */
-export function thresholdsReached(used: bigint, limit: bigint, told: number): number[] {
+export function thresholdsReached(used: bigint, limit: bigint, told: number): Threshold[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));
 }

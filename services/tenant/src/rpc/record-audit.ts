@@ -1,9 +1,10 @@
+import type { AuditEntry } from '@gatehouse/contract/audit';
+import type { EventIntake } from '@gatehouse/events/intake';
 import type { Rpc } from '@gatehouse/grpc/server';
 import type { RecordAuditRequest, RecordAuditResponse } from '@gatehouse/proto/tenant/v1/tenant';
-import type { AuditIntake } from '../audit/intake.ts';
 
 /** Stores changes of services that publish without Kafka. */
-export function recordAudit(intake: AuditIntake): Rpc<RecordAuditRequest, RecordAuditResponse> {
+export function recordAudit(intake: EventIntake<AuditEntry>): Rpc<RecordAuditRequest, RecordAuditResponse> {
   return {
     callers: ['agent', 'memory', 'webhook'],
     handle: async ({ source, events }) => {

@@ -1,7 +1,9 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
+import { newId } from '@gatehouse/kit/ids';
+import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from '../keys/api-key.ts';
 import type { Credentials } from '../keys/authentication.ts';
 import type { PageRequest } from './api-key-store.ts';
@@ -26,6 +28,13 @@ export interface ApiKeyFilter extends PageRequest {
   tenantId: string | null;
   status: ApiKeyStatus | null;
   unusedSince: string | null;
+}
+
+interface ExpiringKey {
+  id: string;
+  tenantId: string;
+  name: string;
+  expiresAt: Date;
 }
 
 /** API keys of all tenants and of owners, for authentication and for the routes of owners. */
@@ -61,6 +70,30 @@ export class ApiKeySystemStore {
        where id = $1 and coalesce(last_used_at < now() - interval '1 minute', true)`,
       [id],
     );
+  }
+
+  /**
+   * Calls `raise` once for each active key of a tenant that expires within a week, for up to `limit` of them. Returns
+   * how many there were.
+   */
+  async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
+    return withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<ExpiringKey>(
+        `with due as (
+           select id from tenant.api_keys
+           where tenant_id is not null and revoked_at is null and expiry_alert_for is distinct from expires_at
+             and expires_at > now() and expires_at <= now() + interval '7 days'
+           order by expires_at limit $1 for update skip locked)
+         update tenant.api_keys k set expiry_alert_for = expires_at from due where k.id = due.id
+         returning k.id, k.tenant_id as "tenantId", k.name, k.expires_at as "expiresAt"`,
+        [limit],
+      );
+      for (const { id, tenantId, name, expiresAt } of rows) {
+        const data = { api_key_id: id, name, expires_at: expiresAt.toISOString() };
+        await raise(db, { id: newId(), tenant_id: tenantId, type: 'key.expiring', data });
+      }
+      return rows.length;
+    });
   }
 
   /**

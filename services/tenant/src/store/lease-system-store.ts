@@ -1,5 +1,6 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { RecordChange } from '@gatehouse/changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
@@ -15,7 +16,9 @@ import {
   type Lease,
   type LimitUse,
   type Resource,
+  type Threshold,
 } from '../limits/leases.ts';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 
@@ -61,13 +64,15 @@ export interface Uncharged {
 export class LeaseSystemStore {
   readonly #pool: Pool;
   readonly #recordChange: RecordChange;
+  readonly #raise: RaiseAlert;
   /** When the heartbeat of each holder was last written, by the monotonic clock. */
   readonly #touched = new Map<string, number>();
 
-  /** `pool` acts as `tenant_system`; `recordChange` records the thresholds that a budget's use reaches. */
-  constructor(pool: Pool, recordChange: RecordChange) {
+  /** `pool` acts as `tenant_system`; `recordChange` and `raise` get the thresholds that a budget's use reaches. */
+  constructor(pool: Pool, { recordChange, raise }: { recordChange: RecordChange; raise: RaiseAlert }) {
     this.#pool = pool;
     this.#recordChange = recordChange;
+    this.#raise = raise;
   }
 
   /**
@@ -183,8 +188,12 @@ export class LeaseSystemStore {
     for (const { subjectId, resource, limitUse, counted, toldPercent } of limits) {
       if (resource !== 'budget' || counted !== 'kept') continue;
       const reached = thresholdsReached(limitUse.used, limitUse.limit, toldPercent);
-      for (const percent of reached)
-        await this.#recordChange(db, thresholdReached(tenantId, { subjectId, percent, limitUse }));
+      for (const percent of reached) {
+        const entry = thresholdReached(tenantId, { subjectId, percent, limitUse });
+        await this.#recordChange(db, entry);
+        for (const alert of thresholdAlerts(tenantId, { subjectId, percent, limitUse }))
+          await this.#raise(db, alert);
+      }
       const highest = reached.at(-1);
       if (highest !== undefined)
         await updateTold(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
@@ -225,6 +234,27 @@ function thresholdReached(
       window_start: new Date(limitUse.window.start).toISOString(),
     },
   };
+}
+
+function thresholdAlerts(
+  tenantId: string,
+  { subjectId, percent, limitUse }: { subjectId: string; percent: Threshold; limitUse: LimitUse },
+): NewAlert[] {
+  const data = {
+    subject_type: subjectId === tenantId ? 'tenant' : 'api_key',
+    subject_id: subjectId,
+    percent,
+    used_usd: usdOf(limitUse.used),
+    budget_usd: usdOf(limitUse.limit),
+    window_start: new Date(limitUse.window.start).toISOString(),
+  } as const;
+  return [
+    { id: newId(), tenant_id: tenantId, type: 'budget.threshold', data },
+    {
+      ...{ id: newId(), tenant_id: null, type: 'tenant.budget_threshold' },
+      data: { tenant_id: tenantId, ...data },
+    },
+  ];
 }
 
 /** An inactive tenant may return what it holds. */

@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
 
+/** What is sent, and the object whose secret signs it. */
+export type DeliverySource =
+  /** The result of a call. */
+  | { kind: 'result'; callId: string; endpointId: string }
+  /** An event, with its body. */
+  | { kind: 'event'; eventId: string; subscriptionId: string; body: string };
+
 /** Something to be sent to a URL of a tenant. */
 export interface Delivery {
   id: string;
   tenantId: string;
-  callId: string;
-  endpointId: string;
   url: string;
+  source: DeliverySource;
   /** Attempts so far. */
   attempts: number;
 }

@@ -3,8 +3,14 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { StoredCall } from '../calls/call.ts';
 import type { tasks } from '../jobs/tasks.ts';
-import { insertDelivery, type Target } from '../store/delivery-store.ts';
+import { giveUpPending, insertDelivery, redirectPending, type Target } from '../store/delivery-store.ts';
 import { targetOf } from './delivery.ts';
+
+/** A subscription that receives an event. */
+export interface Subscriber {
+  id: string;
+  url: string;
+}
 
 /** Queues deliveries, in the transaction of what they are about. */
 export class DeliveryOutbox {
@@ -17,11 +23,34 @@ export class DeliveryOutbox {
   /** The result of a call for its callback URL; nothing if it has none. Returns the id of the delivery. */
   async addResult(db: Queryable, call: StoredCall): Promise<string | null> {
     const { id: callId, tenantId, endpointId, callbackUrl: url } = call;
-    if (url === null) return null;
-    const [id, target] = [newId(), targetOf(url)];
-    await insertDelivery(db, { id, tenantId, callId, endpointId, url, target });
-    await this.wake(db, { tenantId, target });
-    return id;
+    return url === null ? null : this.#add(db, { tenantId, url, callId, endpointId });
+  }
+
+  /** A stored event for one subscriber. Returns the id of the delivery. */
+  addEvent(
+    db: Queryable,
+    {
+      tenantId,
+      eventId,
+      subscriber: { id: subscriptionId, url },
+    }: { tenantId: string; eventId: string; subscriber: Subscriber },
+  ): Promise<string> {
+    return this.#add(db, { tenantId, url, eventId, subscriptionId });
+  }
+
+  /** Sends what a subscription has not received to its new URL. */
+  async redirect(
+    db: Queryable,
+    { tenantId, subscriber: { id: subscriptionId, url } }: { tenantId: string; subscriber: Subscriber },
+  ): Promise<void> {
+    const target = targetOf(url);
+    const next = await redirectPending(db, { subscriptionId, url, target });
+    if (next !== null) await this.wake(db, { tenantId, target }, next);
+  }
+
+  /** Sends nothing more of what a subscription has not received. */
+  giveUp(db: Queryable, { subscriptionId }: { subscriptionId: string }): Promise<void> {
+    return giveUpPending(db, subscriptionId);
   }
 
   /** Sends what is due to a target: now, or at a time. */
@@ -29,5 +58,18 @@ export class DeliveryOutbox {
     // A job for later must not keep one for now from being added.
     const key = at === undefined ? target : `${target}/${at.toISOString().slice(0, 16)}`;
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
+  }
+
+  async #add(
+    db: Queryable,
+    delivery: { tenantId: string; url: string } & (
+      { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
+    ),
+  ): Promise<string> {
+    const id = newId();
+    const target = targetOf(delivery.url);
+    await insertDelivery(db, { id, target, ...delivery });
+    await this.wake(db, { tenantId: delivery.tenantId, target });
+    return id;
   }
 }

@@ -1,9 +1,5 @@
 import type { Changes } from '@gatehouse/changes/changes';
-import type {
-  listWebhookCalls,
-  WebhookCallWithResult,
-  WebhookDelivery,
-} from '@gatehouse/contract/webhook-calls';
+import type { listWebhookCalls, WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
@@ -13,6 +9,7 @@ import { showCall, type StoredCall } from '../calls/call.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
 import type { CallStore } from '../store/call-store.ts';
+import { showDelivery } from './deliveries.ts';
 import { deliveriesOf, type DeliveryStore, type LoggedDelivery } from '../store/delivery-store.ts';
 import type { EndpointStore } from '../store/endpoint-store.ts';
 
@@ -80,16 +77,5 @@ function showWithResult(
     ...showCall(call),
     ...(call.result === null ? none : texts.openResult(call, call.result)),
     deliveries: deliveries.map(showDelivery),
-  };
-}
-
-function showDelivery({ id, url, status, dueAt, createdAt, attempts }: LoggedDelivery): WebhookDelivery {
-  return {
-    id,
-    url,
-    status,
-    next_attempt_at: dueAt?.toISOString() ?? null,
-    created_at: createdAt.toISOString(),
-    attempts: attempts.map(({ at, ...attempt }) => ({ ...attempt, at: new Date(at).toISOString() })),
   };
 }

@@ -15,9 +15,9 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { assertNetworks } from '../inbound/networks.ts';
 import { newSettings, patchedSettings, showEndpoint } from '../inbound/endpoint.ts';
-import type { EndpointSecrets } from '../inbound/endpoint-secrets.ts';
 import { newStandardSecret, secretFor } from '../inbound/secret.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Templates } from '../templates/templates.ts';
 import {
   deleteEndpoint,
@@ -39,7 +39,7 @@ export interface EndpointDependencies {
   endpoints: EndpointStore;
   agents: AgentClient;
   guard: Guard;
-  secrets: EndpointSecrets;
+  secrets: WebhookSecrets;
   templates: Templates;
   changes: Changes;
   /** Whether the operator allows the scheme `token`. */
@@ -63,17 +63,21 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
         throw new AppError('invalid_value', 'The operator does not allow the scheme token.', {
           param: 'scheme',
         });
-      const plain = { secret: secretFor(scheme, given), callbackSecret: newStandardSecret() };
+      const [secret, callbackSecret] = [secretFor(scheme, given), newStandardSecret()];
       const settings = newSettings(call.body);
       await assertUsable(call, settings, dependencies);
       const id = newId();
-      const sealed = secrets.seal(tenantId, id, plain);
+      const place = { tenantId, table: 'endpoints', id } as const;
+      const sealed = {
+        secret: secrets.seal({ ...place, column: 'secret' }, secret),
+        callbackSecret: secrets.seal({ ...place, column: 'callback_secret' }, callbackSecret),
+      };
       return changes.change(call, async (db) => {
         const endpoint = showEndpoint(
           await insertEndpoint(db, { id, tenantId, scheme, settings, secrets: sealed }),
         );
         return {
-          body: { ...endpoint, secret: plain.secret, callback_secret: plain.callbackSecret },
+          body: { ...endpoint, secret, callback_secret: callbackSecret },
           headers: { location: `/v1/webhooks/endpoints/${id}` },
           changes: [{ action: 'webhook_endpoint.created', id, before: null, after: endpoint }],
         };
@@ -130,7 +134,7 @@ async function rotateSecret(
   const id = resourceId(call.params, what);
   const { scheme } = found(await endpoints.find(tenantId, id), what);
   const secret = secretFor(scheme, call.body.secret);
-  const sealed = secrets.sealOne({ tenantId, id, name: 'secret' }, secret);
+  const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
   return changes.change(call, async (db) => {
     const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
     const { before, after } = found(await replaceSecret(db, rotation), what);

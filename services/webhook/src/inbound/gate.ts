@@ -3,7 +3,7 @@ import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
 import type { DeliveryTarget } from './endpoint.ts';
-import type { EndpointSecrets } from './endpoint-secrets.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { mayDeliver } from './networks.ts';
 import type { Refusals } from './refusals.ts';
 import type { Delivery } from './schemes.ts';
@@ -11,7 +11,7 @@ import { newStandardSecret } from './secret.ts';
 import { verify, type Genuine } from './verify.ts';
 
 export interface GateOptions {
-  secrets: EndpointSecrets;
+  secrets: WebhookSecrets;
   refusals: Refusals;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
@@ -30,7 +30,7 @@ export class Gate {
       id,
       tenantId,
       scheme: 'standard',
-      secret: options.secrets.sealOne({ tenantId, id, name: 'secret' }, newStandardSecret()),
+      secret: options.secrets.seal(placeOf({ tenantId, id }), newStandardSecret()),
       previousSecret: null,
       ...{ name: '', agent_id: '', template: null, mode: 'sync', callback_url: null },
       ...{ rate_limit_per_minute: null, allowed_cidrs: [], enabled: false },
@@ -70,11 +70,17 @@ export class Gate {
     const { secrets, allowToken } = this.#options;
     const opened = [target.secret, target.previousSecret]
       .filter((sealed) => sealed !== null)
-      .map((sealed) => secrets.open({ tenantId, id, name: 'secret' }, sealed));
+      .map((sealed) => secrets.open(placeOf({ tenantId, id }), sealed));
     if (scheme !== 'token') return verify(delivery, { scheme, secrets: opened, nowS: Date.now() / 1_000 });
     return allowToken && hasToken(delivery, opened) ? { id: null, idIsSigned: false } : null;
   }
 }
+
+const placeOf = (of: { tenantId: string; id: string }): SecretPlace => ({
+  ...of,
+  table: 'endpoints',
+  column: 'secret',
+});
 
 /** Hashes of equal length are compared, so that no timing depends on the length of a token. */
 const digest = (text: string): Buffer => createHash('sha256').update(salt).update(text).digest();

@@ -1,4 +1,5 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { Attempt, Delivery, Verdict } from '../deliveries/delivery.ts';
 
 /** A delivery as the log shows it. */
@@ -17,18 +18,22 @@ export interface LoggedDelivery {
   }[];
 }
 
-export interface NewDelivery {
-  id: string;
-  tenantId: string;
-  callId: string;
-  endpointId: string;
-  url: string;
-  target: string;
+/** A delivery of the result of a call, or of an event. */
+export type NewDelivery = { id: string; tenantId: string; url: string; target: string } & (
+  { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
+);
+
+/** What is sent, with the encrypted secret that signs it. */
+export interface DueDelivery extends Delivery {
+  secret: Buffer;
 }
 
-/** What is sent, with the row of its call. */
-export interface DueDelivery extends Delivery {
-  callbackSecret: Buffer;
+interface DueRow extends Omit<DueDelivery, 'source'> {
+  callId: string | null;
+  endpointId: string | null;
+  eventId: string | null;
+  subscriptionId: string | null;
+  body: string | null;
 }
 
 /** Deliveries of a tenant to one origin. */
@@ -47,11 +52,40 @@ const postponedS = 5;
 const failingDays = 5;
 
 export async function insertDelivery(db: Queryable, delivery: NewDelivery): Promise<void> {
-  const { id, tenantId, callId, endpointId, url, target } = delivery;
+  const { id, tenantId, url, target } = delivery;
+  const source =
+    'callId' in delivery
+      ? [delivery.callId, delivery.endpointId, null, null]
+      : [null, null, delivery.eventId, delivery.subscriptionId];
   await db.query(
-    `insert into webhook.deliveries (id, tenant_id, call_id, endpoint_id, url, target, status, due_at)
-     values ($1, $2, $3, $4, $5, $6, 'pending', now())`,
-    [id, tenantId, callId, endpointId, url, target],
+    `insert into webhook.deliveries (id, tenant_id, url, target, call_id, endpoint_id, event_id, subscription_id,
+       status, due_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', now())`,
+    [id, tenantId, url, target, ...source],
+  );
+}
+
+/** Sends what is pending of a subscription to another URL. Returns when the first is due; null if nothing is. */
+export async function redirectPending(
+  db: Queryable,
+  { subscriptionId, url, target }: { subscriptionId: string; url: string; target: string },
+): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    `with moved as (
+       update webhook.deliveries set url = $2, target = $3 where subscription_id = $1 and status = 'pending'
+       returning due_at)
+     select min(due_at) as at from moved`,
+    [subscriptionId, url, target],
+  );
+  return rows[0]?.at ?? null;
+}
+
+/** Ends what is pending of a subscription. */
+export async function giveUpPending(db: Queryable, subscriptionId: string): Promise<void> {
+  await db.query(
+    `update webhook.deliveries set status = 'failed', due_at = null, claimed_until = null, finished_at = now()
+     where subscription_id = $1 and status = 'pending'`,
+    [subscriptionId],
   );
 }
 
@@ -71,22 +105,26 @@ export class DeliveryStore {
       await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
         `webhook.deliveries ${of.tenantId} ${of.target}`,
       ]);
-      const { rows } = await db.query<DueDelivery>(
+      const { rows } = await db.query<DueRow>(
         `with due as materialized (
-           select id from webhook.deliveries
-           where tenant_id = $1 and target = $2 and status = 'pending' and due_at <= now()
-             and (claimed_until is null or claimed_until <= now())
+           select d.id, coalesce(e.callback_secret, s.secret) as secret, v.body
+           from webhook.deliveries as d
+             left join webhook.endpoints as e on e.id = d.endpoint_id
+             left join webhook.subscriptions as s on s.id = d.subscription_id
+             left join webhook.events as v on v.id = d.event_id
+           where d.tenant_id = $1 and d.target = $2 and d.status = 'pending' and d.due_at <= now()
+             and (d.claimed_until is null or d.claimed_until <= now())
              and (select count(*) from webhook.deliveries
                   where tenant_id = $1 and target = $2 and status = 'pending' and claimed_until > now()) < $3
-           order by due_at limit 1 for update)
-         update webhook.deliveries d set claimed_until = now() + make_interval(secs => $4)
-         from due, webhook.endpoints e
-         where d.id = due.id and e.id = d.endpoint_id
-         returning d.id, d.tenant_id as "tenantId", d.call_id as "callId", d.endpoint_id as "endpointId", d.url,
-           d.attempts, e.callback_secret as "callbackSecret"`,
+           order by d.due_at limit 1 for update of d)
+         update webhook.deliveries as d set claimed_until = now() + make_interval(secs => $4)
+         from due where d.id = due.id
+         returning d.id, d.tenant_id as "tenantId", d.url, d.attempts, d.call_id as "callId",
+           d.endpoint_id as "endpointId", d.event_id as "eventId", d.subscription_id as "subscriptionId",
+           due.secret, due.body`,
         [of.tenantId, of.target, maxInFlight, claimS],
       );
-      return rows[0] ?? null;
+      return rows[0] === undefined ? null : dueDelivery(rows[0]);
     });
   }
 
@@ -115,9 +153,13 @@ export class DeliveryStore {
     );
   }
 
-  /** Records an attempt and what follows. Returns whether the endpoint was disabled by it. */
-  async record(delivery: Delivery, attempt: Attempt, verdict: Verdict): Promise<boolean> {
-    return withTenant(this.#pool, delivery.tenantId, async (db) => {
+  /** Records an attempt and what follows; `onDisabled` runs in the transaction that has disabled the source. */
+  async record(
+    delivery: Delivery,
+    { attempt, verdict }: { attempt: Attempt; verdict: Verdict },
+    onDisabled: (db: Queryable) => Promise<void>,
+  ): Promise<void> {
+    await withTenant(this.#pool, delivery.tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.deliveries set attempts = attempts + 1, claimed_until = null,
            status = $3, due_at = case when $3 = 'pending' then now() + make_interval(secs => $4) end,
@@ -131,7 +173,7 @@ export class DeliveryStore {
         ],
       );
       // Another replica has sent it meanwhile.
-      if (rowCount === 0) return false;
+      if (rowCount === 0) return;
       await db.query(
         `insert into webhook.delivery_attempts (delivery_id, number, tenant_id, at, duration_ms, status, error)
          values ($1, $2, $3, $4, $5, $6, $7)`,
@@ -145,7 +187,12 @@ export class DeliveryStore {
           attempt.error,
         ],
       );
-      return noteHealth(db, delivery, verdict);
+      const { source } = delivery;
+      const disabled =
+        source.kind === 'result'
+          ? await noteEndpoint(db, { id: source.endpointId, url: delivery.url }, verdict)
+          : await noteSubscription(db, source.subscriptionId, verdict);
+      if (disabled) await onDisabled(db);
     });
   }
 
@@ -155,34 +202,74 @@ export class DeliveryStore {
   }
 }
 
+const logged = `d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "createdAt",
+  coalesce((select json_agg(json_build_object('number', a.number, 'at', a.at, 'duration_ms', a.duration_ms,
+    'status', a.status, 'error', a.error) order by a.number)
+    from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts`;
+
 export async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
   const { rows } = await db.query<LoggedDelivery>(
-    `select d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "createdAt",
-       coalesce((select json_agg(json_build_object('number', a.number, 'at', a.at, 'duration_ms', a.duration_ms,
-         'status', a.status, 'error', a.error) order by a.number)
-         from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts
-     from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
+    `select ${logged} from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
     [callId],
   );
   return rows;
 }
 
-/** Only deliveries to the endpoint's own URL count: a sender may name another one. */
-async function noteHealth(db: Queryable, { endpointId, url }: Delivery, verdict: Verdict): Promise<boolean> {
+export async function deliveryById(db: Queryable, id: string): Promise<LoggedDelivery> {
+  return only(
+    await db.query<LoggedDelivery>(`select ${logged} from webhook.deliveries d where d.id = $1`, [id]),
+  );
+}
+
+function dueDelivery({ callId, endpointId, eventId, subscriptionId, body, ...row }: DueRow): DueDelivery {
+  if (callId !== null && endpointId !== null)
+    return { ...row, source: { kind: 'result', callId, endpointId } };
+  if (eventId !== null && subscriptionId !== null && body !== null)
+    return { ...row, source: { kind: 'event', eventId, subscriptionId, body } };
+  throw new Error(`the delivery ${row.id} has no source`);
+}
+
+/** Only deliveries to the endpoint's own URL count: a sender may name another one. Returns whether it was disabled. */
+async function noteEndpoint(
+  db: Queryable,
+  { id, url }: { id: string; url: string },
+  verdict: Verdict,
+): Promise<boolean> {
   if (verdict.kind === 'delivered') {
     await db.query(
       'update webhook.endpoints set failing_since = null where id = $1 and callback_url = $2 and failing_since is not null',
-      [endpointId, url],
+      [id, url],
     );
     return false;
   }
-  const gone = verdict.kind === 'failed' && verdict.gone;
   const { rows } = await db.query<{ disabled: boolean }>(
-    `update webhook.endpoints set failing_since = coalesce(failing_since, now()),
-       enabled = enabled and not ($3 or coalesce(failing_since, now()) < now() - make_interval(days => $4))
-     where id = $1 and callback_url = $2 and enabled
+    `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
+     where id = $1 and callback_url = $4 and enabled
      returning not enabled as disabled`,
-    [endpointId, url, gone, failingDays],
+    [id, isGone(verdict), failingDays, url],
   );
   return rows[0]?.disabled ?? false;
 }
+
+/** Returns whether it was disabled; what is pending is given up then. */
+async function noteSubscription(db: Queryable, id: string, verdict: Verdict): Promise<boolean> {
+  const status = verdict.kind === 'retry' ? 'pending' : verdict.kind;
+  const { rows } = await db.query<{ disabled: boolean }>(
+    `with before as (select enabled as was_enabled from webhook.subscriptions where id = $1 for update)
+     update webhook.subscriptions set last_delivery_at = now(), last_delivery_status = $4,
+       failing_since = case when $4 = 'delivered' then null else coalesce(failing_since, now()) end,
+       enabled = case when $4 = 'delivered' then enabled else ${stillEnabled} end
+     from before where id = $1
+     returning was_enabled and not enabled as disabled`,
+    [id, isGone(verdict), failingDays, status],
+  );
+  const disabled = rows[0]?.disabled ?? false;
+  if (disabled) await giveUpPending(db, id);
+  return disabled;
+}
+
+/** Whether a source stays enabled after a failure. Parameters: whether the receiver is gone, days. */
+const stillEnabled =
+  'enabled and not ($2 or coalesce(failing_since, now()) < now() - make_interval(days => $3))';
+
+const isGone = (verdict: Verdict): boolean => verdict.kind === 'failed' && verdict.gone;

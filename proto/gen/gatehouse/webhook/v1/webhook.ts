@@ -40,6 +40,16 @@ export interface ForgetUserResponse_CountsEntry {
   value: bigint;
 }
 
+export interface NotifyRequest {
+  /** The source of the events, for dead letters: `gatehouse/chat/alerts`. */
+  source: string;
+  /** One CloudEvent in JSON each, in order. */
+  events: string[];
+}
+
+export interface NotifyResponse {
+}
+
 function createBaseForgetUserRequest(): ForgetUserRequest {
   return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
 }
@@ -242,6 +252,98 @@ export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_Count
   },
 };
 
+function createBaseNotifyRequest(): NotifyRequest {
+  return { source: "", events: [] };
+}
+
+export const NotifyRequest: MessageFns<NotifyRequest> = {
+  encode(message: NotifyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.source !== "") {
+      writer.uint32(10).string(message.source);
+    }
+    for (const v of message.events) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NotifyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNotifyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.source = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.events.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNotifyResponse(): NotifyResponse {
+  return {};
+}
+
+export const NotifyResponse: MessageFns<NotifyResponse> = {
+  encode(_: NotifyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NotifyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNotifyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Webhooks, for other services. */
 export type WebhookServiceService = typeof WebhookServiceService;
 export const WebhookServiceService = {
@@ -255,11 +357,29 @@ export const WebhookServiceService = {
     responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
   },
+  /**
+   * Takes events for the subscriptions of tenants and of the owner, in installations without Kafka; returns when they
+   * are durable. Idempotent. Callers: chat, tenant.
+   */
+  notify: {
+    path: "/gatehouse.webhook.v1.WebhookService/Notify" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: NotifyRequest): Buffer => Buffer.from(NotifyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): NotifyRequest => NotifyRequest.decode(value),
+    responseSerialize: (value: NotifyResponse): Buffer => Buffer.from(NotifyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): NotifyResponse => NotifyResponse.decode(value),
+  },
 } as const;
 
 export interface WebhookServiceServer extends UntypedServiceImplementation {
   /** Removes the calls that were for a user of a tenant, with their results. May be repeated. Callers: tenant. */
   forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
+  /**
+   * Takes events for the subscriptions of tenants and of the owner, in installations without Kafka; returns when they
+   * are durable. Idempotent. Callers: chat, tenant.
+   */
+  notify: handleUnaryCall<NotifyRequest, NotifyResponse>;
 }
 
 export interface WebhookServiceClient extends Client {
@@ -278,6 +398,25 @@ export interface WebhookServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Takes events for the subscriptions of tenants and of the owner, in installations without Kafka; returns when they
+   * are durable. Idempotent. Callers: chat, tenant.
+   */
+  notify(
+    request: NotifyRequest,
+    callback: (error: ServiceError | null, response: NotifyResponse) => void,
+  ): ClientUnaryCall;
+  notify(
+    request: NotifyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: NotifyResponse) => void,
+  ): ClientUnaryCall;
+  notify(
+    request: NotifyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: NotifyResponse) => void,
   ): ClientUnaryCall;
 }
 

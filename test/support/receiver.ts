@@ -10,7 +10,7 @@ export interface Received {
 /** What the receiver answers: a status, with headers; or nothing, for a receiver that hangs. */
 type Answer = { status: number; headers?: Record<string, string>; body?: string } | 'nothing';
 
-/** A tenant's server, to which results are sent. */
+/** A tenant's server, to which results and events are sent. */
 export class Receiver {
   readonly received: Received[] = [];
   /** By path; 200 otherwise. */

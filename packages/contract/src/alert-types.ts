@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { utcTime, uuid } from './fields.ts';
+
+/** Events that tenants and the owner can subscribe to. Add members to their data; never rename one. */
+
+/** What can be limited, in the words of the limits of a tenant. */
+export const limitNames = ['requests', 'tokens', 'concurrency', 'budget'] as const;
+
+/** A limit belongs to a tenant or to one of its keys. */
+const subject = { subject_type: z.enum(['tenant', 'api_key']), subject_id: uuid };
+
+const threshold = {
+  percent: z.union([z.literal(50), z.literal(80), z.literal(100)]),
+  used_usd: z.string(),
+  budget_usd: z.string(),
+  window_start: utcTime,
+};
+
+const deployment = { provider: z.string(), model: z.string() };
+
+/** The data of each type of event. */
+export const alertData = {
+  'budget.threshold': z.object({ ...subject, ...threshold }),
+  'limit.exceeded': z.object({
+    ...subject,
+    limit: z.enum(limitNames),
+    maximum: z.string().describe('Requests, tokens or USD'),
+  }),
+  'run.failed': z.object({
+    run_id: uuid,
+    trace_id: z.string(),
+    agent_id: uuid.nullable(),
+    request_model: z.string(),
+    channel: z.string(),
+    status: z.enum(['error', 'interrupted']),
+    error_type: z.string().nullable(),
+  }),
+  'endpoint.disabled': z.object({
+    resource_type: z.enum(['webhook_endpoint', 'webhook_subscription']),
+    resource_id: uuid,
+    url: z.string(),
+    reason: z.enum(['gone', 'failing']),
+  }),
+  'key.expiring': z.object({ api_key_id: uuid, name: z.string(), expires_at: utcTime }),
+  'provider.down': z.object(deployment),
+  'model.unpriced': z.object(deployment),
+  'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),
+} as const satisfies Record<string, z.ZodObject>;
+
+/** Types of events that something raises. */
+export type AlertType = keyof typeof alertData;
+export type AlertData<Type extends AlertType> = z.output<(typeof alertData)[Type]>;
+
+/** Types that a tenant can subscribe to; those that are not in `alertData` come with the features that raise them. */
+export const tenantAlertTypes = [
+  'budget.threshold',
+  'limit.exceeded',
+  'run.failed',
+  'endpoint.disabled',
+  'channel.needs_reauth',
+  'mcp.needs_auth',
+  'key.expiring',
+  'transfer.finished',
+] as const;
+
+/** Types that the owner can subscribe to. */
+export const ownerAlertTypes = ['provider.down', 'model.unpriced', 'tenant.budget_threshold'] as const;

@@ -1,0 +1,223 @@
+import { z } from 'zod';
+import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
+import { listOf, page, utcTime, uuid } from './fields.ts';
+import { accepted, created, noContent, ok, owner, route, scope, type Route } from './route.ts';
+import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
+
+/** Subscriptions to events: `/v1/webhooks/subscriptions*`, and those of the owner. */
+
+/** Subscriptions of one tenant, or of the owner. */
+export const maxSubscriptions = 50;
+
+const url = z.string().max(2_000).describe('Receives events as Standard Webhooks');
+const enabled = z.boolean().describe('Disabled after 410 or five days of failures');
+
+const lastDelivery = z
+  .strictObject({ at: utcTime, status: deliveryStatus })
+  .nullable()
+  .describe('The last attempt; `pending` if another one follows');
+
+/** Shapes of subscriptions to some types of events. */
+function shapesOf<const Types extends readonly [string, ...string[]]>(types: Types) {
+  const eventTypes = z.array(z.enum(types)).min(1).max(types.length);
+  const subscription = z.strictObject({
+    id: uuid,
+    url,
+    event_types: eventTypes,
+    enabled,
+    last_delivery: lastDelivery,
+    created_at: utcTime,
+    updated_at: utcTime,
+  });
+  return {
+    subscription,
+    withSecret: subscription.extend({
+      secret: z.string().describe('Signs events; shown only in this response'),
+    }),
+    create: z.strictObject({ url, event_types: eventTypes, enabled: enabled.default(true) }),
+    patch: z.strictObject({ url, event_types: eventTypes, enabled }).partial(),
+    list: listOf(subscription),
+  };
+}
+
+const ofTenant = shapesOf(tenantAlertTypes);
+const ofOwner = shapesOf(ownerAlertTypes);
+
+export const webhookSubscription = ofTenant.subscription;
+export const webhookSubscriptionWithSecret = ofTenant.withSecret;
+export const createWebhookSubscription = ofTenant.create;
+export const patchWebhookSubscription = ofTenant.patch;
+export const webhookSubscriptionList = ofTenant.list;
+export const ownerWebhookSubscription = ofOwner.subscription;
+export const ownerWebhookSubscriptionWithSecret = ofOwner.withSecret;
+export const createOwnerWebhookSubscription = ofOwner.create;
+export const patchOwnerWebhookSubscription = ofOwner.patch;
+export const ownerWebhookSubscriptionList = ofOwner.list;
+
+/** A subscription of a tenant or of the owner. */
+export type WebhookSubscription =
+  z.output<typeof webhookSubscription> | z.output<typeof ownerWebhookSubscription>;
+export type CreateWebhookSubscription =
+  z.output<typeof createWebhookSubscription> | z.output<typeof createOwnerWebhookSubscription>;
+export type PatchWebhookSubscription =
+  z.output<typeof patchWebhookSubscription> | z.output<typeof patchOwnerWebhookSubscription>;
+
+export const listWebhookSubscriptions = z.strictObject(page);
+
+/** The body that is sent for an event. */
+export const webhookEvent = z.strictObject({
+  type: z.string(),
+  timestamp: utcTime,
+  data: z.record(z.string(), z.unknown()),
+});
+export type WebhookEvent = z.output<typeof webhookEvent>;
+
+/** The type of the event that `…/test` sends. */
+export const testEventType = 'webhook.test';
+
+const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+type Shapes = typeof ofTenant | typeof ofOwner;
+
+interface Of {
+  prefix: string;
+  path: string;
+  whose: string;
+  types: readonly string[];
+  access: Route['access'];
+}
+
+/** The same routes for a tenant and for the owner. */
+function routesOf(shapes: Shapes, of: Of): Route[] {
+  const example = {
+    id: '0198c2d4-3e4f-7a5b-8c6d-7e8f9a0b1c2d',
+    url: 'https://ops.example.com/gatehouse',
+    event_types: of.types,
+    enabled: true,
+    last_delivery: null,
+    created_at: '2026-01-10T09:00:00.000Z',
+    updated_at: '2026-01-10T09:00:00.000Z',
+  };
+  return [...routesOfAll(shapes, of, example), ...routesOfOne(shapes, of, example)];
+}
+
+type SubscriptionExample = Readonly<Record<string, unknown>> & { id: string; url: string };
+
+function routesOfAll(
+  { list, create, withSecret }: Shapes,
+  { prefix, path, whose, types, access }: Of,
+  example: SubscriptionExample,
+): Route[] {
+  const entry = { service: 'webhook', access, path } as const;
+  return [
+    route({
+      ...entry,
+      id: `${prefix}.list`,
+      method: 'GET',
+      query: listWebhookSubscriptions,
+      response: ok(list),
+      summary: `List the subscriptions of ${whose} to events`,
+      examples: {
+        page: {
+          summary: 'The newest subscription',
+          query: { limit: 20 },
+          response: { data: [example], has_more: false, next_cursor: null },
+        },
+      },
+    }),
+    route({
+      ...entry,
+      id: `${prefix}.create`,
+      method: 'POST',
+      idempotencyKey: true,
+      body: create,
+      response: created(withSecret),
+      summary: `Subscribe a URL to events of ${whose}; its secret is shown only in this response`,
+      examples: {
+        subscription: {
+          summary: 'Two types of events',
+          body: { url: example.url, event_types: types },
+          response: { ...example, secret: secretExample },
+        },
+      },
+    }),
+  ];
+}
+
+function routesOfOne(
+  { patch, subscription }: Shapes,
+  { prefix, path, whose, access }: Of,
+  example: SubscriptionExample,
+): Route[] {
+  const entry = { service: 'webhook', access, path: `${path}/{id}` } as const;
+  const params = { id: example.id };
+  return [
+    route({
+      ...entry,
+      id: `${prefix}.get`,
+      method: 'GET',
+      response: ok(subscription),
+      summary: `Get a subscription of ${whose}`,
+      examples: { subscription: { summary: 'A subscription', params, response: example } },
+    }),
+    route({
+      ...entry,
+      id: `${prefix}.patch`,
+      method: 'PATCH',
+      body: patch,
+      response: ok(subscription),
+      summary: `Change a subscription of ${whose}; disabling it gives up what was not delivered`,
+      examples: {
+        disable: {
+          summary: 'Send no events any more',
+          params,
+          body: { enabled: false },
+          response: { ...example, enabled: false },
+        },
+      },
+    }),
+    route({
+      ...entry,
+      id: `${prefix}.delete`,
+      method: 'DELETE',
+      response: noContent,
+      summary: `Delete a subscription of ${whose}`,
+      examples: { subscription: { summary: 'A subscription', params } },
+    }),
+    route({
+      ...entry,
+      id: `${prefix}.test`,
+      method: 'POST',
+      path: `${path}/{id}/test`,
+      idempotencyKey: true,
+      body: z.strictObject({}),
+      response: accepted(webhookDelivery),
+      summary: `Send an event of the type ${testEventType} to a subscription of ${whose}, also while it is disabled`,
+      examples: {
+        test: {
+          summary: 'Does the URL receive events?',
+          params,
+          body: {},
+          response: { ...deliveryExample, url: example.url },
+        },
+      },
+    }),
+  ];
+}
+
+export const routes: readonly Route[] = [
+  ...routesOf(ofTenant, {
+    prefix: 'webhooks.subscriptions',
+    path: '/v1/webhooks/subscriptions',
+    whose: 'the tenant',
+    types: ['budget.threshold', 'run.failed'],
+    access: scope('webhooks.write'),
+  }),
+  ...routesOf(ofOwner, {
+    prefix: 'owner.webhook-subscriptions',
+    path: '/internal/v1/owner/webhook-subscriptions',
+    whose: 'the owner',
+    types: ['provider.down', 'model.unpriced'],
+    access: owner,
+  }),
+];

@@ -1,0 +1,32 @@
+/** How often an alert is sent of the types that are sent once in a while at most. */
+
+interface Rate {
+  everyS: number;
+  /** The member of the data that says what the alert is about; alerts about different things don't count together. */
+  about: string | null;
+}
+
+const minute = 60;
+const day = 24 * 3_600;
+
+const rates: ReadonlyMap<string, Rate> = new Map([
+  ['limit.exceeded', { everyS: minute, about: null }],
+  ['run.failed', { everyS: minute, about: 'agent_id' }],
+  // Each replica of chat has a breaker of its own.
+  ['provider.down', { everyS: 10 * minute, about: 'provider' }],
+  ['model.unpriced', { everyS: day, about: 'model' }],
+]);
+
+/** The mark of an alert and how long it lasts; null if each alert of its type is sent. */
+export function rateOf({
+  type,
+  data,
+}: {
+  type: string;
+  data: Readonly<Record<string, unknown>>;
+}): { subject: string; everyS: number } | null {
+  const rate = rates.get(type);
+  if (rate === undefined) return null;
+  const { everyS, about } = rate;
+  return { subject: about === null ? type : `${type}/${String(data[about]).slice(0, 200)}`, everyS };
+}

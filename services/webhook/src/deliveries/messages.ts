@@ -1,0 +1,42 @@
+import type { CallTexts } from '../calls/call-texts.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { CallStore } from '../store/call-store.ts';
+import type { DueDelivery } from '../store/delivery-store.ts';
+import { resultBody } from './result-body.ts';
+
+/** What is sent for a delivery, the same at each attempt. */
+export interface Message {
+  /** The `webhook-id`. */
+  id: string;
+  body: string;
+  /** Signs it. */
+  secret: string;
+}
+
+/** Makes the messages of deliveries. */
+export class Messages {
+  readonly #calls: Pick<CallStore, 'find'>;
+  readonly #texts: CallTexts;
+  readonly #secrets: WebhookSecrets;
+
+  constructor(options: { calls: Pick<CallStore, 'find'>; texts: CallTexts; secrets: WebhookSecrets }) {
+    this.#calls = options.calls;
+    this.#texts = options.texts;
+    this.#secrets = options.secrets;
+  }
+
+  /** Null if the call was deleted meanwhile. */
+  async open({ tenantId, source, secret: sealed }: DueDelivery): Promise<Message | null> {
+    if (source.kind === 'event') {
+      const { eventId: id, subscriptionId, body } = source;
+      const place = { tenantId, table: 'subscriptions', column: 'secret', id: subscriptionId } as const;
+      return { id, body, secret: this.#secrets.open(place, sealed) };
+    }
+    const { callId: id, endpointId } = source;
+    const call = await this.#calls.find(tenantId, id);
+    const body = call === null ? null : resultBody(call, this.#texts);
+    if (body === null) return null;
+    const place = { tenantId, table: 'endpoints', column: 'callback_secret', id: endpointId } as const;
+    return { id, body, secret: this.#secrets.open(place, sealed) };
+  }
+}

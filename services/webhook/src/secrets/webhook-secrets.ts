@@ -1,0 +1,35 @@
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+
+/** The row and column of a secret. */
+export interface SecretPlace {
+  tenantId: string;
+  table: 'endpoints' | 'subscriptions';
+  column: 'secret' | 'callback_secret';
+  id: string;
+}
+
+/** Encrypts and decrypts the secrets of webhooks, each for its place only. */
+export class WebhookSecrets {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  /** How secrets begin that the current key has encrypted. */
+  get freshPrefix(): Buffer {
+    return this.#keyRing.freshPrefix;
+  }
+
+  seal(place: SecretPlace, secret: string): Buffer {
+    return this.#keyRing.seal(Buffer.from(secret), contextOf(place));
+  }
+
+  open(place: SecretPlace, sealed: Buffer): string {
+    return this.#keyRing.open(sealed, contextOf(place)).toString();
+  }
+}
+
+function contextOf({ tenantId, table, column, id }: SecretPlace): string {
+  return `${tenantId}/webhook.${table}/${column}/${id}`;
+}

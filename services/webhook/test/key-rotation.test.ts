@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
+import { resealSecrets } from '../src/secrets/reseal.ts';
+import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
+import { WebhookServiceUnderTest } from './webhook-service.ts';
+
+let webhooks: WebhookServiceUnderTest;
+beforeAll(async () => {
+  webhooks = await WebhookServiceUnderTest.start();
+});
+afterAll(() => webhooks.stop());
+
+it('secrets move to a new key, and then need the old one no more', async () => {
+  const tenant = webhooks.makeTenant();
+  const endpoint = await webhooks.makeEndpoint(tenant);
+  const as = tenant.admin;
+  const rotated = await webhooks.call('POST', `/v1/webhooks/endpoints/${endpoint.id}/rotate-secret`, {
+    ...{ as, body: { overlap_seconds: 600 } },
+  });
+  const body = { url: 'https://ops.example.com/', event_types: ['run.failed'] };
+  const subscription = await webhooks.call('POST', '/v1/webhooks/subscriptions', { as, body });
+
+  const log = createLogger('test', 'silent');
+  const { url } = webhooks.database;
+  const app = createPool({ url, role: 'webhook_app', max: 1, log });
+  const system = createPool({ url, role: 'webhook_system', max: 1, log });
+  const added = newKeyRing('added');
+  const both = new WebhookSecrets(KeyRing.parse(`${added},${webhooks.identity.keyRing}`));
+  expect(await resealSecrets({ app, system }, both, log)).toBe(4);
+  expect(await resealSecrets({ app, system }, both, log)).toBe(0);
+
+  const fresh = new WebhookSecrets(KeyRing.parse(added));
+  const [row] = await webhooks.rows<Record<'secret' | 'previous_secret' | 'callback_secret', Buffer>>(
+    'select secret, previous_secret, callback_secret from webhook.endpoints where id = $1',
+    [endpoint.id],
+  );
+  const place = { tenantId: tenant.id, table: 'endpoints', id: endpoint.id } as const;
+  const opened = (column: 'secret' | 'callback_secret', sealed: Buffer = Buffer.alloc(0)) =>
+    fresh.open({ ...place, column }, sealed);
+  expect(opened('secret', row?.secret)).toBe(rotated.body.secret);
+  expect(opened('secret', row?.previous_secret)).toBe(endpoint.secret);
+  expect(opened('callback_secret', row?.callback_secret)).toBe(endpoint.callback_secret);
+  const [other] = await webhooks.rows<{ secret: Buffer }>(
+    'select secret from webhook.subscriptions where id = $1',
+    [subscription.body.id],
+  );
+  expect(
+    fresh.open(
+      { tenantId: tenant.id, table: 'subscriptions', column: 'secret', id: subscription.body.id },
+      other?.secret ?? Buffer.alloc(0),
+    ),
+  ).toBe(subscription.body.secret);
+
+  // Without the old key, what it has encrypted stays as it is, and is logged.
+  await webhooks.makeEndpoint(tenant);
+  expect(await resealSecrets({ app, system }, fresh, log)).toBe(0);
+  await Promise.all([app.end(), system.end()]);
+});

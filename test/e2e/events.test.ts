@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
+import { TestGateway } from '@gatehouse/test/gateway';
+import { withoutKafka } from '@gatehouse/test/kafka';
+import { makeTopics } from '@gatehouse/test/kafka-topics';
+import { Receiver } from '@gatehouse/test/receiver';
+import type { TenantAccess } from '@gatehouse/test/tenants';
+import { Webhook } from 'standardwebhooks';
+
+const obstacle = await withoutKafka();
+
+type Suite = (name: string, tests: () => void) => void;
+
+const ways: [string, Suite, kafka: boolean][] = [
+  ['directly', describe, false],
+  [
+    `through Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+    obstacle === undefined ? describe : describe.skip,
+    true,
+  ],
+];
+
+for (const [how, suite, throughKafka] of ways)
+  suite(`events that are published ${how}`, () => {
+    let gateway: TestGateway;
+    let tenant: TenantAccess;
+    let receiver: Receiver;
+    beforeAll(async () => {
+      const kafka = throughKafka ? await makeTopics() : undefined;
+      receiver = await Receiver.start();
+      const environment = { EGRESS_ALLOW: '127.0.0.1' };
+      gateway = await TestGateway.start({ environment, ...(kafka !== undefined && { kafka }) });
+      tenant = await gateway.makeTenant({ budget: { usd: '0.0006', period: 'month' } });
+    }, 180_000);
+    afterAll(async () => {
+      await gateway.stop();
+      await receiver.stop();
+    }, 60_000);
+
+    async function subscribe(path: string, key: string, types: string[]): Promise<Webhook> {
+      const route =
+        key === gateway.ownerKey ? '/internal/v1/owner/webhook-subscriptions' : '/v1/webhooks/subscriptions';
+      const made = await gateway.call(route, { key, body: { url: receiver.url(path), event_types: types } });
+      expect(made.status).toBe(201);
+      return new Webhook((made.body as { secret: string }).secret);
+    }
+
+    async function received(path: string, by: Webhook, type: string): Promise<unknown> {
+      return eventually(() => {
+        const sent = receiver
+          .at(path)
+          .map(({ body, headers }) => by.verify(body, headers as Record<string, string>) as { type: string });
+        const found = sent.find((event) => event.type === type);
+        expect(found).toBeDefined();
+        return found;
+      }, 30_000);
+    }
+
+    const ask = () =>
+      gateway.call('/v1/chat/completions', {
+        key: tenant.userKey,
+        body: {
+          ...{ model: 'priced', messages: [{ role: 'user', content: 'a secret prompt' }], max_tokens: 100 },
+          x_simulator: { usage: { prompt_tokens: 100, completion_tokens: 100 } },
+        },
+      });
+
+    it('reach the tenant and the owner that they are for', async () => {
+      const types = ['run.failed', 'budget.threshold', 'limit.exceeded', 'key.expiring'];
+      const own = await subscribe('/tenant', tenant.adminKey, types);
+      const platform = await subscribe('/owner', gateway.ownerKey, ['tenant.budget_threshold']);
+      const other = await gateway.makeTenant();
+      await subscribe('/other', other.adminKey, types);
+
+      // The first call spends half of the budget, and the second one may cost more than the rest.
+      expect((await ask()).status).toBe(200);
+      expect(await received('/tenant', own, 'budget.threshold')).toMatchObject({
+        data: { subject_type: 'tenant', percent: 50, used_usd: '0.000300000000' },
+      });
+      expect((await ask()).body).toMatchObject({ error: { code: 'insufficient_quota' } });
+      expect(await received('/tenant', own, 'limit.exceeded')).toMatchObject({
+        data: { limit: 'budget', subject_type: 'tenant', maximum: '0.000600000000' },
+      });
+      expect(await received('/owner', platform, 'tenant.budget_threshold')).toMatchObject({
+        data: { subject_type: 'tenant' },
+      });
+
+      const failing = await gateway.makeTenant();
+      const its = await subscribe('/failing', failing.adminKey, ['run.failed']);
+      const refused = await gateway.call('/v1/chat/completions', {
+        key: failing.userKey,
+        body: { model: 'refusing', messages: [{ role: 'user', content: 'a secret prompt' }] },
+      });
+      expect(refused.status).toBe(502);
+      expect(await received('/failing', its, 'run.failed')).toMatchObject({
+        data: { request_model: 'refusing', status: 'error', error_type: 'provider_unreachable' },
+      });
+      expect(receiver.at('/other')).toEqual([]);
+      expect(JSON.stringify(receiver.received)).not.toContain('secret prompt');
+    }, 90_000);
+  });
