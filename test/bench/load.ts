@@ -40,25 +40,33 @@ export async function closedLoop(
 }
 
 /**
- * Latency at a steady rate of arrivals that waits for no answer. Counted from when a request was due, so that a stall
- * is not hidden by the requests that it kept from being sent.
+ * Makes calls at a steady rate that waits for no answer, and resolves when all have ended. `dueAt` is when a call was
+ * due, by `performance.now()`: a latency that is counted from then hides no stall.
  */
-export async function openLoop(target: Target, perSecond: number, seconds: number): Promise<Latencies> {
-  const agent = new Agent({ connections: 256, pipelining: 1 });
-  const latencies: number[] = [];
+export async function arrivals(
+  { perSecond, seconds }: { perSecond: number; seconds: number },
+  call: (index: number, dueAt: number) => Promise<void>,
+): Promise<void> {
   const pending: Promise<void>[] = [];
-  const text = body();
   const startedAt = performance.now();
   const total = perSecond * seconds;
   for (let sent = 0; sent < total;) {
     const due = Math.min(total, 1 + Math.floor(((performance.now() - startedAt) * perSecond) / 1_000));
-    for (; sent < due; sent += 1) {
-      const dueAt = startedAt + (sent * 1_000) / perSecond;
-      pending.push(request(agent, target, text).then(() => void latencies.push(performance.now() - dueAt)));
-    }
+    for (; sent < due; sent += 1) pending.push(call(sent, startedAt + (sent * 1_000) / perSecond));
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   await Promise.all(pending);
+}
+
+/** Latency at a steady rate of arrivals that waits for no answer. */
+export async function openLoop(target: Target, perSecond: number, seconds: number): Promise<Latencies> {
+  const agent = new Agent({ connections: 256, pipelining: 1 });
+  const latencies: number[] = [];
+  const text = body();
+  await arrivals({ perSecond, seconds }, async (_index, dueAt) => {
+    await request(agent, target, text);
+    latencies.push(performance.now() - dueAt);
+  });
   await agent.close();
   return percentiles(latencies.slice(latencies.length / 10));
 }

@@ -95,12 +95,14 @@ beforeAll(async () => {
   expect(await statusOf({ model: 'refusing' })).toBe(502);
   expect(await statusOf({ model: 'impatient', x_simulator: { status: 401 } })).toBe(502);
   expect(await statusOf({}, 'gwk_unknown')).toBe(401);
+  expect((await gateway.call('/v1/webhooks/llm', { body: { input: 'x' } })).status).toBe(401);
   await eventually(async () => expect(await statusOf({ model: 'priced' }, limited.userKey)).toBe(429));
   await eventually(async () => {
     exposed = await scrape();
     expect(exposed.get('gatehouse_rpc_duration_seconds_count')?.get('method')).toContain('settle');
     expect(exposed.get('gatehouse_consumer_lag_messages')?.has('partition') ?? true).toBe(true);
-  }, 20_000);
+    expect(exposed.get('gatehouse_jobs_oldest_age_seconds')?.get('service')).toContain('webhook');
+  }, 40_000);
   await gateway.stopMember('tenant-1');
   expect(
     await statusOf(

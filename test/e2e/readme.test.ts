@@ -32,6 +32,10 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
     prints: /^\{.*"enabled":true.*\}\s*\{.*"path":"lighthouses\.md".*"chunks":1/s,
   },
   { what: 'shows the search in the trace', prints: /^\{.*"kind":"memory".*"passages":1/s },
+  {
+    what: 'asks by a webhook',
+    prints: /^\{"call_id":"[-\w]+","agent_id":.*"output":".*DiskFull.*"trace_id":"/,
+  },
   { what: 'shows an error', prints: /^\{"error":\{.*"code":"model_not_found",.*"request_id":"/ },
   {
     what: 'shows usage and costs',

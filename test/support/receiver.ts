@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 
 export interface Received {
   path: string;
+  /** By the clock of this machine, in milliseconds. */
+  at: number;
   headers: IncomingHttpHeaders;
   body: string;
 }
@@ -15,29 +17,32 @@ export class Receiver {
   readonly received: Received[] = [];
   /** By path; 200 otherwise. */
   answer: (path: string, attempt: number) => Answer = () => ({ status: 200 });
+  readonly #host: string;
   readonly #server: Server;
 
-  private constructor() {
+  private constructor(host: string) {
+    this.#host = host;
     this.#server = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const path = request.url ?? '';
-        this.received.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
+        const body = Buffer.concat(chunks).toString();
+        this.received.push({ path, at: Date.now(), headers: request.headers, body });
         const answer = this.answer(path, this.at(path).length);
         if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end(answer.body);
       });
     });
   }
 
-  static async start(): Promise<Receiver> {
-    const receiver = new Receiver();
-    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+  static async start(host = '127.0.0.1'): Promise<Receiver> {
+    const receiver = new Receiver(host);
+    await new Promise<void>((resolve) => receiver.#server.listen(0, host, resolve));
     return receiver;
   }
 
   url(path: string): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
+    return `http://${this.#host}:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
   at(path: string): Received[] {

@@ -31,6 +31,15 @@ const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
 const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
+const makesWebhook: When = at(
+  'webhooks.endpoints.create',
+  'webhooks.subscriptions.create',
+  'owner.webhook-subscriptions.create',
+);
+const namesUrl: When = either(
+  makesWebhook,
+  at('webhooks.endpoints.patch', 'webhooks.subscriptions.patch', 'owner.webhook-subscriptions.patch'),
+);
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
 /** Which routes may return each code. A new code does not compile without an entry. */
@@ -47,13 +56,17 @@ const when: Record<ErrorCode, When> = {
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
-  url_not_allowed: at('webhooks.endpoints.create', 'webhooks.endpoints.patch', 'webhooks.llm'),
+  url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,
   agent_disabled: at('chat.completions', 'kg.extract', 'webhooks.llm'),
-  limit_reached: either(at('memory.documents.put', 'memory.import'), writesGraph),
+  limit_reached: either(
+    at('memory.documents.put', 'memory.import', 'webhooks.calls.redeliver'),
+    writesGraph,
+    makesWebhook,
+  ),
   role_missing: either(ofOwner, ofAdmin),
   scope_missing: either(needsScope, at('owner.api-keys.create')),
   tenant_suspended: (route) => (needsKey(route) || isSigned(route)) && !ofOwner(route),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, userId, utcTime, uuid } from './fields.ts';
+import { listOf, page, storableText, userId, utcTime, uuid } from './fields.ts';
 import { accepted, MiB, ok, route, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
@@ -44,7 +44,7 @@ export const webhookInput = z.strictObject({
   session_id: userId.optional().describe('Groups runs into a conversation in traces and memory'),
   metadata: metadata.optional().describe('Kept with the call'),
   mode: webhookMode.optional().describe("Default: the endpoint's"),
-  callback_url: z.string().max(2_000).optional().describe("Default: the endpoint's"),
+  callback_url: storableText(1, 2_000).optional().describe("Default: the endpoint's"),
 });
 export type WebhookInput = z.output<typeof webhookInput>;
 

@@ -5,6 +5,9 @@ import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
 
+/** Endpoints of one tenant. */
+export const maxEndpoints = 1_000;
+
 /** How a delivery proves that it is genuine. */
 export const webhookSchemes = [
   'standard',
@@ -36,7 +39,7 @@ const settings = {
       `Makes the prompt from any JSON: a Liquid template, or the name of a ready-made one (${readyTemplates.map((name) => `\`${name}\``).join(', ')}). Without one, the body must have \`input\``,
     ),
   mode: webhookMode.describe('Whether a delivery is answered with the result, or at once'),
-  callback_url: z.string().max(2_000).nullable().describe('Where results of `async` deliveries are sent'),
+  callback_url: storableText(1, 2_000).nullable().describe('Where results of `async` deliveries are sent'),
   rate_limit_per_minute: z.int().min(1).max(100_000).nullable().describe('Of genuine deliveries'),
   allowed_cidrs: z.array(cidr).max(100).describe('Networks that may deliver; empty for any'),
   enabled: z.boolean(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
-import { listOf, page, utcTime, uuid } from './fields.ts';
+import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, created, noContent, ok, owner, route, scope, type Route } from './route.ts';
 import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
 
@@ -9,7 +9,7 @@ import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-call
 /** Subscriptions of one tenant, or of the owner. */
 export const maxSubscriptions = 50;
 
-const url = z.string().max(2_000).describe('Receives events as Standard Webhooks');
+const url = storableText(1, 2_000).describe('Receives events as Standard Webhooks');
 const enabled = z.boolean().describe('Disabled after 410 or five days of failures');
 
 const lastDelivery = z

@@ -12,10 +12,10 @@ export interface EgressRequest {
   signal?: AbortSignal;
   /** Redirects that are followed; the response may be one more. Default: 0. */
   maxRedirects?: number;
-  /** Of the body of the response. Default: 1 MiB. */
+  /** Of the body of the response; a longer one fails with `too_large`. Default: 1 MiB. */
   maxBytes?: number;
-  /** What to do with a longer body. Default: fail with `too_large`. */
-  longer?: 'fail' | 'cut';
+  /** For responses whose headers say all: the body is not returned, and may be endless. Default: false. */
+  ignoreBody?: boolean;
   /** For everything, redirects included. Default: 30 s. */
   timeoutMs?: number;
 }
@@ -46,6 +46,10 @@ const maxHeaderBytes = 16 * 1024;
 const keepAliveMs = 4_000;
 /** Calls under way, to one host and port and in all. Each has a connection, so none waits for another. */
 const maxCalls = { origin: 64, all: 1_024 };
+
+/** Of a body that is ignored. */
+const discardedBytes = 64 * 1024;
+const discardMs = 1_000;
 
 /** Headers that belong to the connection, or name another host than the one that was checked. */
 const notGiven =
@@ -95,7 +99,10 @@ export class Egress {
       return await until(either, this.#follow(request, either));
     } catch (error) {
       signal?.throwIfAborted();
-      throw ends.aborted ? new EgressError('timeout', { cause: error }) : egressError(error);
+      if (ends.aborted) throw new EgressError('timeout', { cause: error });
+      const known = egressError(error);
+      // Whatever else can happen to a connection.
+      throw known instanceof EgressError ? known : new EgressError('unreachable', { cause: error });
     }
   }
 
@@ -130,7 +137,7 @@ export class Egress {
   }
 
   async #send(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {
-    const { method, url, headers = {}, body, maxBytes = defaultMaxBytes, longer = 'fail' } = request;
+    const { method, url, headers = {}, body, maxBytes = defaultMaxBytes, ignoreBody = false } = request;
     // An address in a URL is connected without a lookup.
     this.#guard.assertUrl(url);
     if (Object.keys(headers).some((name) => notGiven.test(name))) throw new EgressError('invalid_request');
@@ -147,7 +154,7 @@ export class Egress {
     return {
       status: response.statusCode,
       headers: Object.fromEntries(joined) as Record<string, string>,
-      body: await readBody(response.body, maxBytes, longer),
+      body: ignoreBody ? await discard(response.body) : await readBody(response.body, maxBytes),
     };
   }
 }
@@ -166,11 +173,16 @@ async function until<Result>(signal: AbortSignal, work: Promise<Result>): Promis
   }
 }
 
-async function readBody(
-  body: Dispatcher.ResponseData['body'],
-  maxBytes: number,
-  longer: 'fail' | 'cut',
-): Promise<Buffer> {
+/** Reads a short body, so that the connection can be used again; any other costs the connection. */
+async function discard(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
+  body.on('error', () => undefined);
+  await body
+    .dump({ limit: discardedBytes, signal: AbortSignal.timeout(discardMs) })
+    .catch(() => body.destroy());
+  return Buffer.alloc(0);
+}
+
+async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -179,8 +191,8 @@ async function readBody(
     // Leaving the loop closes the connection.
     if (bytes > maxBytes) break;
   }
-  if (bytes > maxBytes && longer === 'fail') throw new EgressError('too_large');
-  return Buffer.concat(chunks).subarray(0, maxBytes);
+  if (bytes > maxBytes) throw new EgressError('too_large');
+  return Buffer.concat(chunks);
 }
 
 function isRedirect(status: number): boolean {

@@ -253,6 +253,8 @@ const made = new WeakMap<Registry, Made>();
 function relayMetrics(registry: Registry, outbox: string) {
   const all = made.get(registry) ?? makeMetrics(registry);
   made.set(registry, all);
+  // An alert needs the series before something happens.
+  for (const counter of [all.published, all.deadLetters, all.failures]) counter.inc({ outbox }, 0);
   return {
     age: all.age.labels(outbox),
     entries: all.entries.labels(outbox),

@@ -31,17 +31,26 @@ export function bodyBudget(
   return budget;
 }
 
+/** Bodies of one address, and of all, that are in memory before anything proves who sends them. */
+const anonymousBytes = { perAddress: 4 * 1024 * 1024, all: 32 * 1024 * 1024 };
+
+/** The body budget of routes without a key: by client address, apart from the budget of tenants. */
+export function anonymousBodyBudget(): BodyBudget {
+  return new BodyBudget({ perTenant: anonymousBytes.perAddress, perProcess: anonymousBytes.all });
+}
+
 /** Stands for the missing tenant of owner keys, which all share one tenant budget. */
 const noTenant = '';
 
 /** Opens the share of a request body; it is released when the response closes. Throws like `BodyBudget.open`. */
 export function openShare(
   budget: BodyBudget,
-  tenantId: string | null,
+  /** The tenant, or the client's address in a budget of {@link anonymousBodyBudget}. */
+  payer: string | null,
   request: IncomingMessage,
   response: ServerResponse,
 ): BodyShare {
-  const share = budget.open(tenantId ?? noTenant, announcedBytes(request));
+  const share = budget.open(payer ?? noTenant, announcedBytes(request));
   response.once('close', () => share.release());
   // The client has already disconnected: the body will not be read.
   if (response.closed) share.release();

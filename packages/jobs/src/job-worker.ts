@@ -91,7 +91,7 @@ export class JobWorker<Known extends Tasks> {
       this.#stopping.signal,
     );
     if (this.#stopping.signal.aborted) return;
-    jobs.onAdded((task) => this.#runners.get(task)?.wake());
+    jobs.onAdded((task, tenantId) => this.#runners.get(task)?.added(tenantId));
     for (const runner of this.#runners.values()) runner.start();
     for (const chore of this.#chores) chore.start();
     this.#started = true;

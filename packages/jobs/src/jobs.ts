@@ -44,7 +44,7 @@ export class Jobs<Known extends Tasks> {
   readonly service: string;
   readonly boss: PgBoss;
   readonly system: Pool;
-  #onAdded: (task: string) => void = () => undefined;
+  #onAdded: (task: string, tenantId: string) => void = () => undefined;
 
   /** Throws if the options of a task contradict each other. */
   constructor({ service, tasks, system, log }: JobsOptions<Known>) {
@@ -77,7 +77,7 @@ export class Jobs<Known extends Tasks> {
       ...(runAt !== undefined && { startAfter: runAt }),
       ...(priority !== undefined && { priority }),
     });
-    if (id !== null) afterCommit(db, () => this.#onAdded(name));
+    if (id !== null) afterCommit(db, () => this.#onAdded(name, tenantId));
     return id ?? undefined;
   }
 
@@ -93,8 +93,8 @@ export class Jobs<Known extends Tasks> {
     return deleteWaiting(db, this.schema, { task: name, key: keyOf(tenantId, key) });
   }
 
-  /** Calls `listener` with the name of a task after a transaction of this process has added a job. */
-  onAdded(listener: (task: string) => void): void {
+  /** Calls `listener` with task and tenant after a transaction of this process has added a job. */
+  onAdded(listener: (task: string, tenantId: string) => void): void {
     this.#onAdded = listener;
   }
 

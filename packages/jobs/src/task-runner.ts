@@ -60,7 +60,12 @@ export class TaskRunner {
     this.wake();
   }
 
-  /** A job was added, or may have become free. */
+  /** A job was added. While its tenant has all its slots, looking for it would read all that waits for the tenant. */
+  added(tenantId: string): void {
+    if ((this.#tenants.get(tenantId) ?? 0) < this.#options.task.perTenant) this.wake();
+  }
+
+  /** A job may have become free. */
   wake(): void {
     this.#empty = undefined;
     this.#wake.resolve(undefined);

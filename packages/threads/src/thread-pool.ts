@@ -9,6 +9,10 @@ export interface ThreadPoolOptions {
   threads: number;
   /** Beyond that, work is refused. */
   maxWaiting: number;
+  /** The same for the work of one tenant. Default: `maxWaiting`. */
+  maxWaitingPerTenant?: number;
+  /** Of the heap of a thread, which is ended beyond it. Default: Node's, about that of the process. */
+  maxHeapMiB?: number;
   /** From when a thread is free. */
   deadlineMs: number;
 }
@@ -41,13 +45,14 @@ export class ThreadPool<Input, Output> {
   }
 
   async #inThread(input: Input): Promise<Output> {
-    const { file, task, threads, deadlineMs } = this.#options;
+    const { file, task, threads, deadlineMs, maxHeapMiB } = this.#options;
     this.#pool ??= new Tinypool({
       filename: file,
       runtime: 'worker_threads',
       minThreads: 0,
       maxThreads: threads,
       idleTimeout: idleMs,
+      ...(maxHeapMiB !== undefined && { resourceLimits: { maxOldGenerationSizeMb: maxHeapMiB } }),
     });
     const signal = AbortSignal.timeout(deadlineMs);
     return (await this.#pool.run(input, { signal, name: task })) as Output;

@@ -26,4 +26,15 @@ describe('turns on threads', () => {
     await Promise.all(all);
     expect(done).toEqual(['b1', 'a1', 'c1', 'a2', 'a3']);
   });
+
+  it('are refused to a tenant that has enough work waiting, and to no other', async () => {
+    const turns = new ThreadTurns({ threads: 1, maxWaiting: 10, maxWaitingPerTenant: 2 });
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const work = () => promise;
+    const all = [turns.run('a', work), turns.run('a', work), turns.run('a', work)];
+    await expect(turns.run('a', work)).rejects.toMatchObject({ code: 'service_unavailable' });
+    all.push(turns.run('b', work));
+    resolve(undefined);
+    await Promise.all(all);
+  });
 });

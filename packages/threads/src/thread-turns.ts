@@ -5,6 +5,8 @@ export interface ThreadTurnsOptions {
   threads: number;
   /** Beyond that, work is refused. */
   maxWaiting: number;
+  /** The same for the work of one tenant, so that it takes not all places. Default: `maxWaiting`. */
+  maxWaitingPerTenant?: number | undefined;
 }
 
 const pauseMs = 50;
@@ -37,7 +39,9 @@ export class ThreadTurns {
   }
 
   async #turn(tenantId: string): Promise<void> {
-    if (this.#waiting.length >= this.#options.maxWaiting)
+    const { maxWaiting, maxWaitingPerTenant = maxWaiting } = this.#options;
+    const own = this.#waiting.filter((waiting) => waiting.tenantId === tenantId).length;
+    if (this.#waiting.length >= maxWaiting || own >= maxWaitingPerTenant)
       throw new AppError('service_unavailable', 'Too much work waits for a thread. Try again shortly.', {
         headers: { 'retry-after': '1' },
       });

@@ -1,3 +1,4 @@
+import { anonymousBodyBudget } from '@gatehouse/http/body-share';
 import { routes } from '@gatehouse/contract/routes';
 import { innerServices, type ServiceName } from '@gatehouse/contract/services';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
@@ -41,7 +42,11 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
   }
   const forwarder = new Forwarder({
     addresses: upstreams,
-    bodies: new RequestBodies({ budget: shell.bodyBudget, pace: overrides.pace }),
+    bodies: new RequestBodies({
+      budget: shell.bodyBudget,
+      anonymous: anonymousBodyBudget(),
+      pace: overrides.pace,
+    }),
     general: new GeneralProxy(),
     passThrough,
     log,

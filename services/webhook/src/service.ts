@@ -2,9 +2,9 @@ import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { EventIntake } from '@gatehouse/events/intake';
 import { rpcService } from '@gatehouse/grpc/server';
+import { anonymousBodyBudget } from '@gatehouse/http/body-share';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -16,10 +16,12 @@ import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { CallTexts } from './calls/call-texts.ts';
 import { Claims } from './calls/claims.ts';
+import { QueueRoom } from './calls/queue-room.ts';
 import { SyncCalls } from './calls/sync-calls.ts';
 import { migrations, type WebhookConfig } from './config.ts';
 import { Alerts, readAlert } from './alerts/alerts.ts';
 import { consumeAlerts } from './alerts/alert-topic.ts';
+import { deliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { Messages } from './deliveries/messages.ts';
 import { DeliveryOutbox } from './deliveries/outbox.ts';
 import { callHandlers } from './http/calls.ts';
@@ -31,6 +33,7 @@ import { Refusals } from './inbound/refusals.ts';
 import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
 import { tasks } from './jobs/tasks.ts';
+import { upkeep } from './jobs/upkeep.ts';
 import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
@@ -40,15 +43,13 @@ import { notify } from './rpc/notify.ts';
 import { resealing } from './secrets/reseal.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { CallStore } from './store/call-store.ts';
-import { deleteExpiredCalls, prolongClaims } from './store/call-system-store.ts';
+import { prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
 import { findDeliveryTarget } from './store/endpoint-system-store.ts';
-import { deleteOldEvents, deleteOldMarks, insertDeadLetter } from './store/event-system-store.ts';
+import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
-
-const deletion = { everyMs: 600_000, batch: 500 };
 
 /** The webhook service: endpoints for webhooks that trigger agents. Opens nothing before `start`. */
 export async function createWebhookService(
@@ -70,7 +71,7 @@ export async function createWebhookService(
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
-  const { log, bodyBudget } = shell;
+  const { log } = shell;
   const guard = new Guard(config.EGRESS_ALLOW);
   const secrets = new WebhookSecrets(config.SECRETS_KEYRING);
   const endpoints = new EndpointStore(app);
@@ -87,7 +88,8 @@ export async function createWebhookService(
   const templates = new Templates();
   const deliveries = new DeliveryStore(app);
   const outbox = new DeliveryOutbox(jobs);
-  const alerts = new Alerts(app, outbox);
+  const tenants = new TenantClient(tenant);
+  const alerts = new Alerts({ pool: app, outbox, log });
   const intake = new EventIntake({
     read: readAlert,
     store: (some) => alerts.take(some),
@@ -118,9 +120,9 @@ export async function createWebhookService(
       },
       rawHandlers: deliveryHandlers({
         findEndpoint: (id) => findDeliveryTarget(system, id),
-        gate: new Gate({ secrets, refusals, allowToken }),
+        gate: new Gate({ secrets, refusals, allowToken, log }),
         guard,
-        tenants: new TenantClient(tenant),
+        tenants,
         calls,
         claims,
         texts,
@@ -128,8 +130,9 @@ export async function createWebhookService(
         queue: async (db, { tenantId, id }) => {
           await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
         },
+        room: new QueueRoom((tenantId, count) => calls.hasQueued(tenantId, count)),
         templates,
-        bodyBudget,
+        bodyBudget: anonymousBodyBudget(),
       }),
       idempotency,
     }),
@@ -141,22 +144,7 @@ export async function createWebhookService(
       claims,
       refusals,
       resealing({ app, system }, secrets, log),
-      new PeriodicWork({
-        task: 'delete expired calls',
-        log,
-        everyMs: deletion.everyMs,
-        round: async () => (await deleteExpiredCalls(system, deletion.batch)) === deletion.batch,
-      }),
-      new PeriodicWork({
-        task: 'delete old events',
-        log,
-        everyMs: deletion.everyMs,
-        round: async () =>
-          Math.max(
-            await deleteOldEvents(system, deletion.batch),
-            await deleteOldMarks(system, deletion.batch),
-          ) === deletion.batch,
-      }),
+      ...upkeep({ app, system, calls, outbox, log }),
       new JobWorker({
         jobs,
         handlers: {
@@ -172,7 +160,9 @@ export async function createWebhookService(
             deliveries,
             messages: new Messages({ calls, texts, secrets }),
             ...{ egress, outbox, alerts },
+            metrics: deliveryMetrics(shell.registry),
             within: (tenantId, work) => withTenant(app, tenantId, work),
+            isActive: (tenantId) => tenants.isActive(tenantId),
           }),
         },
         log,

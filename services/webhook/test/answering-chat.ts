@@ -15,6 +15,8 @@ export class AnsweringChat {
   readonly runs: { request: CompleteRequest; delegation: Delegation | null }[] = [];
   /** What happens in the next runs, instead of an answer. */
   readonly failures: AppError[] = [];
+  /** What the provider's answer is in the next runs, as JSON. */
+  readonly completions: string[] = [];
   /** Runs wait for it. */
   gate: Promise<unknown> = Promise.resolve();
   readonly #answers = new Map<string, CompleteResponse | null>();
@@ -40,6 +42,11 @@ export class AnsweringChat {
     return this.#server;
   }
 
+  /** The runs that were asked this. */
+  runsOf(text: string): { request: CompleteRequest; delegation: Delegation | null }[] {
+    return this.runs.filter(({ request }) => request.requestJson.includes(JSON.stringify(text)));
+  }
+
   async #complete(request: CompleteRequest, delegation: Delegation | null): Promise<CompleteResponse> {
     const { callId } = request;
     const known = this.#answers.get(callId);
@@ -58,10 +65,12 @@ export class AnsweringChat {
     const answer = {
       runId: newId(),
       traceId: newId().replaceAll('-', ''),
-      completionJson: JSON.stringify({
-        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
-        usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
-      }),
+      completionJson:
+        this.completions.shift() ??
+        JSON.stringify({
+          choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+          usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+        }),
     };
     this.#answers.set(callId, answer);
     return answer;

@@ -24,8 +24,7 @@ afterAll(async () => {
   await webhooks.stop();
 });
 
-const runsOf = (text: string) =>
-  webhooks.chat.runs.filter(({ request }) => request.requestJson.includes(JSON.stringify(text)));
+const runsOf = (text: string) => webhooks.chat.runsOf(text);
 const getCall = (id: string, as = tenant.admin) => webhooks.call('GET', `/v1/webhooks/calls/${id}`, { as });
 
 describe('a delivery', () => {
@@ -244,6 +243,20 @@ describe('repeats', () => {
     expect((await webhooks.deliver(elsewhere, { body: { input: 'other' }, id: 'reused' })).status).toBe(200);
   });
 
+  it('get the stored answer also after the template has changed', async () => {
+    const templated = await webhooks.makeEndpoint(tenant, { template: 'About {{ topic }}' });
+    const sent = { body: { topic: 'disks' }, id: 'msg_template' };
+    const first = await webhooks.deliver(templated, sent);
+    const path = `/v1/webhooks/endpoints/${templated.id}`;
+    await webhooks.call('PATCH', path, {
+      as: tenant.admin,
+      body: { template: '{{ topic | divided_by: 0 }}' },
+    });
+    const again = await webhooks.deliver(templated, sent);
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    expect(again.body).toEqual(first.body);
+  });
+
   it('of a failed delivery run again', async () => {
     webhooks.chat.failures.push(new AppError('provider_error', 'The provider failed.'));
     const deliver = () => webhooks.deliver(endpoint, { body: { input: 'fails once' }, id: 'fails' });
@@ -292,93 +305,4 @@ it('refuses deliveries of a suspended tenant', async () => {
   const answer = await webhooks.deliver(theirs, { body: { input: 'suspended' } });
   expect([answer.status, answer.body.error.code]).toEqual([403, 'tenant_suspended']);
   expect(runsOf('suspended')).toEqual([]);
-});
-
-describe('async calls', () => {
-  const until = (id: string, status: string) =>
-    eventually(async () => {
-      const { body } = await getCall(id);
-      expect(body.status).toBe(status);
-      return body;
-    }, 15_000);
-
-  it('are answered at once, run once, and keep their result', async () => {
-    const deliver = () =>
-      webhooks.deliver(endpoint, { body: { input: 'later', mode: 'async' }, id: 'async' });
-    const [first, second] = [await deliver(), await deliver()];
-    expect([first.status, second.status]).toEqual([202, 202]);
-    expect(Object.keys(first.body).sort()).toEqual(['call_id', 'status']);
-    expect(second.body).toEqual(first.body);
-    expect(second.headers.get('idempotency-replayed')).toBe('true');
-    expect((await until(first.body.call_id, 'succeeded')).output).toBe('echo: later');
-    expect(runsOf('later')).toHaveLength(1);
-  });
-
-  it('that fail for good say why; a repeat is a new call', async () => {
-    webhooks.chat.failures.push(new AppError('agent_disabled', 'The agent is disabled.'));
-    const deliver = () =>
-      webhooks.deliver(endpoint, { body: { input: 'refused later', mode: 'async' }, id: 'async-refused' });
-    const { body } = await deliver();
-    const { error } = await until(body.call_id, 'failed');
-    expect(error).toEqual({ code: 'agent_disabled', message: 'The agent is disabled.' });
-    expect((await deliver()).body.call_id).not.toBe(body.call_id);
-  });
-});
-
-it('stores prompts and answers encrypted, and no prompt once a call has finished', async () => {
-  await webhooks.deliver(endpoint, { body: { input: 'hush-hush' }, id: 'hush' });
-  const [row] = await webhooks.rows<{ request: unknown; text: string }>(
-    `select request, encode(result, 'escape') as text from webhook.calls where delivery_id = 'hush'`,
-  );
-  expect(row?.request).toBeNull();
-  expect(row?.text).not.toContain('hush');
-});
-
-it('shows another tenant neither calls nor their lists', async () => {
-  const { body } = await webhooks.deliver(endpoint, { body: { input: 'private' } });
-  const other = webhooks.makeTenant().admin;
-  expect((await getCall(body.call_id, other)).status).toBe(404);
-  const list = await webhooks.call('GET', `/v1/webhooks/endpoints/${endpoint.id}/calls`, { as: other });
-  expect(list.status).toBe(404);
-});
-
-it('removes the calls of a user, of that tenant and before the deletion alone', async () => {
-  const other = webhooks.makeTenant();
-  const theirs = await webhooks.makeEndpoint(other);
-  const ask = (of: AnswerBody, user_id: string) =>
-    webhooks.deliver(of, { body: { input: 'private', user_id } });
-  const [gone, kept, foreign] = await Promise.all([
-    ask(endpoint, 'gus'),
-    ask(endpoint, 'ida'),
-    ask(theirs, 'gus'),
-  ]);
-  const [{ now } = { now: 0 }] = await webhooks.rows<{ now: number }>(
-    'select ceil(extract(epoch from clock_timestamp()) * 1000)::float8 as now',
-  );
-  const later = await ask(endpoint, 'gus');
-  const request = { tenantId: tenant.id, userId: 'gus', deletionId: newId(), requestedAtMs: BigInt(now) };
-  const peer = await webhooks.peer('tenant');
-  expect(await peer.call('forgetUser', request, { deadlineMs: 5_000 })).toEqual({
-    counts: { webhook_calls: 1n },
-    completed: true,
-  });
-  expect((await getCall(gone.body.call_id)).status).toBe(404);
-  for (const { body } of [kept, later]) expect((await getCall(body.call_id)).status).toBe(200);
-  expect((await getCall(foreign.body.call_id, other.admin)).status).toBe(200);
-  await expect(
-    (await webhooks.peer('chat')).call('forgetUser', request, { deadlineMs: 5_000 }),
-  ).rejects.toMatchObject({ code: 'caller_not_allowed' });
-});
-
-it('removes calls after 30 days, and with their endpoint', async () => {
-  const own = await webhooks.makeEndpoint(tenant);
-  const { body } = await webhooks.deliver(own, { body: { input: 'short-lived' } });
-  await webhooks.call('DELETE', `/v1/webhooks/endpoints/${own.id}`, { as: tenant.admin });
-  expect((await getCall(body.call_id)).status).toBe(404);
-  const { body: kept } = await webhooks.deliver(endpoint, { body: { input: 'expires' }, id: 'expires' });
-  const [{ days } = { days: 0 }] = await webhooks.rows<{ days: number }>(
-    `select extract(day from expires_at - created_at)::int as days from webhook.calls where id = $1`,
-    [kept.call_id],
-  );
-  expect(days).toBe(30);
 });

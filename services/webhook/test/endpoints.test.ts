@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
+import { removeDeletedEndpoints } from '../src/store/endpoint-system-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -19,7 +22,42 @@ const patch = (id: string, body: unknown) =>
 const rotate = (id: string, body: unknown = {}) =>
   webhooks.call('POST', `${endpoints}/${id}/rotate-secret`, { as: tenant.admin, body });
 
+it('a deleted endpoint is gone at once with its calls, which are removed in batches', async () => {
+  const mine = webhooks.makeTenant();
+  const as = mine.admin;
+  const endpoint = await webhooks.makeEndpoint(mine);
+  const calls = [];
+  for (const input of ['a', 'b', 'c'])
+    calls.push((await webhooks.deliver(endpoint, { body: { input } })).body.call_id);
+  const path = `${endpoints}/${endpoint.id}`;
+  expect((await webhooks.call('DELETE', path, { as })).status).toBe(204);
+  for (const gone of [path, `${path}/calls`, `/v1/webhooks/calls/${calls[0] ?? ''}`])
+    expect((await webhooks.call('GET', gone, { as })).status).toBe(404);
+  expect((await webhooks.call('GET', endpoints, { as })).body.data).toEqual([]);
+  expect((await webhooks.deliver(endpoint, { body: { input: 'd' } })).status).toBe(401);
+  const { url } = webhooks.database;
+  const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
+  const removed = [await removeDeletedEndpoints(system, 2), await removeDeletedEndpoints(system, 2)];
+  await system.end();
+  expect(removed).toEqual([2, 1]);
+  expect(await webhooks.rows('select 1 from webhook.endpoints where tenant_id = $1', [mine.id])).toEqual([]);
+});
+
 describe('creating an endpoint', () => {
+  it('is possible a thousand times', async () => {
+    const crowded = webhooks.makeTenant();
+    const first = await webhooks.makeEndpoint(crowded);
+    await webhooks.rows(
+      `insert into webhook.endpoints (id, tenant_id, name, agent_id, scheme, mode, allowed_cidrs, enabled, secret,
+         callback_secret)
+       select gen_random_uuid(), tenant_id, name, agent_id, scheme, mode, allowed_cidrs, enabled, secret, callback_secret
+       from webhook.endpoints, generate_series(1, 998) where id = $1`,
+      [first.id],
+    );
+    const statuses = await Promise.all([1, 2, 3].map(async () => (await webhooks.post(crowded)).status));
+    expect(statuses.sort()).toEqual([201, 403, 403]);
+  });
+
   it('shows every field, the omitted ones at their defaults, and the secrets this once', async () => {
     const answer = await webhooks.post(tenant);
     expect(answer.status).toBe(201);

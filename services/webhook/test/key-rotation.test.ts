@@ -19,7 +19,7 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   const rotated = await webhooks.call('POST', `/v1/webhooks/endpoints/${endpoint.id}/rotate-secret`, {
     ...{ as, body: { overlap_seconds: 600 } },
   });
-  const body = { url: 'https://ops.example.com/', event_types: ['run.failed'] };
+  const body = { url: 'https://93.184.215.14/', event_types: ['run.failed'] };
   const subscription = await webhooks.call('POST', '/v1/webhooks/subscriptions', { as, body });
 
   const log = createLogger('test', 'silent');

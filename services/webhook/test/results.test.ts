@@ -1,8 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
+import type { DeliveryOutbox } from '../src/deliveries/outbox.ts';
+import { failLost } from '../src/jobs/upkeep.ts';
+import { CallStore } from '../src/store/call-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -169,12 +175,65 @@ describe('the result of an async call', () => {
       `update webhook.endpoints set failing_since = now() - interval '5 days 1 minute' where id = $1`,
       [endpoint.id],
     );
-    await deliver(endpoint, 'fourth failure');
-    await eventually(async () => expect((await getEndpoint(endpoint.id)).enabled).toBe(false));
+    const { body: fourth } = await deliver(endpoint, 'fourth failure');
+    await eventually(async () =>
+      expect((await getCall(fourth.call_id)).deliveries[0]?.attempts).toHaveLength(1),
+    );
+    // One failure long after another is not five days of failures; the last attempt for a delivery ends them.
+    expect((await getEndpoint(endpoint.id)).enabled).toBe(true);
+    await webhooks.rows('update webhook.deliveries set attempts = 7 where call_id = $1', [fourth.call_id]);
+    await eventually(async () => {
+      await hurry(fourth.call_id);
+      expect((await getEndpoint(endpoint.id)).enabled).toBe(false);
+    });
     receiver.answer = () => ({ status: 200 });
   });
 
-  it('is never sent to a private address, also when it redirects to one', async () => {
+  it('waits while the tenant is suspended', async () => {
+    const suspended = webhooks.makeTenant();
+    const callback_url = receiver.url('/suspended');
+    const endpoint = await webhooks.makeEndpoint(suspended, { mode: 'async', callback_url });
+    receiver.answer = () => ({ status: 500 });
+    const { body } = await deliver(endpoint, 'suspended later');
+    await eventually(() => expect(receiver.at('/suspended')).toHaveLength(1));
+    webhooks.tenant.settings.set(suspended.id, { status: 'suspended' });
+    await sleep(1_500);
+    await hurry(body.call_id);
+    await sleep(2_000);
+    expect(receiver.at('/suspended')).toHaveLength(1);
+    webhooks.tenant.settings.delete(suspended.id);
+    await sleep(1_500);
+    await eventually(async () => {
+      await hurry(body.call_id);
+      expect(receiver.at('/suspended').length).toBeGreaterThan(1);
+    });
+  }, 40_000);
+
+  it('is sent although its job is missing', async () => {
+    receiver.answer = () => ({ status: 500 });
+    const { body } = await deliver(await makeEndpoint('/lost'), 'lost');
+    await eventually(() => expect(receiver.at('/lost')).toHaveLength(1));
+    receiver.answer = () => ({ status: 200 });
+    await eventually(async () => {
+      await webhooks.rows(`delete from webhook_jobs.job where name = 'deliver'`);
+      const overdue = `update webhook.deliveries set due_at = now() - interval '1 minute'
+        where call_id = $1 and claimed_until is null returning 1`;
+      expect(await webhooks.rows(overdue, [body.call_id])).toHaveLength(1);
+    });
+    await eventually(() => expect(receiver.at('/lost')).toHaveLength(2), 25_000);
+  }, 60_000);
+
+  it('says that the answer of the provider could not be read, at once', async () => {
+    webhooks.chat.completions.push('{"choices":[]}');
+    const { body } = await deliver(await makeEndpoint('/unreadable'), 'unreadable');
+    await eventually(() => expect(receiver.at('/unreadable')).toHaveLength(1));
+    expect(JSON.parse(receiver.at('/unreadable')[0]?.body ?? '')).toMatchObject({
+      ...{ type: 'call.failed', data: { error: { code: 'provider_invalid_response' } } },
+    });
+    expect((await getCall(body.call_id)).status).toBe('failed');
+  });
+
+  it('is not sent where the receiver redirects to', async () => {
     const inside = await Receiver.start();
     receiver.answer = (path) =>
       path === '/redirects' ? { status: 302, headers: { location: inside.url('/inside') } } : { status: 200 };
@@ -206,6 +265,19 @@ describe('redelivery', () => {
     expect((await getCall(body.call_id)).deliveries).toHaveLength(2);
   });
 
+  it('is possible until the result was sent 50 times', async () => {
+    const { body } = await deliver(await makeEndpoint('/often'), 'often');
+    await eventually(() => expect(receiver.at('/often')).toHaveLength(1));
+    await webhooks.rows(
+      `insert into webhook.deliveries (id, tenant_id, call_id, endpoint_id, url, target, status)
+       select gen_random_uuid(), tenant_id, call_id, endpoint_id, url, target, 'delivered'
+       from webhook.deliveries, generate_series(1, 48) where call_id = $1`,
+      [body.call_id],
+    );
+    expect((await redeliver(body.call_id)).status).toBe(202);
+    expect((await redeliver(body.call_id)).body.error.code).toBe('limit_reached');
+  });
+
   it('needs a callback URL and a result, in the tenant', async () => {
     const silent = await webhooks.makeEndpoint(tenant, { mode: 'async' });
     const { body } = await deliver(silent, 'silent');
@@ -213,6 +285,52 @@ describe('redelivery', () => {
     expect((await redeliver(body.call_id)).body.error.code).toBe('nothing_to_deliver');
     expect((await redeliver(body.call_id, webhooks.makeTenant().admin)).status).toBe(404);
   });
+});
+
+it('targets that hang hold one job each, however many deliveries come one after the other', async () => {
+  const hanging = await Receiver.start();
+  const others = await Receiver.start();
+  for (const each of [hanging, others]) each.answer = () => 'nothing';
+  const crowded = webhooks.makeTenant();
+  const endpoints = await Promise.all(
+    [hanging, others].map((each) =>
+      webhooks.makeEndpoint(crowded, { mode: 'async', callback_url: each.url('/hangs') }),
+    ),
+  );
+  for (let n = 0; n < 12; n += 1)
+    for (const endpoint of endpoints) {
+      await deliver(endpoint, `hangs ${n}`);
+      await sleep(30);
+    }
+  await eventually(() => expect(hanging.received.length + others.received.length).toBe(16));
+  const jobs = await webhooks.rows(
+    `select 1 from webhook_jobs.job where name = 'deliver' and state = 'active' and group_id = $1`,
+    [crowded.id],
+  );
+  expect(jobs).toHaveLength(2);
+  await hanging.stop();
+  await others.stop();
+});
+
+it('calls whose last attempt was lost end after two days', async () => {
+  const endpoint = await makeEndpoint('/two-days');
+  const { body } = await deliver(endpoint, 'two days');
+  await eventually(() => expect(receiver.at('/two-days')).toHaveLength(1));
+  await webhooks.rows(
+    `update webhook.calls set status = 'queued', result = null, finished_at = null,
+       created_at = now() - interval '49 hours' where id = $1`,
+    [body.call_id],
+  );
+  const log = createLogger('test', 'silent');
+  const { url } = webhooks.database;
+  const app = createPool({ url, role: 'webhook_app', max: 1, log });
+  const system = createPool({ url, role: 'webhook_system', max: 1, log });
+  const addResult = jest.fn<() => Promise<null>>().mockResolvedValue(null);
+  const outbox = { addResult } as unknown as DeliveryOutbox;
+  await failLost({ app, system, calls: new CallStore(app), outbox, log });
+  await Promise.all([app.end(), system.end()]);
+  expect(await getCall(body.call_id)).toMatchObject({ status: 'failed', error: { code: 'service_timeout' } });
+  expect(addResult).toHaveBeenCalledTimes(1);
 });
 
 it('a target that hangs delays no other', async () => {

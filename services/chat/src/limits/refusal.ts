@@ -1,3 +1,4 @@
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { AppError } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit, Need } from './leased-limit.ts';
@@ -30,11 +31,7 @@ export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[],
   const isSlot = limit.resource === Resource.CONCURRENCY;
   const waitMs = Math.ceil(isSlot ? slotRetryMs : Math.max(1, limit.resetsAt - now));
   const seconds = Math.ceil(waitMs / 1_000);
-  const headers = {
-    ...limitHeaders(limits, now),
-    'retry-after': String(seconds),
-    'retry-after-ms': String(waitMs),
-  };
+  const headers = { ...limitHeaders(limits, now), ...retryAfterHeaders(waitMs) };
   const max = limit.max ?? 0n;
   // No window is long enough for it.
   const isTooLarge = amount > max;

@@ -1,3 +1,4 @@
+import type { NewAlert } from '@gatehouse/events/alert-event';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -80,7 +81,8 @@ export class Reaper {
       const { openRuns } = this.#recorder;
       const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
       const moved = await this.#deadLetter(unreadable);
-      const ended = await this.#end(orphans.map((orphan) => interruptedEnd(orphan, this.#pricing)));
+      const ends = orphans.map((orphan) => interruptedEnd(orphan, this.#pricing));
+      const ended = await this.#end(ends.map((row) => ({ ...row, alerts: this.#alertsOf(row) })));
       this.#interrupted.inc(ended);
       if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
       // Of a full batch none was ended: other replicas were faster, or these fail. The next round tries again.
@@ -103,17 +105,18 @@ export class Reaper {
     return moved;
   }
 
+  /** Once for each row: what has passed the throttle does not pass it again. */
+  #alertsOf({ run, end, attempts }: EndRow): NewAlert[] {
+    return this.#alerts.ofRun(run, end, attempts);
+  }
+
   /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
   async #end(rows: readonly EndRow[]): Promise<number> {
     if (rows.length === 0) return 0;
     let ended = 0;
     await togetherOrAlone(rows, {
       store: async (some) => {
-        const rows = some.map((row) => ({
-          ...row,
-          alerts: this.#alerts.ofRun(row.run, row.end, row.attempts),
-        }));
-        ended += (await insertEnds(this.#pool, rows)).length;
+        ended += (await insertEnds(this.#pool, some)).length;
       },
       isRefusal: (error) => !isDatabaseOutage(error),
       refuse: async ({ run }, error) =>

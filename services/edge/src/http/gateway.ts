@@ -101,6 +101,9 @@ export class Gateway {
       url,
       headers: this.#headersFor(request, target, principal, entry),
       tenantId: principal?.tenantId ?? null,
+      ...(route.access.kind === 'signed' && {
+        anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
+      }),
       requestId: entry.requestId,
     });
   }

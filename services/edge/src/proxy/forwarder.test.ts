@@ -71,7 +71,10 @@ describe.each(senders)('$name', ({ route, create }) => {
     const sender = create(addresses);
     forwarder = new Forwarder({
       addresses: new Map([[route.service, addresses]]),
-      bodies: new RequestBodies({ budget: new BodyBudget({ perTenant: 1024, perProcess: 1024 }) }),
+      bodies: new RequestBodies({
+        budget: new BodyBudget({ perTenant: 1024, perProcess: 1024 }),
+        anonymous: new BodyBudget({ perTenant: 1024, perProcess: 1024 }),
+      }),
       general: sender,
       passThrough: new Map([[route.service, sender]]),
       log,

@@ -6,8 +6,8 @@ import { headerObject } from './headers.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { Attempt, Sender } from './sender.ts';
 
-/** No route but completions takes longer than this. */
-const defaultSilenceMs = 60_000;
+/** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
+const defaultSilenceMs = 70_000;
 
 /** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
 export class GeneralProxy implements Sender {

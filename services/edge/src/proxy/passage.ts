@@ -16,5 +16,7 @@ export interface Passage {
   headers: () => Promise<HeaderList>;
   /** Null for owner keys. */
   tenantId: string | null;
+  /** On routes without a key: the client's address, or `''` if it is not known. */
+  anonymousAddress?: string | undefined;
   requestId: string;
 }

@@ -59,7 +59,7 @@ describe.each([
     const budget = new BodyBudget({ perTenant: 1e6, perProcess: 1e6 });
     const forwarder = new Forwarder({
       addresses: new Map([[route?.service ?? 'chat', addresses]]),
-      bodies: new RequestBodies({ budget }),
+      bodies: new RequestBodies({ budget, anonymous: budget }),
       general: sender,
       passThrough: new Map([[route?.service ?? 'chat', sender]]),
       log,

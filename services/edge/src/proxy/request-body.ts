@@ -11,6 +11,8 @@ const gatherBytes = 64 * 1024;
 export interface RequestBodiesOptions {
   /** For bodies that are gathered; streams hold hardly any memory. */
   budget: BodyBudget;
+  /** For bodies of routes without a key, by client address. */
+  anonymous: BodyBudget;
   pace?: PaceOptions | undefined;
 }
 
@@ -22,6 +24,8 @@ interface IncomingBody {
   response: ServerResponse;
   /** Null for owner keys. */
   tenantId: string | null;
+  /** On routes without a key: the client's address. */
+  anonymousAddress?: string | undefined;
 }
 
 /** Reads request bodies for forwarding, within the memory budget and at the least pace. */
@@ -33,10 +37,15 @@ export class RequestBodies {
   }
 
   /** The whole body, or null when there is none. Throws as `readBody` and `BodyBudget.open`. */
-  async gather({ request, response, tenantId }: IncomingBody, limit: number): Promise<Buffer | null> {
+  async gather(incoming: IncomingBody, limit: number): Promise<Buffer | null> {
+    const { request, response, tenantId, anonymousAddress } = incoming;
     if (!hasBody(request)) return null;
-    const { budget, pace } = this.#options;
-    return readBody(request, limit, { ...pace, share: openShare(budget, tenantId, request, response) });
+    const { budget, anonymous, pace } = this.#options;
+    const share =
+      anonymousAddress === undefined
+        ? openShare(budget, tenantId, request, response)
+        : openShare(anonymous, anonymousAddress, request, response);
+    return readBody(request, limit, { ...pace, share });
   }
 
   /** A small body as its bytes, a larger one as a stream that throws `payload_too_large` or `request_timeout`. */

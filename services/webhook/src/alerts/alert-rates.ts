@@ -2,19 +2,19 @@
 
 interface Rate {
   everyS: number;
-  /** The member of the data that says what the alert is about; alerts about different things don't count together. */
-  about: string | null;
+  /** The members of the data that say what the alert is about; alerts about different things don't count together. */
+  about: readonly string[];
 }
 
 const minute = 60;
 const day = 24 * 3_600;
 
 const rates: ReadonlyMap<string, Rate> = new Map([
-  ['limit.exceeded', { everyS: minute, about: null }],
-  ['run.failed', { everyS: minute, about: 'agent_id' }],
+  ['limit.exceeded', { everyS: minute, about: [] }],
+  ['run.failed', { everyS: minute, about: ['agent_id'] }],
   // Each replica of chat has a breaker of its own.
-  ['provider.down', { everyS: 10 * minute, about: 'provider' }],
-  ['model.unpriced', { everyS: day, about: 'model' }],
+  ['provider.down', { everyS: 10 * minute, about: ['provider', 'model'] }],
+  ['model.unpriced', { everyS: day, about: ['provider', 'model'] }],
 ]);
 
 /** The mark of an alert and how long it lasts; null if each alert of its type is sent. */
@@ -28,5 +28,6 @@ export function rateOf({
   const rate = rates.get(type);
   if (rate === undefined) return null;
   const { everyS, about } = rate;
-  return { subject: about === null ? type : `${type}/${String(data[about]).slice(0, 200)}`, everyS };
+  const subject = [type, ...about.map((name) => String(data[name]).slice(0, 200))].join('/');
+  return { subject, everyS };
 }

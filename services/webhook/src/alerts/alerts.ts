@@ -1,8 +1,11 @@
 import { testEventType, type WebhookEvent } from '@gatehouse/contract/webhook-subscriptions';
 import { readAlertEvent, type Alert, type NewAlert } from '@gatehouse/events/alert-event';
+import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { DeliveryOutbox, Subscriber } from '../deliveries/outbox.ts';
+import { hasPending } from '../store/delivery-store.ts';
 import { insertEvent, markSent } from '../store/event-store.ts';
 import { findSubscribers } from '../store/subscription-store.ts';
 import { rateOf } from './alert-rates.ts';
@@ -10,24 +13,28 @@ import { platformId } from './platform.ts';
 
 /** Larger events are not sent. Those that services raise have some hundred bytes. */
 const maxBodyBytes = 64 * 1024;
+/** Events that wait for one subscription; further ones are dropped. */
+const maxPending = 10_000;
 
 /** Sends events to their subscribers. */
 export class Alerts {
   readonly #pool: Pool;
   readonly #outbox: DeliveryOutbox;
+  readonly #log: Logger;
 
   /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool, outbox: DeliveryOutbox) {
+  constructor({ pool, outbox, log }: { pool: Pool; outbox: DeliveryOutbox; log: Logger }) {
     this.#pool = pool;
     this.#outbox = outbox;
+    this.#log = log;
   }
 
-  /** Queues events for their subscribers, in one transaction per tenant. Those that are queued already change nothing. */
+  /** Queues events for their subscribers, each in a transaction. Those that are queued already change nothing. */
   async take(alerts: readonly Alert[]): Promise<void> {
-    for (const [tenantId, own] of Map.groupBy(alerts, (alert) => alert.tenant_id ?? platformId))
-      await withTenant(this.#pool, tenantId, async (db) => {
-        for (const alert of own) await this.#queue(db, tenantId, alert);
-      });
+    for (const alert of alerts) {
+      const tenantId = alert.tenant_id ?? platformId;
+      await withTenant(this.#pool, tenantId, (db) => this.#queue(db, tenantId, alert));
+    }
   }
 
   /** Queues an event of this service, in a transaction of its tenant. */
@@ -35,8 +42,13 @@ export class Alerts {
     await this.#queue(db, tenantId, { ...alert, at: new Date().toISOString() });
   }
 
-  /** Queues a test for one subscription, in a transaction that sees it. Returns the id of the delivery. */
+  /**
+   * Queues a test for one subscription, in a transaction that sees it. Returns the id of the delivery. Throws
+   * `limit_reached` where too many events wait.
+   */
   async test(db: Queryable, tenantId: string, subscriber: Subscriber): Promise<string> {
+    if (await hasPending(db, subscriber.id, maxPending))
+      throw new AppError('limit_reached', `${maxPending} events wait for the subscription.`);
     const id = newId();
     const at = new Date().toISOString();
     const body = bodyOf({ at, type: testEventType, data: { subscription_id: subscriber.id } });
@@ -52,7 +64,12 @@ export class Alerts {
     const rate = rateOf(alert);
     if (rate !== null && !(await markSent(db, { tenantId, ...rate }))) return;
     for (const subscriber of subscribers)
-      await this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
+      if (await hasPending(db, subscriber.id, maxPending))
+        this.#log.warn(
+          { subscription_id: subscriber.id, type },
+          'dropped an event: too many wait for its subscriber',
+        );
+      else await this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
   }
 }
 

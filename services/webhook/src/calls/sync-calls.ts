@@ -4,7 +4,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { CompletionClient } from '../peers/completions.ts';
 import type { CallStore } from '../store/call-store.ts';
-import type { NewCall, StoredCall } from './call.ts';
+import type { CallError, NewCall, StoredCall } from './call.ts';
 import type { CallTexts, Result } from './call-texts.ts';
 import type { Claims } from './claims.ts';
 
@@ -21,6 +21,7 @@ const pollMs = 200;
 /** Too little time to ask. */
 const leastMs = 500;
 
+type Progress = Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>;
 type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
 
 /** Calls whose senders wait for the answer. */
@@ -40,14 +41,15 @@ export class SyncCalls {
   async await(first: StoredCall, context: RequestContext): Promise<Result> {
     const { calls, claims, texts } = this.#options;
     const until = monotonicMs() + longestMs;
-    for (let call = first; monotonicMs() < until;) {
+    // Repeats of a large delivery must not read it again and again.
+    for (let call: Progress = first; monotonicMs() < until;) {
       if (call.result !== null) return texts.openResult(call, call.result);
       if (call.error !== null) throw new AppError(call.error.code, call.error.message);
       const claim = claims.make();
-      if (call.request !== null && (await calls.claim(call, claim)))
-        return this.#work(call, call.request, { claimId: claim.claimId, context, until });
+      const request = await calls.claim(call, claim);
+      if (request !== null) return this.#work(first, request, { claimId: claim.claimId, context, until });
       await sleep(pollMs);
-      call = (await calls.find(call.tenantId, call.id)) ?? call;
+      call = (await calls.progressOf(call)) ?? call;
     }
     throw tooLate();
   }
@@ -65,8 +67,8 @@ export class SyncCalls {
         return result;
       } catch (error) {
         // Chat may have answered, or still be at it: a repeat asks again by the same id.
-        if (isOutage(error) || !(error instanceof AppError)) await calls.release(call, claimId);
-        else await calls.fail(call, { code: error.code, message: error.message });
+        if (isUnknownOutcome(error)) await calls.release(call, claimId);
+        else await calls.fail(call, errorOf(toAppError(error)));
         throw toAppError(error);
       }
     });
@@ -91,6 +93,14 @@ export class SyncCalls {
       }
     }
   }
+}
+
+const errorOf = ({ code, message }: AppError): CallError => ({ code, message });
+
+/** Whether the call to chat broke off, so that its run may have ended well. */
+function isUnknownOutcome(error: unknown): boolean {
+  if (!(error instanceof AppError) || isOutage(error)) return true;
+  return error.code === 'client_closed_request' || error.code === 'internal';
 }
 
 function tooLate(): AppError {

@@ -56,7 +56,7 @@ export class DeliveryOutbox {
   /** Sends what is due to a target: now, or at a time. */
   async wake(db: Queryable, { tenantId, target }: Target, at?: Date): Promise<void> {
     // A job for later must not keep one for now from being added.
-    const key = at === undefined ? target : `${target}/${at.toISOString().slice(0, 16)}`;
+    const key = at === undefined ? target : `${target}/${at.toISOString().slice(0, 19)}`;
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
   }
 

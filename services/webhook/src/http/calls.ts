@@ -8,9 +8,9 @@ import type { z } from 'zod';
 import { showCall, type StoredCall } from '../calls/call.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
-import type { CallStore } from '../store/call-store.ts';
+import { countDeliveries, type CallStore } from '../store/call-store.ts';
 import { showDelivery } from './deliveries.ts';
-import { deliveriesOf, type DeliveryStore, type LoggedDelivery } from '../store/delivery-store.ts';
+import { deliveryById, type DeliveryStore, type LoggedDelivery } from '../store/delivery-store.ts';
 import type { EndpointStore } from '../store/endpoint-store.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
@@ -23,6 +23,9 @@ export interface CallDependencies {
   outbox: DeliveryOutbox;
   changes: Changes;
 }
+
+/** Of one result; as many as its call shows. */
+const maxDeliveries = 50;
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
 export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
@@ -53,9 +56,10 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       if (known.callbackUrl === null || known.finishedAt === null)
         throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
       return changes.change(call, async (db) => {
-        const id = await outbox.addResult(db, known);
-        const [delivery] = await deliveriesOf(db, callId);
-        const body = showDelivery(found(delivery ?? null, what));
+        if ((await countDeliveries(db, callId)) >= maxDeliveries)
+          throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
+        const id = found(await outbox.addResult(db, known), what);
+        const body = showDelivery(await deliveryById(db, id));
         return {
           body,
           changes: [

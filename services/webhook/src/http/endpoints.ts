@@ -1,8 +1,9 @@
-import type {
-  CreateWebhookEndpoint,
-  listWebhookEndpoints,
-  PatchWebhookEndpoint,
-  RotateWebhookSecret,
+import {
+  maxEndpoints,
+  type CreateWebhookEndpoint,
+  type listWebhookEndpoints,
+  type PatchWebhookEndpoint,
+  type RotateWebhookSecret,
 } from '@gatehouse/contract/webhook-endpoints';
 import type { Changes } from '@gatehouse/changes/changes';
 import type { Guard } from '@gatehouse/egress/guard';
@@ -20,6 +21,7 @@ import type { AgentClient } from '../peers/agents.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Templates } from '../templates/templates.ts';
 import {
+  countEndpoints,
   deleteEndpoint,
   insertEndpoint,
   lockEndpoint,
@@ -73,6 +75,8 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
         callbackSecret: secrets.seal({ ...place, column: 'callback_secret' }, callbackSecret),
       };
       return changes.change(call, async (db) => {
+        if ((await countEndpoints(db, tenantId)) >= maxEndpoints)
+          throw new AppError('limit_reached', `There may be ${maxEndpoints} endpoints.`);
         const endpoint = showEndpoint(
           await insertEndpoint(db, { id, tenantId, scheme, settings, secrets: sealed }),
         );

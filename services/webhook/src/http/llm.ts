@@ -9,6 +9,7 @@ import { openShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { sendJson } from '@gatehouse/http/reply';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -16,6 +17,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { CallKey, NewCall, StoredCall } from '../calls/call.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
 import type { Claims } from '../calls/claims.ts';
+import type { QueueRoom } from '../calls/queue-room.ts';
 import type { SyncCalls } from '../calls/sync-calls.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
 import type { DeliveryTarget } from '../inbound/endpoint.ts';
@@ -36,7 +38,9 @@ export interface DeliveryDependencies {
   sync: SyncCalls;
   /** Runs the call in the background, once the transaction commits. */
   queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
+  room: QueueRoom;
   templates: Templates;
+  /** Of `anonymousBodyBudget`. */
   bodyBudget: BodyBudget;
 }
 
@@ -65,26 +69,44 @@ async function deliver(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer & { replayed: boolean }> {
-  const { findEndpoint, gate, calls, claims, sync, queue, bodyBudget, tenants } = dependencies;
+  const { findEndpoint, gate, calls, claims, sync, queue, room, bodyBudget, tenants } = dependencies;
   const endpointId = endpointIdOf(request);
   const named = endpointId === null ? null : await findEndpoint(endpointId);
-  const share = openShare(bodyBudget, named?.tenantId ?? null, request, response);
+  // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
+  const share = openShare(bodyBudget, clientIpOf(request), request, response);
   const body = await readBody(request, context.route.bodyLimit, { share });
   const delivery = deliveryOf(request, body);
   const { endpoint, ...sent } = await gate.check(delivery, named, clientIpOf(request));
   await tenants.assertActive(endpoint.tenantId, context);
-  await countDelivery(calls, endpoint);
   const id = sent.id ?? idempotencyKeyOf(request);
-  const call = await newCall(dependencies, { endpoint, request, body, id, idIsSigned: sent.idIsSigned });
+  const bodySha256 = sha256(body);
+  const keys = keysOf(endpoint, { id, idIsSigned: sent.idIsSigned, bodySha256 });
+  const again = async (known: StoredCall): Promise<Answer & { replayed: boolean }> => {
+    if (!known.bodySha256.equals(bodySha256))
+      throw new AppError('idempotency_key_reused', 'This id was used for a delivery with another body.');
+    return { ...(await answerTo(known, () => sync.await(known, context))), replayed: true };
+  };
+  const findEarlier = () => calls.findKnown(endpoint.tenantId, { endpointId: endpoint.id, keys });
+  if (endpoint.rate_limit_per_minute !== null) {
+    const earlier = await findEarlier();
+    if (earlier !== null) return again(earlier);
+    await countDelivery(calls, endpoint);
+  }
+  let call: NewCall;
+  try {
+    call = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
+    if (call.mode === 'async') await room.assert(call.tenantId);
+  } catch (error) {
+    // What is checked, such as the template, may have changed since an earlier delivery was accepted.
+    const earlier = await findEarlier();
+    if (earlier === null) throw error;
+    return again(earlier);
+  }
   const claim = claims.make();
   const known = await calls.add(call, claim, async (db) => {
     if (call.mode === 'async') await queue(db, call);
   });
-  if (known !== null) {
-    if (!known.call.bodySha256.equals(call.bodySha256))
-      throw new AppError('idempotency_key_reused', 'This id was used for a delivery with another body.');
-    return { ...(await answerTo(known.call, () => sync.await(known.call, context))), replayed: true };
-  }
+  if (known !== null) return again(known);
   return { ...(await answerTo(call, () => sync.run(call, claim.claimId, context))), replayed: false };
 }
 
@@ -104,7 +126,7 @@ async function countDelivery(
   const { count, endsInMs } = await calls.countDelivery({ tenantId, endpointId });
   if (count > limit)
     throw new AppError('rate_limit_exceeded', `The endpoint takes ${limit} deliveries per minute.`, {
-      headers: { 'retry-after': String(Math.max(1, Math.ceil(endsInMs / 1_000))) },
+      headers: retryAfterHeaders(endsInMs),
     });
 }
 
@@ -115,14 +137,14 @@ async function newCall(
     request: IncomingMessage;
     body: Buffer;
     id: string | null;
-    idIsSigned: boolean;
+    bodySha256: Buffer;
+    keys: readonly CallKey[];
   },
 ): Promise<NewCall> {
-  const { endpoint, body, id: deliveryId } = delivery;
+  const { endpoint, body, id: deliveryId, bodySha256, keys } = delivery;
   const { tenantId } = endpoint;
   const input = await readInput(templates, endpoint, delivery.request, body);
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
-  const bodySha256 = sha256(body);
   const id = newId();
   return {
     id,
@@ -137,18 +159,14 @@ async function newCall(
     metadata: input.metadata ?? {},
     callbackUrl: input.callback_url ?? endpoint.callback_url,
     request: texts.sealRequest({ tenantId, id }, requestOf(input)),
-    keys: keysOf(delivery, bodySha256),
+    keys,
   };
 }
 
 /** Where the id is not signed, a forger could send a delivery again under another one. */
 function keysOf(
-  {
-    endpoint: { scheme },
-    id,
-    idIsSigned,
-  }: { endpoint: DeliveryTarget; id: string | null; idIsSigned: boolean },
-  bodySha256: Buffer,
+  { scheme }: DeliveryTarget,
+  { id, idIsSigned, bodySha256 }: { id: string | null; idIsSigned: boolean; bodySha256: Buffer },
 ): CallKey[] {
   const byId: CallKey[] = id === null ? [] : [{ kind: 'id', digest: sha256(id), keptS: keptS.id }];
   if (idIsSigned) return byId;

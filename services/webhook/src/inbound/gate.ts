@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
 import type { DeliveryTarget } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { mayDeliver } from './networks.ts';
@@ -15,6 +16,7 @@ export interface GateOptions {
   refusals: Refusals;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
+  log: Logger;
 }
 
 /** Decides whether deliveries are genuine. */
@@ -66,11 +68,22 @@ export class Gate {
     return { ...genuine, endpoint };
   }
 
+  /** The secret; none if its key is no longer in the ring, so that the other secret still counts. */
+  #openOrNone(of: { tenantId: string; id: string }, sealed: Buffer): string[] {
+    const { secrets, log } = this.#options;
+    try {
+      return [secrets.open(placeOf(of), sealed)];
+    } catch (error) {
+      log.error({ err: error, endpoint_id: of.id }, 'failed to decrypt the secret of an endpoint');
+      return [];
+    }
+  }
+
   #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: DeliveryTarget): Genuine | null {
-    const { secrets, allowToken } = this.#options;
+    const { allowToken } = this.#options;
     const opened = [target.secret, target.previousSecret]
       .filter((sealed) => sealed !== null)
-      .map((sealed) => secrets.open(placeOf({ tenantId, id }), sealed));
+      .flatMap((sealed) => this.#openOrNone({ tenantId, id }, sealed));
     if (scheme !== 'token') return verify(delivery, { scheme, secrets: opened, nowS: Date.now() / 1_000 });
     return allowToken && hasToken(delivery, opened) ? { id: null, idIsSigned: false } : null;
   }

@@ -1,7 +1,9 @@
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { networkOf } from './networks.ts';
 
 export interface RefusalsOptions {
   /** Counts a request of an address in the current minute. */
@@ -45,7 +47,7 @@ export class Refusals {
 
   /** Throws `rate_limit_exceeded` if the address has sent too many. */
   async note(address: string | null): Promise<void> {
-    const key = address ?? '';
+    const key = networkOf(address ?? '');
     const until = this.#over.get(key) ?? 0;
     if (until > monotonicMs()) throw tooMany(until - monotonicMs());
     this.#over.delete(key);
@@ -60,6 +62,6 @@ export class Refusals {
 
 function tooMany(retryAfterMs: number): AppError {
   return new AppError('rate_limit_exceeded', 'Too many requests of this address were not genuine.', {
-    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) },
+    headers: retryAfterHeaders(retryAfterMs),
   });
 }

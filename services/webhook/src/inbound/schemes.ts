@@ -84,11 +84,12 @@ const ofBody = (
     const value = single(delivery, name);
     const signature = value?.startsWith(prefix) === true ? hex(value.slice(prefix.length)) : null;
     if (signature === null) return null;
+    const named = id === null ? null : single(delivery, id);
     return {
       signatures: [signature],
       signed: [delivery.body],
       timestamp: null,
-      id: id === null ? null : single(delivery, id),
+      id: named !== null && isId(named) ? named : null,
       idIsSigned: false,
     };
   },

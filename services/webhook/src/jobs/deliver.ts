@@ -1,5 +1,4 @@
 import type { Egress } from '@gatehouse/egress/egress';
-import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
@@ -7,11 +6,13 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts.ts';
 import { platformId } from '../alerts/platform.ts';
-import { retryAfterS, verdictOf, type Attempt, type Delivery, type Verdict } from '../deliveries/delivery.ts';
+import { attempt } from '../deliveries/attempt.ts';
+import { verdictOf, type Attempt, type Delivery, type Verdict } from '../deliveries/delivery.ts';
+import type { DeliveryMetrics } from '../deliveries/delivery-metrics.ts';
+import { Draining } from '../deliveries/draining.ts';
 import type { Messages } from '../deliveries/messages.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
-import { standardHeaders } from '../deliveries/signature.ts';
-import { maxInFlight, type DeliveryStore, type DueDelivery } from '../store/delivery-store.ts';
+import type { DeliveryStore, DueDelivery } from '../store/delivery-store.ts';
 
 export interface DeliverDependencies {
   deliveries: DeliveryStore;
@@ -19,63 +20,71 @@ export interface DeliverDependencies {
   egress: Pick<Egress, 'request'>;
   outbox: DeliveryOutbox;
   alerts: Alerts;
+  metrics: DeliveryMetrics;
+  /** Whether the tenant is active. Throws during an outage of the tenant service. */
+  isActive: (tenantId: string) => Promise<boolean>;
   /** Runs `work` in a transaction that sees the rows of a tenant. */
   within: (tenantId: string, work: (db: Queryable) => Promise<void>) => Promise<void>;
 }
 
 /** A longer job goes on as a new one, so that every target of a tenant has its turn. */
 const longestMs = 60_000;
-const timeoutMs = 15_000;
-const maxBodyBytes = 64 * 1024;
+/** How long what is due to a tenant that is not active waits, again and again. */
+const suspendedMs = 5 * 60_000;
 
-/** Sends what is due to one target of a tenant, as many at a time as the target may have in flight. */
+/**
+ * Sends what is due to one target of a tenant, as many at a time as the target may have in flight. Further jobs for a
+ * target that this process sends to add to the running one, so that a target that hangs holds one job.
+ */
 export function deliver(dependencies: DeliverDependencies): JobHandler<{ target: string }> {
-  const { deliveries, messages, egress, outbox, alerts, within } = dependencies;
+  const { deliveries, messages, egress, outbox, alerts, metrics, within, isActive } = dependencies;
+  const running = new Map<string, Draining<DueDelivery>>();
   return async ({ target }, { tenantId, signal, log }) => {
     const of = { tenantId, target };
+    const key = `${tenantId}/${target}`;
+    const known = running.get(key);
+    if (known !== undefined) {
+      known.add();
+      return;
+    }
     const startedAt = monotonicMs();
-    const drain = async (): Promise<void> => {
-      while (monotonicMs() - startedAt < longestMs) {
+    const draining = new Draining<DueDelivery>(
+      async () => {
         signal.throwIfAborted();
-        const due = await deliveries.claimDue(of);
-        if (due === null) return;
-        await send(due, log);
-      }
-    };
-    await Promise.all(Array.from({ length: maxInFlight }, drain));
-    const next = await deliveries.nextDue(of);
+        return monotonicMs() - startedAt < longestMs ? deliveries.claimDue(of) : null;
+      },
+      (due) => send(due, log),
+    );
+    running.set(key, draining);
+    let next: Date | null;
+    try {
+      if (await isActive(tenantId)) {
+        draining.add();
+        await draining.ended();
+        next = await deliveries.nextDue(of);
+      } else next = new Date(Date.now() + suspendedMs);
+    } finally {
+      running.delete(key);
+    }
     if (next !== null) await within(tenantId, (db) => outbox.wake(db, of, next));
   };
 
   async function send(delivery: DueDelivery, log: Logger): Promise<void> {
-    const message = await messages.open(delivery);
-    if (message === null) return;
-    const { id, body, secret } = message;
     const at = new Date();
     const startedAt = monotonicMs();
-    const headers = standardHeaders(secret, { id, at, body });
-    const request = { method: 'POST', url: new URL(delivery.url), headers, body: Buffer.from(body) } as const;
-    const result = await egress
-      .request({ ...request, timeoutMs, maxBytes: maxBodyBytes, longer: 'cut' })
-      .then(
-        (response) => ({
-          status: response.status,
-          error: null,
-          retryAfterS: retryAfterS(response.headers['retry-after'], at),
-        }),
-        (error: unknown) => {
-          if (!(error instanceof EgressError)) throw error;
-          return error.failure === 'busy' ? null : { status: null, error: error.message, retryAfterS: null };
-        },
-      );
+    const result = await attempt(delivery, { messages, egress, at, log });
     // Nothing was sent, and the receiver is not to blame.
-    if (result === null) return deliveries.postpone(delivery);
-    const attempt: Attempt = { at, durationMs: Math.round(monotonicMs() - startedAt), ...result };
-    const verdict = verdictOf(attempt, delivery);
-    await deliveries.record(delivery, { attempt, verdict }, (db) =>
+    if (result === null) {
+      metrics.attempted('postponed');
+      return deliveries.postpone(delivery);
+    }
+    const made: Attempt = { at, durationMs: Math.round(monotonicMs() - startedAt), ...result };
+    const verdict = verdictOf(made, delivery);
+    metrics.attempted(verdict.kind);
+    await deliveries.record(delivery, { attempt: made, verdict }, (db) =>
       raiseDisabled(db, delivery, verdict, log),
     );
-    log.debug({ delivery_id: delivery.id, status: attempt.status, verdict: verdict.kind }, 'sent a delivery');
+    log.debug({ delivery_id: delivery.id, status: made.status, verdict: verdict.kind }, 'sent a delivery');
   }
 
   async function raiseDisabled(
@@ -88,6 +97,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
       source.kind === 'result'
         ? (['webhook_endpoint', source.endpointId] as const)
         : (['webhook_subscription', source.subscriptionId] as const);
+    metrics.disabled();
     log.warn({ resource_type: type, resource_id: id }, 'disabled a webhook whose receiver fails');
     const reason = verdict.kind === 'failed' && verdict.gone ? 'gone' : 'failing';
     const data = { resource_type: type, resource_id: id, url, reason } as const;

@@ -1,10 +1,10 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import { AppError } from '@gatehouse/kit/errors';
-import { sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { StoredCall } from '../calls/call.ts';
 import type { CallTexts, Result } from '../calls/call-texts.ts';
-import type { CompletionClient } from '../peers/completions.ts';
+import { UnreadableAnswer, type CompletionClient } from '../peers/completions.ts';
 import type { CallStore } from '../store/call-store.ts';
 
 export interface RunCallDependencies {
@@ -15,8 +15,10 @@ export interface RunCallDependencies {
   notify: (db: Queryable, call: StoredCall) => Promise<void>;
 }
 
-/** Of one attempt; chat's own limit is ten minutes. */
-const askMs = 10 * 60_000;
+/** Chat's own limit of one run. A run that takes longer would take as long the next time. */
+const longestMs = 10 * 60_000;
+/** Of one attempt: chat reports its limit before. */
+const askMs = longestMs + 30_000;
 const pollMs = 1_000;
 
 /**
@@ -33,11 +35,14 @@ export function runCall({
     const call = await calls.find(tenantId, callId);
     // It was deleted with its endpoint, or an attempt that was taken for lost has finished it.
     if (call === null || call.request === null) return;
+    const startedAt = monotonicMs();
     try {
       const result = await ask(call, texts.openRequest(call, call.request), signal);
       await calls.succeed(call, texts.sealResult(call, result), (db) => notify(db, call));
-    } catch (error) {
-      if (!(error instanceof AppError) || (isTemporary(error) && !lastAttempt)) throw error;
+    } catch (caught) {
+      signal.throwIfAborted();
+      const error = toAppError(caught);
+      if (!lastAttempt && isTemporary(error) && monotonicMs() - startedAt < longestMs) throw caught;
       log.warn({ call_id: callId, code: error.code }, 'a call of a webhook failed');
       await calls.fail(call, { code: error.code, message: error.message }, (db) => notify(db, call));
     }
@@ -61,7 +66,13 @@ export function runCall({
   }
 }
 
-/** Whether a later attempt may succeed: outages, limits, and trouble of the provider. */
-function isTemporary({ status, code }: AppError): boolean {
+/**
+ * Whether a later attempt may succeed: outages, calls that were cut, limits, suspension, and trouble of the provider. An
+ * answer that can't be read stays as it is.
+ */
+function isTemporary(error: AppError): boolean {
+  const { status, code } = error;
+  if (error instanceof UnreadableAnswer) return false;
+  if (code === 'tenant_suspended' || code === 'client_closed_request') return true;
   return status >= 500 || (status === 429 && code !== 'insufficient_quota');
 }

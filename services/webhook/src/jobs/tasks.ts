@@ -15,8 +15,8 @@ export const tasks = {
       ...Array.from({ length: 12 }, () => 120 * minute),
     ],
     // Chat gives up after ten minutes.
-    deadlineMs: 11 * minute * 1_000,
-    concurrency: 32,
+    deadlineMs: 12 * minute * 1_000,
+    concurrency: 128,
     perTenant: 8,
   }),
   /** Sends what is due to one target of a tenant. Failed attempts are repeated by a schedule of their own. */

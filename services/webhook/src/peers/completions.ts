@@ -1,4 +1,5 @@
 import type { Peer } from '@gatehouse/grpc/client';
+import { AppError } from '@gatehouse/kit/errors';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
@@ -28,6 +29,21 @@ const completion = z.object({
   usage: z.record(z.string(), z.unknown()).nullish(),
 });
 
+/** The provider's answer has no text to take as the result. It is stored, so a repeat gets the same. */
+export class UnreadableAnswer extends AppError {
+  constructor(cause: unknown) {
+    super('provider_invalid_response', "The provider's answer has no choice with a text.", { cause });
+  }
+}
+
+function readCompletion(json: string): z.output<typeof completion> {
+  try {
+    return completion.parse(JSON.parse(json));
+  } catch (error) {
+    throw new UnreadableAnswer(error);
+  }
+}
+
 /** Asks agents through chat. */
 export class CompletionClient {
   readonly #peer: Peer<ChatServiceClient>;
@@ -55,7 +71,7 @@ export class CompletionClient {
       },
       { deadlineMs, requestId, trace, assertion: await this.#signer.delegation(delegation) },
     );
-    const { choices, usage } = completion.parse(JSON.parse(completionJson));
+    const { choices, usage } = readCompletion(completionJson);
     const [choice] = choices;
     return {
       output: choice?.message.content ?? null,

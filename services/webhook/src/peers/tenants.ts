@@ -1,6 +1,8 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { Peer } from '@gatehouse/grpc/client';
+import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { platformId } from '../alerts/platform.ts';
 
 /** Which tenants are active, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
@@ -13,6 +15,18 @@ export class TenantClient {
         return { settings: null, status };
       },
     });
+  }
+
+  /** Whether a tenant, or the platform, is active. Throws `service_unavailable` while that is not known. */
+  async isActive(tenantId: string): Promise<boolean> {
+    if (tenantId === platformId) return true;
+    try {
+      await this.assertActive(tenantId);
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'tenant_suspended') return false;
+      throw error;
+    }
   }
 
   /** Throws `tenant_suspended`, and `service_unavailable` while the tenant service is down and the tenant unknown. */

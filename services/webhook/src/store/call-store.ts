@@ -1,8 +1,9 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { CallError, CallKey, NewCall, StoredCall } from '../calls/call.ts';
+import type { CallError, NewCall, StoredCall } from '../calls/call.ts';
 
 const shown = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
@@ -11,13 +12,13 @@ const shown = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_i
 const columns = `${shown}, request, result`;
 
 const keptDays = 30;
-const nothing = (): Promise<void> => Promise.resolve();
+/** A key may be freed between the insertion that it stops and the look at its call. */
+const maxAttempts = 3;
 
-/** An earlier delivery with one of the keys; `by` says which. */
-export interface KnownCall {
-  call: StoredCall;
-  by: CallKey['kind'];
-}
+/** Rolls back what a repeat has begun. */
+class KeyTaken extends Error {}
+
+const nothing = (): Promise<void> => Promise.resolve();
 
 /** A claim on a call: its holder works on it. */
 export interface CallClaim {
@@ -53,7 +54,11 @@ export class CallStore {
 
   async find(tenantId: string, id: string): Promise<StoredCall | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<StoredCall>(`select ${columns} from webhook.calls where id = $1`, [id]);
+      const { rows } = await db.query<StoredCall>(
+        `select ${columns} from webhook.calls as c where id = $1
+           and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
+        [id],
+      );
       return rows[0] ?? null;
     });
   }
@@ -70,8 +75,8 @@ export class CallStore {
         await db.query<{ count: number; endsInMs: number }>(
           `insert into webhook.delivery_rates as known (endpoint_id, tenant_id, minute, deliveries)
            values ($1, $2, date_trunc('minute', now()), 1)
-           on conflict (endpoint_id) do update set minute = excluded.minute,
-             deliveries = case when known.minute = excluded.minute then known.deliveries + 1 else 1 end
+           on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
+             deliveries = case when known.minute >= excluded.minute then known.deliveries + 1 else 1 end
            returning deliveries as count,
              extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
           [of.endpointId, of.tenantId],
@@ -82,21 +87,43 @@ export class CallStore {
 
   /**
    * Stores a call, claimed if it is `sync`, and does `also` in the same transaction. Returns the earlier call instead if
-   * one of its keys is taken.
+   * one of its keys is taken; a repeat that arrives at the same time waits for the first.
    */
   async add(
     call: NewCall,
     claim: CallClaim,
     also: (db: Queryable) => Promise<unknown>,
-  ): Promise<KnownCall | null> {
-    return withTenant(this.#pool, call.tenantId, async (db) => {
-      const known = await knownCall(db, call);
-      if (known !== null) return known;
-      await insertCall(db, call, claim);
-      for (const key of call.keys) await takeKey(db, call, key);
-      await also(db);
-      return null;
+  ): Promise<StoredCall | null> {
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      try {
+        await withTenant(this.#pool, call.tenantId, async (db) => {
+          if (!(await insertCall(db, call, claim))) throw new KeyTaken();
+          await also(db);
+        });
+        return null;
+      } catch (error) {
+        if (!(error instanceof KeyTaken)) throw error;
+        const known = await this.findKnown(call.tenantId, call);
+        if (known !== null) return known;
+      }
+    }
+    throw new AppError('service_unavailable', 'The delivery could not be stored. Send it again.');
+  }
+
+  /** Whether so many `async` calls of the tenant have not finished. */
+  async hasQueued(tenantId: string, count: number): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query(
+        `select 1 from webhook.calls where tenant_id = $1 and status = 'queued' offset $2 limit 1`,
+        [tenantId, count - 1],
+      );
+      return rows.length > 0;
     });
+  }
+
+  /** The earlier call that one of the keys belongs to. */
+  findKnown(tenantId: string, of: Keyed): Promise<StoredCall | null> {
+    return withTenant(this.#pool, tenantId, (db) => knownCall(db, of));
   }
 
   /** Deletes up to `limit` calls that were for a user, from before a time. Returns how many. */
@@ -114,15 +141,35 @@ export class CallStore {
     });
   }
 
-  /** Takes over a call that no process works on any more. */
-  async claim({ tenantId, id }: StoredCall, { claimId, seconds }: CallClaim): Promise<boolean> {
+  /** Takes over a call that no process works on any more. Returns its request; null if it is not free. */
+  async claim(
+    { tenantId, id }: Pick<StoredCall, 'tenantId' | 'id'>,
+    { claimId, seconds }: CallClaim,
+  ): Promise<Buffer | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
+      const { rows } = await db.query<{ request: Buffer | null }>(
         `update webhook.calls set claim_id = $2, claimed_until = now() + make_interval(secs => $3)
-         where id = $1 and status = 'running' and claimed_until <= now()`,
+         where id = $1 and status = 'running' and claimed_until <= now() returning request`,
         [id, claimId, seconds],
       );
-      return rowCount === 1;
+      return rows[0]?.request ?? null;
+    });
+  }
+
+  /** What has become of a call. */
+  async progressOf({
+    tenantId,
+    id,
+  }: Pick<StoredCall, 'tenantId' | 'id'>): Promise<Pick<
+    StoredCall,
+    'id' | 'tenantId' | 'result' | 'error'
+  > | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
+        `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
+        [id],
+      );
+      return rows[0] ?? null;
     });
   }
 
@@ -172,35 +219,51 @@ export class CallStore {
   }
 }
 
-async function knownCall(db: Queryable, { endpointId, keys }: NewCall): Promise<KnownCall | null> {
-  const all = keys.map(({ kind, digest }) => `${kind} ${digest.toString('hex')}`).sort();
-  // Repeats that arrive at once wait here, in the same order, until the first has stored its keys.
-  for (const key of all)
-    await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${endpointId} ${key}`]);
-  const { rows } = await db.query<{ callId: string; by: CallKey['kind'] }>(
-    // An id comes before a body.
-    `select call_id as "callId", kind as by from webhook.call_keys
-     where endpoint_id = $1 and expires_at > now()
-       and (kind, digest) in (select k, d from unnest($2::text[], $3::bytea[]) as given (k, d))
-     order by kind desc limit 1`,
-    [endpointId, keys.map(({ kind }) => kind), keys.map(({ digest }) => digest)],
-  );
-  const [found] = rows;
-  if (found === undefined) return null;
-  const { by, callId } = found;
-  return {
-    by,
-    call: only(await db.query<StoredCall>(`select ${columns} from webhook.calls where id = $1`, [callId])),
-  };
+/** Locks a call against other redeliveries, and counts the deliveries of its result. */
+export async function countDeliveries(db: Queryable, callId: string): Promise<number> {
+  await db.query('select from webhook.calls where id = $1 for no key update', [callId]);
+  return only(
+    await db.query<{ count: number }>(
+      'select count(*)::integer as count from webhook.deliveries where call_id = $1',
+      [callId],
+    ),
+  ).count;
 }
 
-async function insertCall(db: Queryable, call: NewCall, { claimId, seconds }: CallClaim): Promise<void> {
-  await db.query(
-    `insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, delivery_id, body_sha256, mode, status, user_id,
-       session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10, $11, $12,
-       $13, now() + make_interval(secs => $14), now() + make_interval(days => $15))`,
-    [
+/** What repeats of a delivery have in common. */
+type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
+
+async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
+  const { rows } = await db.query<StoredCall>(
+    // An id comes before a body.
+    `select ${columns} from webhook.calls where id = (
+       select call_id from webhook.call_keys
+       where endpoint_id = $1 and expires_at > now()
+         and (kind, digest) in (select k, d from unnest($2::text[], $3::bytea[]) as given (k, d))
+       order by kind desc limit 1)`,
+    [endpointId, keys.map(({ kind }) => kind), keys.map(({ digest }) => digest)],
+  );
+  return rows[0] ?? null;
+}
+
+/** Stores a call with its keys. Returns false if one of them is taken; then the transaction must be rolled back. */
+async function insertCall(db: Queryable, call: NewCall, { claimId, seconds }: CallClaim): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'insert_call',
+    text: `
+      with made as (
+        insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, delivery_id, body_sha256, mode, status, user_id,
+          session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10, $11, $12,
+          $13, now() + make_interval(secs => $14), now() + make_interval(days => $15))
+        returning id)
+      insert into webhook.call_keys as known (endpoint_id, kind, digest, tenant_id, call_id, expires_at)
+      select $3, kind, digest, $2, made.id, now() + make_interval(secs => kept)
+      -- In the same order in every transaction, so that no two wait for each other.
+      from made, unnest($16::text[], $17::bytea[], $18::float8[]) as k (kind, digest, kept) order by kind, digest
+      on conflict (endpoint_id, kind, digest) do update
+        set call_id = excluded.call_id, expires_at = excluded.expires_at where known.expires_at <= now()`,
+    values: [
       call.id,
       call.tenantId,
       call.endpointId,
@@ -216,16 +279,10 @@ async function insertCall(db: Queryable, call: NewCall, { claimId, seconds }: Ca
       claimId,
       seconds,
       keptDays,
+      call.keys.map(({ kind }) => kind),
+      call.keys.map(({ digest }) => digest),
+      call.keys.map((key) => key.keptS),
     ],
-  );
-}
-
-async function takeKey(db: Queryable, call: NewCall, { kind, digest, keptS }: CallKey): Promise<void> {
-  await db.query(
-    `insert into webhook.call_keys (endpoint_id, kind, digest, tenant_id, call_id, expires_at)
-     values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
-     on conflict (endpoint_id, kind, digest) do update
-       set call_id = excluded.call_id, expires_at = excluded.expires_at`,
-    [call.endpointId, kind, digest, call.tenantId, call.id, keptS],
-  );
+  });
+  return rowCount === call.keys.length;
 }

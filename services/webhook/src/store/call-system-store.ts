@@ -18,3 +18,13 @@ export async function deleteExpiredCalls(pool: Pool, limit: number): Promise<num
   );
   return rowCount ?? 0;
 }
+
+/** Up to `limit` calls of any tenant that should have ended long ago: the last attempt for them was lost. */
+export async function findLostCalls(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
+  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+    `select tenant_id as "tenantId", id from webhook.calls
+     where status = 'queued' and created_at < now() - interval '2 days' limit $1`,
+    [limit],
+  );
+  return rows;
+}

@@ -1,6 +1,6 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { Attempt, Delivery, Verdict } from '../deliveries/delivery.ts';
+import type { Attempt, Delivery, DeliverySource, Verdict } from '../deliveries/delivery.ts';
 
 /** A delivery as the log shows it. */
 export interface LoggedDelivery {
@@ -46,7 +46,7 @@ export interface Target {
 /** Requests to one target at a time, of all replicas together. */
 export const maxInFlight = 8;
 /** Longer than an attempt takes. */
-const claimS = 60;
+const claimS = 30;
 const postponedS = 5;
 /** After this time of failures only, the endpoint is disabled. */
 const failingDays = 5;
@@ -78,6 +78,15 @@ export async function redirectPending(
     [subscriptionId, url, target],
   );
   return rows[0]?.at ?? null;
+}
+
+/** Whether so many deliveries of a subscription are pending. */
+export async function hasPending(db: Queryable, subscriptionId: string, count: number): Promise<boolean> {
+  const { rows } = await db.query(
+    `select 1 from webhook.deliveries where subscription_id = $1 and status = 'pending' offset $2 limit 1`,
+    [subscriptionId, count - 1],
+  );
+  return rows.length > 0;
 }
 
 /** Ends what is pending of a subscription. */
@@ -160,6 +169,8 @@ export class DeliveryStore {
     onDisabled: (db: Queryable) => Promise<void>,
   ): Promise<void> {
     await withTenant(this.#pool, delivery.tenantId, async (db) => {
+      // Before the delivery, as changes of the source do: otherwise two transactions could wait for each other.
+      await lockSource(db, delivery.source);
       const { rowCount } = await db.query(
         `update webhook.deliveries set attempts = attempts + 1, claimed_until = null,
            status = $3, due_at = case when $3 = 'pending' then now() + make_interval(secs => $4) end,
@@ -191,7 +202,7 @@ export class DeliveryStore {
       const disabled =
         source.kind === 'result'
           ? await noteEndpoint(db, { id: source.endpointId, url: delivery.url }, verdict)
-          : await noteSubscription(db, source.subscriptionId, verdict);
+          : await noteSubscription(db, { id: source.subscriptionId, url: delivery.url }, verdict);
       if (disabled) await onDisabled(db);
     });
   }
@@ -202,12 +213,21 @@ export class DeliveryStore {
   }
 }
 
+async function lockSource(db: Queryable, source: DeliverySource): Promise<void> {
+  if (source.kind === 'result')
+    await db.query('select from webhook.endpoints where id = $1 for no key update', [source.endpointId]);
+  else
+    await db.query('select from webhook.subscriptions where id = $1 for no key update', [
+      source.subscriptionId,
+    ]);
+}
+
 const logged = `d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "createdAt",
   coalesce((select json_agg(json_build_object('number', a.number, 'at', a.at, 'duration_ms', a.duration_ms,
     'status', a.status, 'error', a.error) order by a.number)
     from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts`;
 
-export async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
+async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
   const { rows } = await db.query<LoggedDelivery>(
     `select ${logged} from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
     [callId],
@@ -246,30 +266,40 @@ async function noteEndpoint(
     `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
      where id = $1 and callback_url = $4 and enabled
      returning not enabled as disabled`,
-    [id, isGone(verdict), failingDays, url],
+    [id, meaningOf(verdict), failingDays, url],
   );
   return rows[0]?.disabled ?? false;
 }
 
-/** Returns whether it was disabled; what is pending is given up then. */
-async function noteSubscription(db: Queryable, id: string, verdict: Verdict): Promise<boolean> {
+/** Returns whether it was disabled; what is pending is given up then. Failures of an earlier URL don't count. */
+async function noteSubscription(
+  db: Queryable,
+  { id, url }: { id: string; url: string },
+  verdict: Verdict,
+): Promise<boolean> {
   const status = verdict.kind === 'retry' ? 'pending' : verdict.kind;
   const { rows } = await db.query<{ disabled: boolean }>(
     `with before as (select enabled as was_enabled from webhook.subscriptions where id = $1 for update)
      update webhook.subscriptions set last_delivery_at = now(), last_delivery_status = $4,
        failing_since = case when $4 = 'delivered' then null else coalesce(failing_since, now()) end,
        enabled = case when $4 = 'delivered' then enabled else ${stillEnabled} end
-     from before where id = $1
+     from before where id = $1 and url = $5
      returning was_enabled and not enabled as disabled`,
-    [id, isGone(verdict), failingDays, status],
+    [id, meaningOf(verdict), failingDays, status, url],
   );
   const disabled = rows[0]?.disabled ?? false;
   if (disabled) await giveUpPending(db, id);
   return disabled;
 }
 
-/** Whether a source stays enabled after a failure. Parameters: whether the receiver is gone, days. */
+/**
+ * Whether a source stays enabled after a failure. Parameters: what the failure means for it, days. It is disabled when
+ * a delivery is given up after days of failures, and not by one failure long after another.
+ */
 const stillEnabled =
-  'enabled and not ($2 or coalesce(failing_since, now()) < now() - make_interval(days => $3))';
+  "enabled and not ($2 = 'gone' or $2 = 'given up' and coalesce(failing_since, now()) < now() - make_interval(days => $3))";
 
-const isGone = (verdict: Verdict): boolean => verdict.kind === 'failed' && verdict.gone;
+function meaningOf(verdict: Verdict): 'gone' | 'given up' | 'may pass' {
+  if (verdict.kind !== 'failed') return 'may pass';
+  return verdict.gone ? 'gone' : 'given up';
+}

@@ -1,6 +1,7 @@
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { lockAndCount } from './lock-and-count.ts';
 import { only } from '@gatehouse/pg/rows';
 import {
   settingNames,
@@ -34,7 +35,7 @@ export class EndpointStore {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<Endpoint>(db, {
         columns,
-        from: 'webhook.endpoints where tenant_id = $1 and ($2::uuid is null or id < $2)',
+        from: 'webhook.endpoints where tenant_id = $1 and deleted_at is null and ($2::uuid is null or id < $2)',
         order: 'id desc',
         size: sizeOf('template', 'callback_url', 'allowed_cidrs::text'),
         limit,
@@ -55,10 +56,15 @@ export function lockEndpoint(db: Queryable, id: string): Promise<Endpoint | null
 
 async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {
   const { rows } = await db.query<Endpoint>(
-    `select ${columns} from webhook.endpoints where id = $1 ${lock}`,
+    `select ${columns} from webhook.endpoints where id = $1 and deleted_at is null ${lock}`,
     [id],
   );
   return rows[0] ?? null;
+}
+
+/** The endpoints of a tenant so far. Others that add one wait until the transaction ends. */
+export async function countEndpoints(db: Queryable, tenantId: string): Promise<number> {
+  return lockAndCount(db, 'webhook.endpoints', tenantId);
 }
 
 export async function insertEndpoint(
@@ -126,6 +132,12 @@ export async function replaceSecret(
   return { before, after };
 }
 
+/** Hides an endpoint with its calls, which are removed later, and sends none of their results any more. */
 export async function deleteEndpoint(db: Queryable, id: string): Promise<void> {
-  await db.query('delete from webhook.endpoints where id = $1', [id]);
+  await db.query('update webhook.endpoints set deleted_at = now() where id = $1', [id]);
+  await db.query(
+    `update webhook.deliveries set status = 'failed', due_at = null, claimed_until = null, finished_at = now()
+     where endpoint_id = $1 and status = 'pending'`,
+    [id],
+  );
 }

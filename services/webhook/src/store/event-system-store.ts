@@ -21,11 +21,20 @@ export async function deleteOldMarks(pool: Pool, limit: number): Promise<number>
   return rowCount ?? 0;
 }
 
-/** Keeps an event that can't be read or stored, once; older ones than 30 days are deleted. */
+/** Keeps an event that can't be read or stored, once. */
 export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query(
-    `with old as (delete from webhook.dead_letters where received_at < now() - interval '30 days')
-     insert into webhook.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
+    `insert into webhook.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
     [letter.id, letter.origin, letter.reason, letter.payload],
   );
+}
+
+/** Deletes up to `limit` dead letters that are older than 30 days; returns how many. */
+export async function deleteOldDeadLetters(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.dead_letters where id = any (array(
+       select id from webhook.dead_letters where received_at < now() - interval '30 days' limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
 }

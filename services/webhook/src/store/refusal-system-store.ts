@@ -10,8 +10,8 @@ export async function countRefusal(
     await pool.query<{ requests: number; endsInMs: number }>(
       `insert into webhook.refused_addresses as known (address, minute, requests)
        values ($1, date_trunc('minute', now()), 1)
-       on conflict (address) do update set minute = excluded.minute,
-         requests = case when known.minute = excluded.minute then known.requests + 1 else 1 end
+       on conflict (address) do update set minute = greatest(known.minute, excluded.minute),
+         requests = case when known.minute >= excluded.minute then known.requests + 1 else 1 end
        returning requests,
          extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
       [address],

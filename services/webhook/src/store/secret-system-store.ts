@@ -16,7 +16,10 @@ export interface SealedSecret {
   sealed: Buffer;
 }
 
-/** Up to `limit` secrets of each column that don't begin with `prefix`. `pool` acts as `webhook_system`. */
+/**
+ * Up to `limit` secrets of each column that don't begin with `prefix`, at random, so that some that can't be opened keep
+ * no others from being found. `pool` acts as `webhook_system`.
+ */
 export async function findStaleSecrets(pool: Pool, prefix: Buffer, limit: number): Promise<SealedSecret[]> {
   const columns = (['endpoints', 'subscriptions'] as const).flatMap((table) =>
     columnsOf[table].map((column) => ({ table, column })),
@@ -26,7 +29,8 @@ export async function findStaleSecrets(pool: Pool, prefix: Buffer, limit: number
       .map(
         ({ table, column }) => `
           (select tenant_id as "tenantId", '${table}' as "table", '${column}' as "column", id, ${column} as sealed
-           from webhook.${table} where substring(${column} from 1 for length($1::bytea)) <> $1 limit $2)`,
+           from webhook.${table} where substring(${column} from 1 for length($1::bytea)) <> $1
+           order by random() limit $2)`,
       )
       .join(' union all '),
     [prefix, limit],

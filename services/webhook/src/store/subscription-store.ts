@@ -3,6 +3,7 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Subscription, SubscriptionSettings } from '../alerts/subscription.ts';
+import { lockAndCount } from './lock-and-count.ts';
 
 const columns = `id, url, event_types, enabled,
   case when last_delivery_at is not null then json_build_object('at', last_delivery_at, 'status', last_delivery_status)
@@ -65,15 +66,7 @@ async function selectSubscription(
 
 /** The subscriptions of a tenant so far. Others that add one wait until the transaction ends. */
 export async function countSubscriptions(db: Queryable, tenantId: string): Promise<number> {
-  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `webhook.subscriptions ${tenantId}`,
-  ]);
-  return only(
-    await db.query<{ count: number }>(
-      'select count(*)::integer as count from webhook.subscriptions where tenant_id = $1',
-      [tenantId],
-    ),
-  ).count;
+  return lockAndCount(db, 'webhook.subscriptions', tenantId);
 }
 
 export async function insertSubscription(
@@ -110,14 +103,18 @@ export async function deleteSubscription(db: Queryable, id: string): Promise<voi
   await db.query('delete from webhook.subscriptions where id = $1', [id]);
 }
 
-/** Enabled subscriptions of a tenant to a type of event. */
+/**
+ * Enabled subscriptions of a tenant to a type of event, locked against changes and deletion until the transaction ends:
+ * otherwise what is queued for one could go to an old URL, or fail for all.
+ */
 export async function findSubscribers(
   db: Queryable,
   tenantId: string,
   type: string,
 ): Promise<{ id: string; url: string }[]> {
   const { rows } = await db.query<{ id: string; url: string }>(
-    `select id, url from webhook.subscriptions where tenant_id = $1 and enabled and $2 = any (event_types)`,
+    `select id, url from webhook.subscriptions where tenant_id = $1 and enabled and $2 = any (event_types)
+     order by id for share`,
     [tenantId, type],
   );
   return rows;

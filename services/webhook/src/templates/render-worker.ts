@@ -23,6 +23,18 @@ const engine = new Liquid({
   timezoneOffset: 0,
 });
 
+/** A text that is made longer than this can't be filtered: most filters make a copy or a part for each character. */
+const maxFilteredChars = 2 * 1024 * 1024;
+
+for (const [name, filter] of Object.entries(engine.filters)) {
+  const handler = typeof filter === 'function' ? filter : filter.handler;
+  engine.registerFilter(name, function (this: ThisParameterType<typeof handler>, ...values: unknown[]) {
+    if (values.some((value) => typeof value === 'string' && value.length > maxFilteredChars))
+      throw new Error(`a text for ${name} is longer than ${maxFilteredChars} characters`);
+    return handler.apply(this, values as Parameters<typeof handler>) as unknown;
+  });
+}
+
 /** Runs in a worker thread. */
 export function render({ template, json }: Rendering): Rendered {
   try {

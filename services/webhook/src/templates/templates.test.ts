@@ -93,6 +93,10 @@ describe('a template', () => {
       'writes megabytes',
       '{% for i in (1..9000) %}{{ "0123456789012345678901234567890123456789" }}{% endfor %}',
     ],
+    [
+      'splits a long text into characters',
+      `{% capture x %}{% for i in (1..9000) %}${'x'.repeat(500)}{% endfor %}{% endcapture %}{{ x | replace: "x", "y" }}`,
+    ],
     ['is blank', '  {{ nothing }}\n'],
   ])('that %s fails, and harms no other', async (_what, template) => {
     await expect(prompt(template, {})).rejects.toMatchObject({ code: 'template_failed', status: 422 });

@@ -11,7 +11,8 @@ export class Templates {
   readonly #pool: ThreadPool<Rendering, Rendered>;
 
   constructor(options: { deadlineMs?: number } = {}) {
-    const bounds = { threads: 2, maxWaiting: 256, deadlineMs: 3_000 };
+    const waiting = { maxWaiting: 256, maxWaitingPerTenant: 32 };
+    const bounds = { threads: 2, ...waiting, maxHeapMiB: 128, deadlineMs: 3_000 };
     this.#pool = new ThreadPool({ file, task: 'render', ...bounds, ...options });
   }
 

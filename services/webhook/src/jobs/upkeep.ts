@@ -1,0 +1,59 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { DeliveryOutbox } from '../deliveries/outbox.ts';
+import type { CallStore } from '../store/call-store.ts';
+import { deleteExpiredCalls, findLostCalls } from '../store/call-system-store.ts';
+import { findOverdueTargets } from '../store/delivery-system-store.ts';
+import { removeDeletedEndpoints } from '../store/endpoint-system-store.ts';
+import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../store/event-system-store.ts';
+
+export interface UpkeepOptions {
+  app: Pool;
+  system: Pool;
+  calls: CallStore;
+  outbox: DeliveryOutbox;
+  log: Logger;
+}
+
+const batch = 500;
+const tenMinutesMs = 600_000;
+/** A job that was added while another one of its target ended is missing at times. */
+const overdueMs = 15_000;
+
+/** Queues what is overdue: its job was lost, or was not added because one with its key was just ending. */
+export async function wakeOverdue({ app, system, outbox }: UpkeepOptions): Promise<boolean> {
+  const overdue = await findOverdueTargets(system, batch);
+  for (const target of overdue) await withTenant(app, target.tenantId, (db) => outbox.wake(db, target));
+  return false;
+}
+
+/** Ends calls whose last attempt was lost with its process, and sends that as their result. */
+export async function failLost({ system, calls, outbox }: UpkeepOptions): Promise<boolean> {
+  const lost = await findLostCalls(system, batch);
+  for (const { tenantId, id } of lost) {
+    const call = await calls.find(tenantId, id);
+    if (call === null) continue;
+    const error = { code: 'service_timeout', message: 'The call did not end within two days.' } as const;
+    await calls.fail(call, error, (db) => outbox.addResult(db, { ...call, error, finishedAt: new Date() }));
+  }
+  return lost.length === batch;
+}
+
+/** The housekeeping of webhook, which every replica does. */
+export function upkeep(options: UpkeepOptions): PeriodicWork[] {
+  const { system, log } = options;
+  const every = (task: string, everyMs: number, round: () => Promise<boolean>): PeriodicWork =>
+    new PeriodicWork({ task, log, everyMs, round });
+  const inBatches = (remove: (pool: Pool, limit: number) => Promise<number>) => async (): Promise<boolean> =>
+    (await remove(system, batch)) === batch;
+  return [
+    every('queue overdue deliveries', overdueMs, () => wakeOverdue(options)),
+    every('end lost calls', tenMinutesMs, () => failLost(options)),
+    every('delete expired calls', tenMinutesMs, inBatches(deleteExpiredCalls)),
+    every('remove deleted endpoints', tenMinutesMs, inBatches(removeDeletedEndpoints)),
+    every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
+    every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
+    every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),
+  ];
+}

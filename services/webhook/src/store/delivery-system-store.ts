@@ -1,0 +1,15 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Target } from './delivery-store.ts';
+
+/** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
+export async function findOverdueTargets(pool: Pool, limit: number): Promise<Target[]> {
+  const { rows } = await pool.query<Target>(
+    `select distinct tenant_id as "tenantId", target from (
+       select tenant_id, target from webhook.deliveries
+       where status = 'pending' and due_at < now() - interval '30 seconds'
+         and (claimed_until is null or claimed_until < now())
+       order by due_at limit $1) as overdue`,
+    [limit],
+  );
+  return rows;
+}

@@ -1,0 +1,147 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { Receiver } from '@gatehouse/test/receiver';
+import type { TenantAccess } from '@gatehouse/test/tenants';
+import { ChaosSystem } from './chaos-system.ts';
+import { Random } from './random.ts';
+
+const deliveries = 2_000;
+const senders = 24;
+const kills = 6;
+/** A delivery under way in a process that dies is sent again half a minute later. */
+const deliveredWithinMs = 180_000;
+
+let chaos: ChaosSystem;
+let receiver: Receiver;
+let tenant: TenantAccess;
+let endpoint: { id: string; secret: string };
+
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  chaos = await ChaosSystem.start({
+    GATEHOUSE_REPLICAS: 'webhook=2,chat=2',
+    EGRESS_ALLOW: '127.0.0.1',
+    LOG_LEVEL: 'error',
+  });
+  tenant = await chaos.makeTenant();
+  const post = async (path: string, body: object): Promise<{ id: string; secret: string }> => {
+    const response = await fetch(`${chaos.credentials.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tenant.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(201);
+    return (await response.json()) as { id: string; secret: string };
+  };
+  const agent = await post('/v1/agents', { key: 'on-call', model: 'gpt-4.1-mini' });
+  const callback_url = receiver.url('/results');
+  endpoint = await post('/v1/webhooks/endpoints', {
+    ...{ name: 'Alerts', agent_id: agent.id, mode: 'async', callback_url },
+  });
+}, 120_000);
+afterAll(async () => {
+  await chaos.stop();
+  await receiver.stop();
+}, 60_000);
+
+const textOf = (number: number): string => `delivery ${String(number).padStart(4, '0')} of chaos`;
+
+/** One request as a sender makes it; returns the id of the call, or null if it is to be repeated. */
+async function deliver(number: number): Promise<string | null> {
+  const [id, at, body] = [`msg_${number}`, Math.floor(Date.now() / 1_000), `{"input":"${textOf(number)}"}`];
+  const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
+  const response = await fetch(`${chaos.credentials.url}/v1/webhooks/llm?endpoint=${endpoint.id}`, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': String(at) },
+      'webhook-signature': `v1,${signature}`,
+    },
+    body,
+  }).catch(() => null);
+  if (response === null) return null;
+  const text = await response.text();
+  if (response.status !== 202) {
+    expect([502, 503, 504, 409]).toContain(response.status);
+    return null;
+  }
+  return (JSON.parse(text) as { call_id: string }).call_id;
+}
+
+/** Sends deliveries one after the other, each until it is accepted; notes the ids of their calls. */
+async function sendAll(numbers: number[], calls: Map<number, Set<string>>): Promise<void> {
+  for (let number = numbers.pop(); number !== undefined; number = numbers.pop()) {
+    let callId = await deliver(number);
+    for (; callId === null; callId = await deliver(number)) await sleep(200);
+    calls.set(number, (calls.get(number) ?? new Set()).add(callId));
+  }
+}
+
+async function killSome(random: Random, state: { over: boolean }): Promise<number> {
+  let killed = 0;
+  while (!state.over && killed < kills) {
+    await sleep(random.between(1_500, 3_000));
+    const name = random.pick(['webhook-1', 'webhook-2', 'chat-1', 'chat-2']);
+    const { pid } = await chaos.local.processOf(name);
+    await chaos.local.signal(name, 'SIGKILL');
+    killed += 1;
+    await chaos.within(30_000, `${name} was killed and runs again`, async () => {
+      const now = (await chaos.local.processOf(name)).pid;
+      return now !== null && now !== pid;
+    });
+  }
+  return killed;
+}
+
+describe('kill -9 of webhook and chat, two replicas each, during 2,000 deliveries with repeats out of order', () => {
+  it(
+    'leaves one completed run of each, and every result is delivered',
+    () =>
+      chaos.explain(async () => {
+        const random = new Random(17);
+        const each = Array.from({ length: deliveries }, (_, number) => number);
+        const repeats = each.filter(() => random.next() < 0.5);
+        const numbers = random.shuffle([...each, ...repeats]);
+        const calls = new Map<number, Set<string>>();
+        const state = { over: false };
+        const killing = killSome(random, state);
+        await Promise.all(Array.from({ length: senders }, () => sendAll(numbers, calls)));
+        chaos.mark('all deliveries are accepted');
+        state.over = true;
+        expect(await killing).toBeGreaterThanOrEqual(3);
+        expect(calls.size).toBe(deliveries);
+        expect([...calls].filter(([, ids]) => ids.size !== 1)).toEqual([]);
+
+        const ids = new Set([...calls.values()].flatMap((some) => [...some]));
+        const arrived = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+        await chaos.within(
+          deliveredWithinMs,
+          'every result has arrived',
+          async () => arrived().size === deliveries,
+        );
+        expect(arrived()).toEqual(ids);
+        const bodies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id']);
+        for (const received of bodies.values())
+          expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+        const types = new Set(
+          receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type),
+        );
+        expect(types).toEqual(new Set(['call.completed']));
+
+        await chaos.within(60_000, 'every run has its end', async () => {
+          const open = await chaos.rows('select 1 from chat.open_runs');
+          const unpublished = await chaos.rows('select 1 from chat.outbox');
+          return open.length + unpublished.length === 0;
+        });
+        const runs = await chaos.rows<{ input: string; completed: number }>(
+          `select input_preview as input, count(*) filter (where status = 'ok')::integer as completed
+           from analytics.traces where tenant_id = $1 and channel = 'webhook' group by input_preview`,
+          [tenant.id],
+        );
+        expect(runs.filter(({ completed }) => completed !== 1)).toEqual([]);
+        expect(new Set(runs.map(({ input }) => input))).toEqual(new Set(each.map(textOf)));
+      }),
+    420_000,
+  );
+});
