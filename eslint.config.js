@@ -16,6 +16,12 @@ const restrictedSyntax = {
     selector: 'TemplateElement[value.raw=/select\\s+\\*/i]',
     message: 'List the columns (STYLE.md, Shape).',
   },
+  secretComparison: {
+    selector:
+      'BinaryExpression[operator=/^[!=]==?$/]:has(> :matches(Identifier[name=/(secret|signature|hmac|digest|password|token)s?$/i], MemberExpression[property.name=/(secret|signature|hmac|digest|password|token)s?$/i])):not([right.type="Literal"]):not([right.name="undefined"])',
+    message:
+      'Compare secrets and signatures by timingSafeEqual: how long === takes depends on how much is equal.',
+  },
   functionAsProperty: {
     selector: 'AssignmentExpression[left.type="MemberExpression"][right.type=/^(Arrow)?Function/]',
     message: 'V8 keeps what such a function closes over until a full collection: name it first (ADR 21).',

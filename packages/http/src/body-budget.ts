@@ -65,10 +65,7 @@ export class BodyBudget {
     const { perTenant, perProcess } = this.#options;
     const tenant = this.#tenants.get(tenantId) ?? 0;
     if (tenant + bytes > perTenant && tenant > own)
-      throw this.#refusal(
-        'rate_limit_exceeded',
-        'Too many bytes of request bodies are in flight for this tenant.',
-      );
+      throw this.#refusal('rate_limit_exceeded', 'Too many bytes of your request bodies are in flight.');
     if (this.#total + bytes > perProcess && this.#total > own)
       throw this.#refusal('service_unavailable', 'Too many bytes of request bodies are in flight.');
   }

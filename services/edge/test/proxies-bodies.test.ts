@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { assertionHeader } from '@gatehouse/identity/verifier';
+import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { EdgeUnderTest } from './edge-under-test.ts';
 import { ask, mebibyte, sending, startEdge, stopAll, ways } from './proxy-fixture.ts';
@@ -166,4 +168,18 @@ describe.each(ways)('$way', ({ path, bodyLimit, bodySizes }) => {
     expect(edge.arrivals).toEqual([]);
     expect((await send('Identity')).status).toBe(200);
   });
+});
+
+it('keeps bodies without a key within 4 MiB of an address, apart from those of tenants', async () => {
+  const edge = await startEdge();
+  const path = `/v1/webhooks/llm?endpoint=${newId()}`;
+  const uploads = Array.from({ length: 4 }, () => sending(edge, path, mebibyte));
+  for (const { socket } of uploads) socket.write(Buffer.alloc(mebibyte - 10, 'x'));
+  // Only announced, so that it takes nothing from the others while they still arrive.
+  const answerToAnother = () =>
+    Promise.race([once(sending(edge, path, mebibyte).socket, 'data'), sleep(300)]);
+  await eventually(async () => expect(String(await answerToAnother())).toMatch(/^HTTP\/1.1 429 /));
+  expect((await ask(edge, '/v1/agents')).status).toBe(200);
+  for (const { socket } of uploads) socket.destroy();
+  await eventually(async () => expect((await ask(edge, path)).status).toBe(200));
 });

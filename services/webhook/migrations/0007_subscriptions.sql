@@ -92,8 +92,7 @@ create policy event_marks_app_insert on webhook.event_marks for insert to webhoo
 create policy event_marks_app_update on webhook.event_marks for update to webhook_app
   using (tenant_id = webhook.current_tenant()) with check (tenant_id = webhook.current_tenant());
 
--- Changes by the owner, of the owner's rows.
--- All of them, to find secrets under an old key.
+-- Subscriptions of all tenants are read to find secrets under an old key. All else here are the owner's own rows.
 create policy subscriptions_system_select on webhook.subscriptions for select to webhook_system using (true);
 create policy subscriptions_system_insert on webhook.subscriptions for insert to webhook_system
   with check (tenant_id = '00000000-0000-0000-0000-000000000000');

@@ -46,7 +46,7 @@ import { CallStore } from './store/call-store.ts';
 import { prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
-import { findDeliveryTarget } from './store/endpoint-system-store.ts';
+import { findSealedEndpoint } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
@@ -119,7 +119,7 @@ export async function createWebhookService(
         }),
       },
       rawHandlers: deliveryHandlers({
-        findEndpoint: (id) => findDeliveryTarget(system, id),
+        findEndpoint: (id) => findSealedEndpoint(system, id),
         gate: new Gate({ secrets, refusals, allowToken, log }),
         guard,
         tenants,

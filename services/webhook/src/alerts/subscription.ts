@@ -20,7 +20,7 @@ export interface Subscription extends SubscriptionSettings {
   updatedAt: Date;
 }
 
-/** The settings after a patch: fields that it has not are kept, and types count once. */
+/** The settings after a patch: fields that it lacks are kept, and types count once. */
 export function patched(before: SubscriptionSettings, patch: PatchWebhookSubscription): SubscriptionSettings {
   const { url = before.url, event_types: types = before.event_types, enabled = before.enabled } = patch;
   return { url, event_types: [...new Set<EventType>(types)], enabled };

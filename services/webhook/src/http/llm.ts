@@ -20,7 +20,7 @@ import type { Claims } from '../calls/claims.ts';
 import type { QueueRoom } from '../calls/queue-room.ts';
 import type { SyncCalls } from '../calls/sync-calls.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
-import type { DeliveryTarget } from '../inbound/endpoint.ts';
+import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
 import { readInput, requestOf } from '../inbound/question.ts';
 import type { TenantClient } from '../peers/tenants.ts';
@@ -28,7 +28,7 @@ import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from '../store/call-store.ts';
 
 export interface DeliveryDependencies {
-  findEndpoint: (id: string) => Promise<DeliveryTarget | null>;
+  findEndpoint: (id: string) => Promise<SealedEndpoint | null>;
   gate: Gate;
   guard: Guard;
   tenants: TenantClient;
@@ -120,7 +120,7 @@ async function answerTo(
 
 async function countDelivery(
   calls: CallStore,
-  { tenantId, id: endpointId, rate_limit_per_minute: limit }: DeliveryTarget,
+  { tenantId, id: endpointId, rate_limit_per_minute: limit }: SealedEndpoint,
 ): Promise<void> {
   if (limit === null) return;
   const { count, endsInMs } = await calls.countDelivery({ tenantId, endpointId });
@@ -133,7 +133,7 @@ async function countDelivery(
 async function newCall(
   { guard, texts, templates }: DeliveryDependencies,
   delivery: {
-    endpoint: DeliveryTarget;
+    endpoint: SealedEndpoint;
     request: IncomingMessage;
     body: Buffer;
     id: string | null;
@@ -165,7 +165,7 @@ async function newCall(
 
 /** Where the id is not signed, a forger could send a delivery again under another one. */
 function keysOf(
-  { scheme }: DeliveryTarget,
+  { scheme }: SealedEndpoint,
   { id, idIsSigned, bodySha256 }: { id: string | null; idIsSigned: boolean; bodySha256: Buffer },
 ): CallKey[] {
   const byId: CallKey[] = id === null ? [] : [{ kind: 'id', digest: sha256(id), keptS: keptS.id }];

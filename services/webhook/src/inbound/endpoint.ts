@@ -28,7 +28,7 @@ export interface Endpoint extends EndpointSettings {
 }
 
 /** An endpoint as a delivery finds it, with its encrypted secrets. */
-export interface DeliveryTarget extends EndpointSettings {
+export interface SealedEndpoint extends EndpointSettings {
   id: string;
   tenantId: string;
   scheme: WebhookScheme;
@@ -51,7 +51,7 @@ export function newSettings({
   return settings;
 }
 
-/** The settings after a patch: fields that it has not are kept. */
+/** The settings after a patch: fields that it lacks are kept. */
 export function patchedSettings(before: Endpoint, patch: PatchWebhookEndpoint): EndpointSettings {
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   const kept = Object.fromEntries(settingNames.map((name) => [name, before[name]]));

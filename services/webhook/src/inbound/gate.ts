@@ -3,7 +3,7 @@ import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import type { DeliveryTarget } from './endpoint.ts';
+import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { mayDeliver } from './networks.ts';
 import type { Refusals } from './refusals.ts';
@@ -23,19 +23,27 @@ export interface GateOptions {
 export class Gate {
   readonly #options: GateOptions;
   /** Stands for an endpoint that does not exist, so that its deliveries are as much work as those of others. */
-  readonly #unknown: DeliveryTarget;
+  readonly #unknown: SealedEndpoint;
+  /** Stands for the previous secret of the endpoints without one: no sender knows it. */
+  readonly #spare: { place: { tenantId: string; id: string }; sealed: Buffer };
 
   constructor(options: GateOptions) {
     this.#options = options;
-    const [id, tenantId] = [newId(), newId()];
+    const place = { id: newId(), tenantId: newId() };
+    this.#spare = { place, sealed: options.secrets.seal(placeOf(place), newStandardSecret()) };
     this.#unknown = {
-      id,
-      tenantId,
+      ...place,
       scheme: 'standard',
-      secret: options.secrets.seal(placeOf({ tenantId, id }), newStandardSecret()),
+      secret: this.#spare.sealed,
       previousSecret: null,
-      ...{ name: '', agent_id: '', template: null, mode: 'sync', callback_url: null },
-      ...{ rate_limit_per_minute: null, allowed_cidrs: [], enabled: false },
+      name: '',
+      agent_id: '',
+      template: null,
+      mode: 'sync',
+      callback_url: null,
+      rate_limit_per_minute: null,
+      allowed_cidrs: [],
+      enabled: false,
     };
   }
 
@@ -45,9 +53,9 @@ export class Gate {
    */
   async check(
     delivery: Delivery,
-    endpoint: DeliveryTarget | null,
+    endpoint: SealedEndpoint | null,
     address: string | null,
-  ): Promise<Genuine & { endpoint: DeliveryTarget }> {
+  ): Promise<Genuine & { endpoint: SealedEndpoint }> {
     const target = endpoint ?? this.#unknown;
     const genuine = this.#verify(delivery, target);
     if (
@@ -79,13 +87,16 @@ export class Gate {
     }
   }
 
-  #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: DeliveryTarget): Genuine | null {
-    const { allowToken } = this.#options;
-    const opened = [target.secret, target.previousSecret]
-      .filter((sealed) => sealed !== null)
-      .flatMap((sealed) => this.#openOrNone({ tenantId, id }, sealed));
-    if (scheme !== 'token') return verify(delivery, { scheme, secrets: opened, nowS: Date.now() / 1_000 });
-    return allowToken && hasToken(delivery, opened) ? { id: null, idIsSigned: false } : null;
+  #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
+    const nowS = Date.now() / 1_000;
+    const spare = this.#openOrNone(this.#spare.place, this.#spare.sealed);
+    const previous =
+      target.previousSecret === null ? spare : this.#openOrNone({ tenantId, id }, target.previousSecret);
+    const secrets = [...this.#openOrNone({ tenantId, id }, target.secret), ...previous];
+    if (scheme !== 'token') return verify(delivery, { scheme, secrets, nowS });
+    // As much work over the body as for the other schemes.
+    verify(delivery, { scheme: 'standard', secrets: [...spare, ...spare], nowS });
+    return this.#options.allowToken && hasToken(delivery, secrets) ? { id: null, idIsSigned: false } : null;
   }
 }
 

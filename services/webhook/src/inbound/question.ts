@@ -5,7 +5,7 @@ import { isForm, isJson, parseJson } from '@gatehouse/http/body';
 import { validate } from '@gatehouse/http/validate';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
-import type { DeliveryTarget } from './endpoint.ts';
+import type { SealedEndpoint } from './endpoint.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
@@ -13,7 +13,7 @@ const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
 /** Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. Throws 400, 415 and 422. */
 export async function readInput(
   templates: Templates,
-  { tenantId, scheme, template }: DeliveryTarget,
+  { tenantId, scheme, template }: SealedEndpoint,
   { headers }: IncomingMessage,
   body: Buffer,
 ): Promise<WebhookInput> {

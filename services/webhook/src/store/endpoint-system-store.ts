@@ -1,10 +1,10 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { DeliveryTarget } from '../inbound/endpoint.ts';
+import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import { settingNames } from '../inbound/endpoint.ts';
 
 /** The endpoint that a delivery names, of whatever tenant; null when there is none. `pool` acts as `webhook_system`. */
-export async function findDeliveryTarget(pool: Pool, id: string): Promise<DeliveryTarget | null> {
-  const { rows } = await pool.query<DeliveryTarget>(
+export async function findSealedEndpoint(pool: Pool, id: string): Promise<SealedEndpoint | null> {
+  const { rows } = await pool.query<SealedEndpoint>(
     `select id, tenant_id as "tenantId", scheme, secret,
        case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
        ${settingNames.join(', ')}
