@@ -80,6 +80,7 @@ export const combinations: Readonly<Record<string, Values>> = {
     providers: { existingSecret: 'provider-keys' },
     egress: { allow: ['hooks.internal.example.com', '10.20.0.0/16'] },
     webhooks: { allowToken: true },
+    publicUrl: 'https://gateway.example.com',
     models: { existingConfigMap: 'our-models' },
     jobs: { podLabels: { team: 'ai' }, podAnnotations: { 'sidecar.istio.io/inject': 'false' } },
     defaults: {

@@ -34,6 +34,7 @@ async function environment(service: string, manifests: readonly Manifest[]): Pro
 
 const every: Values = {
   logLevel: 'debug',
+  publicUrl: 'https://gateway.example.com',
   trustedProxies: ['10.0.0.0/8', '::1'],
   corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
   requestBodies: { bytesPerTenant: 67108864, bytesPerProcess: 134217728 },
@@ -81,7 +82,11 @@ describe('settings', () => {
       CHAT_HTTP: 'dns:///gatehouse-chat-headless.gateway.svc:8080',
     });
     const webhook = await environment('webhook', manifests);
-    expect(webhook).toMatchObject({ EGRESS_ALLOW: 'hooks.internal,10.0.0.0/8', WEBHOOK_ALLOW_TOKEN: '1' });
+    expect(webhook).toMatchObject({
+      EGRESS_ALLOW: 'hooks.internal,10.0.0.0/8',
+      WEBHOOK_ALLOW_TOKEN: '1',
+      PUBLIC_URL: 'https://gateway.example.com',
+    });
     expect(await environment('webhook', render())).not.toHaveProperty('WEBHOOK_ALLOW_TOKEN');
     expect(await environment('chat', manifests)).not.toHaveProperty('EGRESS_ALLOW');
   });

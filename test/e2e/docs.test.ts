@@ -34,7 +34,8 @@ beforeAll(async () => {
   const file = path.join(catalogueFolder, 'models.yaml');
   await writeFile(file, catalogue?.text ?? '');
   const down = `http://127.0.0.1:${await freePort()}/v1`;
-  terminal = await Terminal.open({ GATEHOUSE_MODELS: file, VLLM_URL: down });
+  const settings = { GATEHOUSE_MODELS: file, VLLM_URL: down, TELEGRAM_API_URL: down, SLACK_API_URL: down };
+  terminal = await Terminal.open(settings);
   await terminal.paste(`${variables?.text ?? ''}\nexport -p >variables`);
 }, startTimeoutMs);
 afterAll(async () => {

@@ -121,26 +121,42 @@ const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
   if (status === 201) made.set(operation.path, (body as { id: string }).id);
-  if (operation.operationId === 'webhooks.endpoints.create') endpoint = body as typeof endpoint;
+  if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
+  if (operation.operationId === 'channels.instances.create') senders.channel = body as Sender;
   if (operation.operationId === 'webhooks.llm')
     made.set('/v1/webhooks/calls', (body as { call_id: string }).call_id);
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
-  if (operation.operationId.endsWith('.upsert') && first !== undefined) made.set(operation.path, first.id);
+  if (/\.upsert$|\.conversations\.list$/.test(operation.operationId) && first !== undefined)
+    made.set(operation.path, first.id);
   if (status === 202) made.set(`${operation.path}/deletions`, (body as { id: string }).id);
   const run = headers.get('x-run-id');
   if (run !== null) made.set('/v1/traces', run);
 }
 
-/** The endpoint that the replay created, and its secret. */
-let endpoint = { id: '', secret: '' };
+interface Sender {
+  id: string;
+  secret: string;
+}
 
-/** A delivery to that endpoint, signed by Standard Webhooks. */
-function delivery(body: unknown): Pick<Sent, 'query' | 'headers'> {
+/** The endpoint and the channel that the replay created, with their secrets. */
+const senders: Record<'endpoint' | 'channel', Sender> = {
+  endpoint: { id: '', secret: '' },
+  channel: { id: '', secret: '' },
+};
+
+/** The parameter that names the sender, of routes without a key. */
+const senderOf: Readonly<Record<string, keyof typeof senders>> = {
+  'webhooks.llm': 'endpoint',
+  'webhooks.message': 'channel',
+};
+
+/** A request of that sender, signed by Standard Webhooks. */
+function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'query' | 'headers'> {
   const [id, at] = [newId(), Math.floor(Date.now() / 1_000)];
-  const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
+  const key = Buffer.from(senders[sender].secret.replace('whsec_', ''), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${at}.${JSON.stringify(body)}`);
   return {
-    query: { endpoint: endpoint.id },
+    query: { [sender]: senders[sender].id },
     headers: {
       'webhook-id': id,
       'webhook-timestamp': String(at),
@@ -184,11 +200,12 @@ describe('the examples of the document, one after the other', () => {
   it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
     '%s',
     async (_name, { operation, body }) => {
+      const sender = senderOf[operation.operationId];
       const sent = {
         body: bodyOf(body),
         params: paramsOf(operation),
         query: queryOf(operation),
-        ...(operation.operationId === 'webhooks.llm' && delivery(body)),
+        ...(sender !== undefined && signedBy(sender, body)),
       };
       const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);
       expect(successesOf(operation)).toContain(answered.status);

@@ -69,6 +69,10 @@
 - name: WEBHOOK_ALLOW_TOKEN
   value: '1'
 {{- end }}
+{{- if and (eq .name "webhook") .root.Values.publicUrl }}
+- name: PUBLIC_URL
+  value: {{ .root.Values.publicUrl | quote }}
+{{- end }}
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}

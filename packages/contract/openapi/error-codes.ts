@@ -35,10 +35,12 @@ const makesWebhook: When = at(
   'webhooks.endpoints.create',
   'webhooks.subscriptions.create',
   'owner.webhook-subscriptions.create',
+  'channels.instances.create',
 );
 const namesUrl: When = either(
   makesWebhook,
   at('webhooks.endpoints.patch', 'webhooks.subscriptions.patch', 'owner.webhook-subscriptions.patch'),
+  at('channels.instances.patch'),
 );
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
@@ -82,7 +84,7 @@ const when: Record<ErrorCode, When> = {
   request_timeout: always,
   agent_key_taken: at('agents.create', 'agents.patch'),
   idempotency_in_progress: takesIdempotencyKey,
-  idempotency_key_reused: either(takesIdempotencyKey, isSigned),
+  idempotency_key_reused: either(takesIdempotencyKey, at('webhooks.llm')),
   key_revoked: at('api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,

@@ -9,6 +9,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
   call_id: { type: 'string', format: 'uuid', description: 'Id of the call' },
+  conversation_id: { type: 'string', format: 'uuid', description: 'Id of the conversation' },
   user_id: { type: 'string', pattern: printable, description: 'Id of the end user, percent-encoded' },
   'id+': {
     type: 'string',

@@ -41,6 +41,7 @@ export const alertData = {
     url: z.string(),
     reason: z.enum(['gone', 'failing']),
   }),
+  'channel.needs_reauth': z.object({ channel_id: uuid, name: z.string(), type: z.string() }),
   'key.expiring': z.object({ api_key_id: uuid, name: z.string(), expires_at: utcTime }),
   'provider.down': z.object(deployment),
   'model.unpriced': z.object(deployment),

@@ -33,6 +33,9 @@ export const auditActions = [
   'webhook_subscription.created',
   'webhook_subscription.updated',
   'webhook_subscription.deleted',
+  'channel_instance.created',
+  'channel_instance.updated',
+  'channel_instance.deleted',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

@@ -18,7 +18,7 @@ describe('the route table', () => {
       expect(['public', 'signed', 'key', 'scope', 'admin', 'owner']).toContain(access.kind);
       if (access.kind === 'scope')
         expect(scopes).toEqual(expect.arrayContaining([access.scope, access.also ?? access.scope]));
-      if (access.kind === 'signed') expect(id).toBe('webhooks.llm');
+      if (access.kind === 'signed') expect(['webhooks.llm', 'webhooks.message']).toContain(id);
       if (access.kind === 'public')
         expect(['health', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
     }
@@ -73,10 +73,10 @@ describe('the route table', () => {
     }
   });
 
-  it('gives each body its limit: 64 MiB to imports, 20 to completions, 4 to documents, 1 to the rest, nothing where none is read', () => {
+  it('gives each body its limit: 64 MiB to imports, 20 to completions, 4 to documents, 256 KiB to messages, 1 to the rest, nothing where none is read', () => {
     for (const { id, access, passThrough, body, bodyLines, bodyLimit, method } of routes) {
       const isSigned = access.kind === 'signed';
-      const ofBody = id === 'memory.documents.put' ? 4 : 1;
+      const ofBody = { 'memory.documents.put': 4, 'webhooks.message': 1 / 4 }[id] ?? 1;
       const gathered = passThrough ? 20 : body === undefined && !isSigned ? 0 : ofBody;
       expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);

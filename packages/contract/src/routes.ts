@@ -1,5 +1,7 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
+import * as channelInstances from './channel-instances.ts';
+import * as channelMessages from './channel-messages.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
 import * as graph from './graph.ts';
@@ -39,6 +41,8 @@ export const resources = [
   webhookEndpoints,
   webhookCalls,
   webhookSubscriptions,
+  channelInstances,
+  channelMessages,
   ownerApiKeys,
   audit,
   tenants,

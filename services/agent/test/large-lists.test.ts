@@ -49,7 +49,8 @@ describe('a list of the largest agents there can be', () => {
     const tenant = await makeLargest(30);
     const seen: string[] = [];
     for (let query: string | null = 'limit=200'; query !== null;) {
-      const { body } = await agents.call('GET', `/v1/agents?${query}`, { as: tenant.admin });
+      const { status, body } = await agents.call('GET', `/v1/agents?${query}`, { as: tenant.admin });
+      expect([status, body.error]).toEqual([200, undefined]);
       expect(body.data.length).toBeGreaterThan(0);
       expect(Buffer.byteLength(JSON.stringify(body))).toBeLessThan(pageBytes + 1_000);
       expect(body.has_more).toBe(body.next_cursor !== null);

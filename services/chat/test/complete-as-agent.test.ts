@@ -60,6 +60,15 @@ it('answers for webhook with the prompt and the memory of the agent, as a run of
   await eventually(() => expect(harness.memory.turns.at(-1)).toMatchObject({ runId, userId: 'ada' }));
 });
 
+it('reads and writes the memory of no user where several people read the answer', async () => {
+  const tenantId = newId();
+  const { runId } = await ask({ group: true }, { tenantId, actingUser: 'ada' });
+  const recalled = harness.memory.recalls.at(-1);
+  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, actingUser: null });
+  expect(await harness.endedRun(runId)).toMatchObject({ user_id: 'ada' });
+  expect(harness.memory.turns.filter((turn) => turn.runId === runId)).toEqual([]);
+});
+
 it('answers a repeat of the call from what is stored', async () => {
   const call = { callId: newId() };
   const tenantId = newId();

@@ -7,6 +7,13 @@ import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
+/** The address of a provider's API, without a slash at its end. */
+const providerUrl = (url: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .default(url)
+    .transform((text) => text.replace(/\/+$/, ''));
+
 const settings = z.object({
   ...serviceSettings,
   ...grpcSettings,
@@ -21,6 +28,13 @@ const settings = z.object({
     .enum(['0', '1'])
     .default('0')
     .transform((text) => text === '1'),
+  /** Where clients reach the gateway. Without it, the URLs that channels show begin with their path. */
+  PUBLIC_URL: z
+    .string()
+    .default('')
+    .transform((text) => text.replace(/\/+$/, '')),
+  TELEGRAM_API_URL: providerUrl('https://api.telegram.org'),
+  SLACK_API_URL: providerUrl('https://slack.com/api'),
   ...kafkaSettings,
 });
 

@@ -1,3 +1,4 @@
+import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { EventIntake } from '@gatehouse/events/intake';
@@ -21,17 +22,32 @@ import { SyncCalls } from './calls/sync-calls.ts';
 import { migrations, type WebhookConfig } from './config.ts';
 import { Alerts, readAlert } from './alerts/alerts.ts';
 import { consumeAlerts } from './alerts/alert-topic.ts';
+import type { Ways } from './channels/adapter.ts';
+import { channelAdapters } from './channels/adapters.ts';
+import { ChannelCheck } from './channels/channel-check.ts';
+import { ChannelGate } from './channels/channel-gate.ts';
+import { ChannelHealth } from './channels/channel-health.ts';
+import { ChannelTexts } from './channels/channel-texts.ts';
+import { ConversationQueue } from './channels/conversation-queue.ts';
+import { OpenChannels } from './channels/open-channels.ts';
+import { ReplyWriter } from './channels/reply-writer.ts';
 import { deliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { Messages } from './deliveries/messages.ts';
 import { DeliveryOutbox } from './deliveries/outbox.ts';
 import { callHandlers } from './http/calls.ts';
+import { channelHandlers } from './http/channels.ts';
+import { conversationHandlers } from './http/conversations.ts';
 import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
+import { messageHandlers } from './http/messages.ts';
 import { subscriptionHandlers } from './http/subscriptions.ts';
 import { Gate } from './inbound/gate.ts';
 import { Refusals } from './inbound/refusals.ts';
+import { checkChannel } from './jobs/check-channel.ts';
+import { converse } from './jobs/converse.ts';
 import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
+import { sendReplies } from './jobs/send-replies.ts';
 import { tasks } from './jobs/tasks.ts';
 import { upkeep } from './jobs/upkeep.ts';
 import { AgentClient } from './peers/agents.ts';
@@ -43,6 +59,11 @@ import { notify } from './rpc/notify.ts';
 import { resealing } from './secrets/reseal.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { CallStore } from './store/call-store.ts';
+import { ChannelStore } from './store/channel-store.ts';
+import { findSealedChannel } from './store/channel-system-store.ts';
+import { MessageStore } from './store/message-store.ts';
+import { ReplyStore } from './store/reply-store.ts';
+import { TurnStore } from './store/turn-store.ts';
 import { prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
@@ -99,13 +120,29 @@ export async function createWebhookService(
   });
   consumeAlerts(shell, config, intake);
   const egress = new Egress({ guard });
+  const agents = new AgentClient(agent);
+  const adapters = channelAdapters({ telegram: config.TELEGRAM_API_URL, slack: config.SLACK_API_URL });
+  const providerHosts = [config.TELEGRAM_API_URL, config.SLACK_API_URL].map((text) => new URL(text).hostname);
+  const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
+  const ways: Ways = {
+    tenant: (request) => egress.request(request),
+    provider: (request) => providers.request(request),
+  };
+  const channelStore = new ChannelStore(app);
+  const channels = new OpenChannels({ store: channelStore, secrets, adapters });
+  const health = new ChannelHealth({ store: channelStore, alerts, log });
+  const messages = new MessageStore(app);
+  const channelTexts = new ChannelTexts(config.SECRETS_KEYRING);
+  const writer = new ReplyWriter(log);
+  const conversations = new ConversationQueue(jobs);
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
+  const bodyBudget = anonymousBodyBudget();
   return shell.createService({
     handler: shell.createApp({
       handlers: {
         ...endpointHandlers({
           endpoints,
-          agents: new AgentClient(agent),
+          agents,
           guard,
           secrets,
           templates,
@@ -117,34 +154,55 @@ export async function createWebhookService(
           subscriptions: new SubscriptionStore(app),
           ...{ alerts, outbox, guard, secrets, changes },
         }),
+        ...channelHandlers({
+          channels: channelStore,
+          check: new ChannelCheck(adapters, jobs),
+          publicUrl: config.PUBLIC_URL,
+          ...{ agents, guard, secrets, changes },
+        }),
+        ...conversationHandlers({ channels: channelStore, messages, texts: channelTexts }),
       },
-      rawHandlers: deliveryHandlers({
-        findEndpoint: (id) => findSealedEndpoint(system, id),
-        gate: new Gate({ secrets, refusals, allowToken, log }),
-        guard,
-        tenants,
-        calls,
-        claims,
-        texts,
-        sync: new SyncCalls({ calls, claims, texts, completions }),
-        queue: async (db, { tenantId, id }) => {
-          await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
-        },
-        room: new QueueRoom((tenantId, count) => calls.hasQueued(tenantId, count)),
-        templates,
-        bodyBudget: anonymousBodyBudget(),
-      }),
+      rawHandlers: {
+        ...messageHandlers({
+          findChannel: (id) => findSealedChannel(system, id),
+          gate: new ChannelGate({ adapters, secrets, refusals, log }),
+          texts: channelTexts,
+          room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
+          queue: (db, conversation) => conversations.answer(db, conversation),
+          ...{ adapters, tenants, messages, bodyBudget },
+        }),
+        ...deliveryHandlers({
+          findEndpoint: (id) => findSealedEndpoint(system, id),
+          gate: new Gate({ secrets, refusals, allowToken, log }),
+          guard,
+          tenants,
+          calls,
+          claims,
+          texts,
+          sync: new SyncCalls({ calls, claims, texts, completions }),
+          queue: async (db, { tenantId, id }) => {
+            await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
+          },
+          room: new QueueRoom('deliveries', (tenantId, count) => calls.hasQueued(tenantId, count)),
+          templates,
+          bodyBudget,
+        }),
+      },
       idempotency,
     }),
-    rpcs: [rpcService(WebhookServiceService, { forgetUser: forgetUser(calls), notify: notify(intake) })],
+    rpcs: [
+      rpcService(WebhookServiceService, { forgetUser: forgetUser(calls, messages), notify: notify(intake) }),
+    ],
     parts: [
       idempotency,
       { stop: () => templates.stop() },
+      { stop: () => writer.stop() },
       egress,
+      providers,
       claims,
       refusals,
       resealing({ app, system }, secrets, log),
-      ...upkeep({ app, system, calls, outbox, log }),
+      ...upkeep({ app, system, calls, outbox, conversations, log }),
       new JobWorker({
         jobs,
         handlers: {
@@ -155,6 +213,24 @@ export async function createWebhookService(
             notify: async (db, call) => {
               await outbox.addResult(db, call);
             },
+          }),
+          converse: converse({
+            channels,
+            turns: new TurnStore(app),
+            texts: channelTexts,
+            send: (db, conversation) => conversations.send(db, conversation),
+            ...{ adapters, writer, completions, tenants, ways },
+          }),
+          send_replies: sendReplies({
+            replies: new ReplyStore(app),
+            texts: channelTexts,
+            later: (conversation, at) =>
+              withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, at)),
+            ...{ channels, health, tenants, ways },
+          }),
+          check_channel: checkChannel({
+            wake: (channel) => messages.wake(channel, (db, some) => conversations.resume(db, some)),
+            ...{ channels, health, ways },
           }),
           deliver: deliver({
             deliveries,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
+import { placeOf } from '../src/channels/channel-gate.ts';
 import { resealSecrets } from '../src/secrets/reseal.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
@@ -22,13 +23,18 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   const body = { url: 'https://93.184.215.14/', event_types: ['run.failed'] };
   const subscription = await webhooks.call('POST', '/v1/webhooks/subscriptions', { as, body });
 
+  const channel = await webhooks.call('POST', '/v1/channels/instances', {
+    as,
+    body: { name: 'Support', agent_id: tenant.agentId, type: 'generic', config: { callback_url: body.url } },
+  });
+
   const log = createLogger('test', 'silent');
   const { url } = webhooks.database;
   const app = createPool({ url, role: 'webhook_app', max: 1, log });
   const system = createPool({ url, role: 'webhook_system', max: 1, log });
   const added = newKeyRing('added');
   const both = new WebhookSecrets(KeyRing.parse(`${added},${webhooks.identity.keyRing}`));
-  expect(await resealSecrets({ app, system }, both, log)).toBe(4);
+  expect(await resealSecrets({ app, system }, both, log)).toBe(5);
   expect(await resealSecrets({ app, system }, both, log)).toBe(0);
 
   const fresh = new WebhookSecrets(KeyRing.parse(added));
@@ -52,6 +58,14 @@ it('secrets move to a new key, and then need the old one no more', async () => {
       other?.secret ?? Buffer.alloc(0),
     ),
   ).toBe(subscription.body.secret);
+
+  const [third] = await webhooks.rows<{ credentials: Buffer }>(
+    'select credentials from webhook.channel_instances where id = $1',
+    [channel.body.id],
+  );
+  expect(
+    fresh.open(placeOf({ tenantId: tenant.id, id: channel.body.id }), third?.credentials ?? Buffer.alloc(0)),
+  ).toBe(JSON.stringify({ secret: channel.body.secret }));
 
   // Without the old key, what it has encrypted stays as it is, and is logged.
   await webhooks.makeEndpoint(tenant);

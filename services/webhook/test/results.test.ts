@@ -327,7 +327,7 @@ it('calls whose last attempt was lost end after two days', async () => {
   const system = createPool({ url, role: 'webhook_system', max: 1, log });
   const addResult = jest.fn<() => Promise<null>>().mockResolvedValue(null);
   const outbox = { addResult } as unknown as DeliveryOutbox;
-  await failLost({ app, system, calls: new CallStore(app), outbox, log });
+  await failLost({ system, calls: new CallStore(app), outbox });
   await Promise.all([app.end(), system.end()]);
   expect(await getCall(body.call_id)).toMatchObject({ status: 'failed', error: { code: 'service_timeout' } });
   expect(addResult).toHaveBeenCalledTimes(1);

@@ -1,3 +1,5 @@
+import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
+import type { ChannelMessage, Conversation } from '@gatehouse/contract/channel-messages';
 import type { WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
 import type { WebhookSubscription } from '@gatehouse/contract/webhook-subscriptions';
@@ -19,7 +21,10 @@ import { signed, type Signing } from './senders.ts';
 type Shown = Omit<WebhookEndpoint, keyof WebhookCallWithResult> &
   WebhookCallWithResult &
   Pick<WebhookSubscription, 'event_types' | 'last_delivery' | 'url'> &
-  Pick<WebhookDelivery, 'attempts'>;
+  Pick<WebhookDelivery, 'attempts'> &
+  Pick<ChannelInstance, 'webhook_url' | 'status_reason' | 'config' | 'replies'> &
+  Pick<ChannelMessage, 'direction' | 'text' | 'run_id' | 'external_id'> &
+  Pick<Conversation, 'group' | 'user_id'> & { message_id: string | null; challenge: string };
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
 export interface AnswerBody extends Shown {
@@ -119,30 +124,46 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<WebhookServic
 
   /** A delivery, signed as its sender does; `headers` replace those of the signature. */
   async deliver(endpoint: Signing & { id: string }, delivery: DeliveryOptions): Promise<Answer<AnswerBody>> {
-    const { id = newId(), headers = {}, port } = delivery;
+    const { id = newId(), headers = {}, port, from } = delivery;
     const text = typeof delivery.body === 'string' ? delivery.body : JSON.stringify(delivery.body);
-    const response = await fetch(
-      `http://127.0.0.1:${port ?? this.service.httpPort}/v1/webhooks/llm?endpoint=${delivery.to ?? endpoint.id}`,
-      {
-        method: 'POST',
-        headers: [
-          ['x-gatehouse-assertion', await (await this.identity.signer('edge')).anonymous('webhooks.llm')],
-          ['x-gatehouse-client-ip', delivery.from ?? '198.51.100.7'],
-          ...Object.entries({
-            'content-type': 'application/json',
-            ...signed(endpoint, text, { id, at: delivery.at }),
-            ...headers,
-          }).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
-        ],
-        body: delivery.sends ?? text,
-      },
-    );
+    return this.sendAnonymously('webhooks.llm', `/v1/webhooks/llm?endpoint=${delivery.to ?? endpoint.id}`, {
+      headers: { ...signed(endpoint, text, { id, at: delivery.at }), ...headers },
+      body: delivery.sends ?? text,
+      ...{ port, from },
+    });
+  }
+
+  /** What the edge sends on of a request without a key. */
+  async sendAnonymously(
+    routeId: string,
+    path: string,
+    { headers, body, port, from = '198.51.100.7' }: Anonymous,
+  ): Promise<Answer<AnswerBody>> {
+    const response = await fetch(`http://127.0.0.1:${port ?? this.service.httpPort}${path}`, {
+      method: 'POST',
+      headers: [
+        ['x-gatehouse-assertion', await (await this.identity.signer('edge')).anonymous(routeId)],
+        ['x-gatehouse-client-ip', from],
+        ...Object.entries({ 'content-type': 'application/json', ...headers }).flatMap(([name, value]) =>
+          [value].flat().map((each): [string, string] => [name, each]),
+        ),
+      ],
+      body,
+    });
     return {
       status: response.status,
       headers: response.headers,
       body: (await response.json()) as AnswerBody,
     };
   }
+}
+
+interface Anonymous {
+  headers: Record<string, string | string[]>;
+  body: string;
+  port?: number | undefined;
+  /** The client's address. */
+  from?: string | undefined;
 }
 
 export interface DeliveryOptions {

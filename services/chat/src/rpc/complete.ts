@@ -55,6 +55,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
       if (!isUuid(callId))
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
       const asAgent = context.delegation === null ? null : channelOf(asked);
+      const remembered = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
       const request = readRequest(agent, requestJson);
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
       return completions.once(call, async (store) => {
@@ -69,7 +70,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         };
         if (asAgent === null)
           await answerInside(dependencies, { ...turn, target: modelOnly(target), channel: memoryChannel });
-        else await answerAsAgent(dependencies, { ...turn, target, actor, ...asAgent });
+        else await answerAsAgent(dependencies, { ...turn, target, actor: remembered, ...asAgent });
       });
     },
   };
@@ -101,6 +102,12 @@ function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: 
     return requestActor({ ...context, principal: tenantOf(context), assertion: assertion ?? '' });
   actorOf(context, agent);
   return delegatedActor(signer, delegation, context);
+}
+
+/** In a group the memory of the agent counts, and that of no user. */
+function withoutUser({ signer }: CompleteDependencies, context: RpcContext, actor: Actor): Actor {
+  const { delegation } = context;
+  return delegation === null ? actor : delegatedActor(signer, { ...delegation, actingUser: null }, context);
 }
 
 function readRequest(agent: string, requestJson: string): CompletionRequest {

@@ -2,31 +2,31 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
-/** `async` calls of a tenant that have not finished. */
+/** Of each kind and tenant. */
 const maxQueued = 10_000;
 /** Counting takes milliseconds when many wait, so a tenant may exceed the number by what arrives in that time. */
 const countedForMs = 1_000;
 const maxTenants = 10_000;
 
-/** Whether a tenant may queue further calls. */
+/** Whether a tenant may queue further work of one kind: `async` calls, or messages of channels. */
 export class QueueRoom {
   readonly #hasQueued: (tenantId: string, count: number) => Promise<boolean>;
   readonly #counted = new Map<string, { isFull: boolean; until: number }>();
 
-  constructor(hasQueued: (tenantId: string, count: number) => Promise<boolean>) {
+  readonly #what: string;
+
+  /** `what` waits, in the plural. */
+  constructor(what: string, hasQueued: (tenantId: string, count: number) => Promise<boolean>) {
+    this.#what = what;
     this.#hasQueued = hasQueued;
   }
 
-  /** Throws `rate_limit_exceeded` if too many calls of the tenant wait. */
+  /** Throws `rate_limit_exceeded` if too much of the tenant waits. */
   async assert(tenantId: string): Promise<void> {
     if (await this.#isFull(tenantId))
-      throw new AppError(
-        'rate_limit_exceeded',
-        `${maxQueued} deliveries of the tenant wait for their results.`,
-        {
-          headers: retryAfterHeaders(60_000),
-        },
-      );
+      throw new AppError('rate_limit_exceeded', `${maxQueued} ${this.#what} of the tenant wait.`, {
+        headers: retryAfterHeaders(60_000),
+      });
   }
 
   async #isFull(tenantId: string): Promise<boolean> {

@@ -81,12 +81,13 @@ export class SyncCalls {
     { context, until }: { context: RequestContext; until: number },
   ): Promise<Result> {
     const delegation = { tenantId, agentId, actingUser: userId };
-    const question = { callId: id, sessionId, requestJson };
+    const question = { callId: id, channel: 'webhook', sessionId, requestJson };
     for (;;) {
       const deadlineMs = until - monotonicMs();
       if (deadlineMs < leastMs) throw tooLate();
       try {
-        return await this.#options.completions.ask(delegation, question, { ...context, deadlineMs });
+        const { completions } = this.#options;
+        return (await completions.ask(delegation, question, { ...context, deadlineMs })).result;
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
         await sleep(pollMs);

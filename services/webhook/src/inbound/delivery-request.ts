@@ -9,8 +9,19 @@ export function deliveryOf(request: IncomingMessage, body: Buffer): Delivery {
 
 /** The endpoint that a request names, by its query or a header; null if it names none, or two. */
 export function endpointIdOf(request: IncomingMessage): string | null {
-  const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '').getAll('endpoint');
-  const named = [...query, ...(request.headersDistinct['x-webhook-endpoint'] ?? [])];
+  return onlyId([...queryOf(request, 'endpoint'), ...(request.headersDistinct['x-webhook-endpoint'] ?? [])]);
+}
+
+/** The channel that a request names; null if it names none, or two. */
+export function channelIdOf(request: IncomingMessage): string | null {
+  return onlyId(queryOf(request, 'channel'));
+}
+
+function queryOf({ url = '' }: IncomingMessage, name: string): string[] {
+  return new URLSearchParams(url.split('?')[1] ?? '').getAll(name);
+}
+
+function onlyId(named: readonly string[]): string | null {
   const [id = ''] = named;
   return named.length === 1 && isUuid(id) ? id : null;
 }

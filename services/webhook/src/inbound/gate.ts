@@ -1,13 +1,11 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { newId } from '@gatehouse/kit/ids';
-import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { mayDeliver } from './networks.ts';
 import type { Refusals } from './refusals.ts';
 import type { Delivery } from './schemes.ts';
+import { sameText } from './same-text.ts';
 import { newStandardSecret } from './secret.ts';
 import { verify, type Genuine } from './verify.ts';
 
@@ -64,14 +62,8 @@ export class Gate {
       !target.enabled ||
       !mayDeliver(address, target.allowed_cidrs)
     ) {
-      await this.#options.refusals.note(address);
-      throw new AppError(
-        'signature_invalid',
-        'The endpoint does not exist, or the delivery is not genuine.',
-        {
-          headers: { [signatureRefusedHeader]: 'true' },
-        },
-      );
+      const message = 'The endpoint does not exist, or the delivery is not genuine.';
+      return this.#options.refusals.refuse(address, message);
     }
     return { ...genuine, endpoint };
   }
@@ -106,14 +98,9 @@ const placeOf = (of: { tenantId: string; id: string }): SecretPlace => ({
   column: 'secret',
 });
 
-/** Hashes of equal length are compared, so that no timing depends on the length of a token. */
-const digest = (text: string): Buffer => createHash('sha256').update(salt).update(text).digest();
-const salt = randomBytes(32);
-
 function hasToken(delivery: Delivery, tokens: readonly string[]): boolean {
   const values = delivery.header('authorization');
   const [, given = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
-  const presented = digest(given);
-  const matches = tokens.map((token) => timingSafeEqual(digest(token), presented));
+  const matches = tokens.map((token) => sameText(token, given));
   return values.length === 1 && matches.includes(true);
 }

@@ -3,6 +3,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { networkOf } from './networks.ts';
 
 export interface RefusalsOptions {
@@ -45,8 +46,13 @@ export class Refusals {
     await this.#deleting.stop();
   }
 
-  /** Throws `rate_limit_exceeded` if the address has sent too many. */
-  async note(address: string | null): Promise<void> {
+  /** Throws `signature_invalid`, or `rate_limit_exceeded` if the address has sent too many that are not genuine. */
+  async refuse(address: string | null, message: string): Promise<never> {
+    await this.#note(address);
+    throw new AppError('signature_invalid', message, { headers: { [signatureRefusedHeader]: 'true' } });
+  }
+
+  async #note(address: string | null): Promise<void> {
     const key = networkOf(address ?? '');
     const until = this.#over.get(key) ?? 0;
     if (until > monotonicMs()) throw tooMany(until - monotonicMs());

@@ -11,17 +11,15 @@ export function newStandardSecret(): string {
 }
 
 /** The secret of an endpoint: the given one, or a new one. Throws a 400 if the scheme can't use it, or needs one. */
-export function secretFor(scheme: WebhookScheme, given: string | undefined): string {
+export function secretFor(scheme: WebhookScheme, given: string | undefined, param = 'secret'): string {
   if (given === undefined) return newSecret(scheme);
   if (scheme === 'token')
-    throw new AppError('invalid_value', 'A token is made by the gateway: leave out secret.', {
-      param: 'secret',
-    });
+    throw new AppError('invalid_value', 'A token is made by the gateway: leave out secret.', { param });
   try {
     schemes[scheme].keyOf(given);
   } catch (error) {
-    throw new AppError('invalid_value', 'secret must be whsec_ and the base64 of 24 to 64 bytes.', {
-      param: 'secret',
+    throw new AppError('invalid_value', `${param} must be whsec_ and the base64 of 24 to 64 bytes.`, {
+      param,
       cause: error,
     });
   }

@@ -19,6 +19,29 @@ export const tasks = {
     concurrency: 128,
     perTenant: 8,
   }),
+  /** Answers the messages of a conversation. Retries last for half an hour; then a sentence says that it failed. */
+  converse: defineTask<{ conversationId: string }>({
+    retryAfterS: [1, 2, 5, 10, 30, ...Array.from({ length: 29 }, () => minute)],
+    deadlineMs: 12 * minute * 1_000,
+    concurrency: 128,
+    perTenant: 32,
+    inOrder: true,
+  }),
+  /** Sends the replies of a conversation. Failed attempts are repeated by a schedule of their own. */
+  send_replies: defineTask<{ conversationId: string }>({
+    retryAfterS: [1, 5, 30, ...Array.from({ length: 60 }, () => minute)],
+    deadlineMs: 3 * minute * 1_000,
+    concurrency: 128,
+    perTenant: 32,
+    inOrder: true,
+  }),
+  /** Asks the provider of a channel whether its credentials are valid. */
+  check_channel: defineTask<{ channelId: string }>({
+    retryAfterS: [2, 10, 30, minute, ...Array.from({ length: 12 }, () => 10 * minute)],
+    deadlineMs: 30_000,
+    concurrency: 16,
+    perTenant: 4,
+  }),
   /** Sends what is due to one target of a tenant. Failed attempts are repeated by a schedule of their own. */
   deliver: defineTask<{ target: string }>({
     retryAfterS: [5, 30, minute, ...Array.from({ length: 288 }, () => 5 * minute)],

@@ -1,9 +1,17 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { ConversationQueue } from '../channels/conversation-queue.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
 import type { CallStore } from '../store/call-store.ts';
 import { deleteExpiredCalls, findLostCalls } from '../store/call-system-store.ts';
+import {
+  deleteEmptyConversations,
+  deleteExpiredMessages,
+  findOverdueConversations,
+  removeDeletedChannels,
+} from '../store/channel-system-store.ts';
+import { putOffOverdue } from '../store/message-store.ts';
 import { findOverdueTargets } from '../store/delivery-system-store.ts';
 import { removeDeletedEndpoints } from '../store/endpoint-system-store.ts';
 import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../store/event-system-store.ts';
@@ -13,6 +21,7 @@ export interface UpkeepOptions {
   system: Pool;
   calls: CallStore;
   outbox: DeliveryOutbox;
+  conversations: ConversationQueue;
   log: Logger;
 }
 
@@ -28,8 +37,23 @@ export async function wakeOverdue({ app, system, outbox }: UpkeepOptions): Promi
   return false;
 }
 
+/** Queues work on conversations that waits for longer than it should: a channel or a tenant was not active. */
+export async function wakeConversations({ app, system, conversations }: UpkeepOptions): Promise<boolean> {
+  const overdue = await findOverdueConversations(system, { seconds: overdueMs / 1_000, limit: batch });
+  for (const { tenantId, conversationId: id, work } of overdue)
+    await withTenant(app, tenantId, async (db) => {
+      await putOffOverdue(db, id);
+      await conversations[work](db, { tenantId, id });
+    });
+  return false;
+}
+
 /** Ends calls whose last attempt was lost with its process, and sends that as their result. */
-export async function failLost({ system, calls, outbox }: UpkeepOptions): Promise<boolean> {
+export async function failLost({
+  system,
+  calls,
+  outbox,
+}: Pick<UpkeepOptions, 'system' | 'calls' | 'outbox'>): Promise<boolean> {
   const lost = await findLostCalls(system, batch);
   for (const { tenantId, id } of lost) {
     const call = await calls.find(tenantId, id);
@@ -49,9 +73,13 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
     (await remove(system, batch)) === batch;
   return [
     every('queue overdue deliveries', overdueMs, () => wakeOverdue(options)),
+    every('queue overdue conversations', overdueMs, () => wakeConversations(options)),
     every('end lost calls', tenMinutesMs, () => failLost(options)),
     every('delete expired calls', tenMinutesMs, inBatches(deleteExpiredCalls)),
     every('remove deleted endpoints', tenMinutesMs, inBatches(removeDeletedEndpoints)),
+    every('delete expired messages', tenMinutesMs, inBatches(deleteExpiredMessages)),
+    every('delete empty conversations', tenMinutesMs, inBatches(deleteEmptyConversations)),
+    every('remove deleted channels', tenMinutesMs, inBatches(removeDeletedChannels)),
     every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
     every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
     every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),

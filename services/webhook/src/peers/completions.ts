@@ -10,12 +10,14 @@ import type { Result } from '../calls/call-texts.ts';
 export interface Question {
   /** The id of the call: a repeat gets the stored answer. */
   callId: string;
+  /** Where it came in, such as `webhook`. */
+  channel: string;
+  /** Whether several people read the answer: memory of the agent counts, memory of the user does not. */
+  group?: boolean;
   sessionId: string | null;
   /** An OpenAI chat completion request without a model. */
   requestJson: string;
 }
-
-const channel = 'webhook';
 
 const completion = z.object({
   choices: z
@@ -44,6 +46,12 @@ function readCompletion(json: string): z.output<typeof completion> {
   }
 }
 
+/** What an agent has answered. */
+export interface Answer {
+  runId: string;
+  result: Result;
+}
+
 /** Asks agents through chat. */
 export class CompletionClient {
   readonly #peer: Peer<ChatServiceClient>;
@@ -57,16 +65,17 @@ export class CompletionClient {
   /** The agent's answer. Throws what chat throws; the run goes on when the deadline is over. */
   async ask(
     delegation: Delegation,
-    { callId, sessionId, requestJson }: Question,
+    { callId, channel, group, sessionId, requestJson }: Question,
     { deadlineMs, requestId, trace }: Partial<RequestContext> & { deadlineMs: number },
-  ): Promise<Result> {
-    const { traceId, completionJson } = await this.#peer.call(
+  ): Promise<Answer> {
+    const { runId, traceId, completionJson } = await this.#peer.call(
       'complete',
       {
         agent: delegation.agentId,
         callId,
         requestJson,
         channel,
+        ...(group === true && { group }),
         ...(sessionId !== null && { sessionId }),
       },
       { deadlineMs, requestId, trace, assertion: await this.#signer.delegation(delegation) },
@@ -74,10 +83,13 @@ export class CompletionClient {
     const { choices, usage } = readCompletion(completionJson);
     const [choice] = choices;
     return {
-      output: choice?.message.content ?? null,
-      finish_reason: choice?.finish_reason ?? null,
-      usage: usage ?? null,
-      trace_id: traceId,
+      runId,
+      result: {
+        output: choice?.message.content ?? null,
+        finish_reason: choice?.finish_reason ?? null,
+        usage: usage ?? null,
+        trace_id: traceId,
+      },
     };
   }
 }

@@ -4,15 +4,21 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { platformId } from '../alerts/platform.ts';
 
+/** What webhook reads of a tenant's settings. */
+export interface TenantSettings {
+  retentionDays: number;
+}
+
 /** Which tenants are active, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
-  readonly #tenants: ActiveTenants<null>;
+  readonly #tenants: ActiveTenants<TenantSettings>;
 
   constructor(peer: Peer<TenantServiceClient>) {
     this.#tenants = new ActiveTenants({
       load: async (tenantId, context) => {
-        const { status } = await peer.call('getTenantSettings', { tenantId, omitLimitedKeys: true }, context);
-        return { settings: null, status };
+        const request = { tenantId, omitLimitedKeys: true };
+        const { status, retentionDays } = await peer.call('getTenantSettings', request, context);
+        return { settings: { retentionDays }, status };
       },
     });
   }
@@ -31,6 +37,11 @@ export class TenantClient {
 
   /** Throws `tenant_suspended`, and `service_unavailable` while the tenant service is down and the tenant unknown. */
   async assertActive(tenantId: string, caller?: SettingsCaller): Promise<void> {
-    await this.#tenants.get(tenantId, caller);
+    await this.settingsOf(tenantId, caller);
+  }
+
+  /** The settings of an active tenant. Throws as {@link assertActive}. */
+  settingsOf(tenantId: string, caller?: SettingsCaller): Promise<TenantSettings> {
+    return this.#tenants.get(tenantId, caller);
   }
 }

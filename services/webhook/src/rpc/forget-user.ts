@@ -3,11 +3,15 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/webhook/v1/webhook';
 import type { CallStore } from '../store/call-store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 
 const batch = 500;
 
-/** Removes the calls that were for a user. */
-export function forgetUser(calls: CallStore): Rpc<ForgetUserRequest, ForgetUserResponse> {
+/** Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. */
+export function forgetUser(
+  calls: CallStore,
+  messages: MessageStore,
+): Rpc<ForgetUserRequest, ForgetUserResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ tenantId, userId, requestedAtMs }) => {
@@ -15,7 +19,11 @@ export function forgetUser(calls: CallStore): Rpc<ForgetUserRequest, ForgetUserR
         throw new AppError('invalid_value', 'A deletion needs a tenant and a user.');
       const of = { tenantId, userId, before: new Date(Number(requestedAtMs)) };
       const removed = await calls.forget(of, batch);
-      return { counts: { webhook_calls: BigInt(removed) }, completed: removed < batch };
+      const said = await messages.forget(of, batch);
+      return {
+        counts: { webhook_calls: BigInt(removed), channel_messages: BigInt(said) },
+        completed: removed < batch && said < batch,
+      };
     },
   };
 }

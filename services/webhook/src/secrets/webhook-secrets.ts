@@ -3,8 +3,8 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 /** The row and column of a secret. */
 export interface SecretPlace {
   tenantId: string;
-  table: 'endpoints' | 'subscriptions';
-  column: 'secret' | 'callback_secret';
+  table: 'endpoints' | 'subscriptions' | 'channel_instances';
+  column: 'secret' | 'callback_secret' | 'credentials';
   id: string;
 }
 

@@ -5,6 +5,7 @@ import type { SecretPlace } from '../secrets/webhook-secrets.ts';
 const columnsOf = {
   endpoints: ['secret', 'previous_secret', 'callback_secret'],
   subscriptions: ['secret'],
+  channel_instances: ['credentials'],
 } as const;
 
 /** An encrypted secret of any tenant. */
@@ -21,7 +22,7 @@ export interface SealedSecret {
  * no others from being found. `pool` acts as `webhook_system`.
  */
 export async function findStaleSecrets(pool: Pool, prefix: Buffer, limit: number): Promise<SealedSecret[]> {
-  const columns = (['endpoints', 'subscriptions'] as const).flatMap((table) =>
+  const columns = (['endpoints', 'subscriptions', 'channel_instances'] as const).flatMap((table) =>
     columnsOf[table].map((column) => ({ table, column })),
   );
   const { rows } = await pool.query<SealedSecret>(

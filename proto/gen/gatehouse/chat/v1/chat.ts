@@ -70,7 +70,11 @@ export interface CompleteRequest {
     | string
     | undefined;
   /** From webhook: groups runs into a conversation. */
-  sessionId?: string | undefined;
+  sessionId?:
+    | string
+    | undefined;
+  /** From webhook: whether several people read the answer. Then the user's memory is neither read nor written. */
+  group?: boolean | undefined;
 }
 
 export interface CompleteResponse {
@@ -465,7 +469,7 @@ export const Embedding: MessageFns<Embedding> = {
 };
 
 function createBaseCompleteRequest(): CompleteRequest {
-  return { agent: "", callId: "", requestJson: "", channel: undefined, sessionId: undefined };
+  return { agent: "", callId: "", requestJson: "", channel: undefined, sessionId: undefined, group: undefined };
 }
 
 export const CompleteRequest: MessageFns<CompleteRequest> = {
@@ -484,6 +488,9 @@ export const CompleteRequest: MessageFns<CompleteRequest> = {
     }
     if (message.sessionId !== undefined) {
       writer.uint32(42).string(message.sessionId);
+    }
+    if (message.group !== undefined) {
+      writer.uint32(48).bool(message.group);
     }
     return writer;
   },
@@ -539,6 +546,14 @@ export const CompleteRequest: MessageFns<CompleteRequest> = {
             }
 
             message.sessionId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.group = reader.bool();
             continue;
           }
         }

@@ -1,0 +1,249 @@
+import { z } from 'zod';
+import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { created, noContent, ok, route, scope, type Route } from './route.ts';
+
+/** Messaging channels that agents answer on: `/v1/channels/instances*`. */
+
+/** Instances of one tenant. */
+export const maxChannelInstances = 100;
+
+export const channelTypes = ['generic', 'telegram', 'slack'] as const;
+export const channelType = z.enum(channelTypes);
+export type ChannelType = z.output<typeof channelType>;
+
+/** A secret that a provider has given. */
+const given = z
+  .string()
+  .regex(/^[\x21-\x7e]{8,512}$/, 'must be 8 to 512 printable ASCII characters without spaces');
+
+const nothing = z.strictObject({});
+
+/** What each type needs: `config` is shown, `credentials` never are. */
+export const channelShapes = {
+  generic: {
+    config: z.strictObject({
+      callback_url: storableText(1, 2_000).describe('Where replies are sent, as Standard Webhooks'),
+    }),
+    credentials: z.strictObject({
+      secret: given
+        .optional()
+        .describe(
+          'Signs messages in both directions: `whsec_` and the base64 of 24 to 64 bytes. Made if it is left out',
+        ),
+    }),
+  },
+  telegram: {
+    config: nothing,
+    credentials: z.strictObject({
+      bot_token: given.describe('From @BotFather'),
+      secret_token: z
+        .string()
+        .regex(/^[A-Za-z0-9_-]{16,256}$/, 'must be 16 to 256 of A–Z, a–z, 0–9, _ and -')
+        .describe('What `setWebhook` was given as `secret_token`'),
+    }),
+  },
+  slack: {
+    config: nothing,
+    credentials: z.strictObject({
+      bot_token: given.describe('Of the installed app: `xoxb-…`'),
+      signing_secret: given.describe('Of the app, under Basic Information'),
+    }),
+  },
+} satisfies Record<ChannelType, { config: z.ZodObject; credentials: z.ZodObject }>;
+
+type Shapes = typeof channelShapes;
+export type ChannelConfig<Type extends ChannelType = ChannelType> = z.output<Shapes[Type]['config']>;
+export type ChannelCredentials<Type extends ChannelType = ChannelType> = z.output<
+  Shapes[Type]['credentials']
+>;
+
+export const channelStatus = z.enum(['pending', 'connected', 'needs_reauth', 'disabled', 'error']);
+export type ChannelStatus = z.output<typeof channelStatus>;
+
+const sentence = storableText(1, 1_000).nullable();
+
+const replies = z.strictObject({
+  failure: sentence.describe('Sent when the agent fails'),
+  refusal: sentence.describe('Sent when a limit or the budget is reached, once an hour in a conversation'),
+  unsupported: sentence.describe('Sent for images, files and other attachments'),
+});
+
+const defaultReplies = {
+  failure: 'Sorry, something went wrong. Please try again later.',
+  refusal: 'Sorry, I can’t answer at the moment. Please try again later.',
+  unsupported: 'Sorry, I can only read text messages.',
+};
+
+const settings = {
+  name: storableText(1, 200),
+  agent_id: uuid,
+  enabled: z.boolean(),
+  history_tokens: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .describe('How much of the conversation before a message the agent gets, at four characters a token'),
+  replies: replies.describe('What is said in place of an answer; null for nothing'),
+};
+
+export const channelInstance = z.strictObject({
+  id: uuid,
+  ...settings,
+  type: channelType,
+  config: z.union([channelShapes.generic.config, nothing]).describe('As the type needs it'),
+  status: channelStatus,
+  status_reason: z.string().nullable().describe('Why the channel is not connected'),
+  webhook_url: z.string().describe('Where the provider sends messages to'),
+  created_at: utcTime,
+  updated_at: utcTime,
+});
+export type ChannelInstance = z.output<typeof channelInstance>;
+
+/** The response to creation, the only one with a secret: of a `generic` channel. */
+export const channelInstanceWithSecret = channelInstance.extend({
+  secret: z.string().optional().describe('Of `generic` channels. Shown only in this response'),
+});
+
+const forCreation = {
+  name: settings.name,
+  agent_id: settings.agent_id,
+  enabled: settings.enabled.default(true),
+  history_tokens: settings.history_tokens.default(4_000),
+  replies: z
+    .strictObject({
+      failure: replies.shape.failure.default(defaultReplies.failure),
+      refusal: replies.shape.refusal.default(defaultReplies.refusal),
+      unsupported: replies.shape.unsupported.default(defaultReplies.unsupported),
+    })
+    .default(defaultReplies),
+};
+
+/** What types may have in their config; the service checks it by `channelShapes`. */
+const configMembers = z
+  .strictObject({ ...channelShapes.generic.config.shape })
+  .partial()
+  .describe('`generic`: `callback_url`');
+const credentialMembers = z
+  .strictObject({
+    ...channelShapes.generic.credentials.shape,
+    ...channelShapes.telegram.credentials.shape,
+    ...channelShapes.slack.credentials.shape,
+  })
+  .partial()
+  .describe(
+    '`generic`: `secret`, if it is given; `telegram`: `bot_token`, `secret_token`; `slack`: `bot_token`, `signing_secret`. Never shown',
+  );
+
+export const createChannelInstance = z.strictObject({
+  type: channelType,
+  ...forCreation,
+  config: configMembers.default(() => ({})),
+  credentials: credentialMembers.default(() => ({})),
+});
+export type CreateChannelInstance = z.output<typeof createChannelInstance>;
+
+/** Members of `replies`, `config` and `credentials` that are left out are kept. */
+export const patchChannelInstance = z
+  .strictObject({
+    ...settings,
+    replies: replies.partial(),
+    config: configMembers,
+    credentials: credentialMembers,
+  })
+  .partial();
+export type PatchChannelInstance = z.output<typeof patchChannelInstance>;
+
+export const listChannelInstances = z.strictObject({ ...page, type: channelType.optional() });
+export const channelInstanceList = listOf(channelInstance);
+
+export const instanceExample = {
+  id: '0198c2d5-7b2c-7d49-a2e5-4d7f9a2b3c87',
+  name: 'Support',
+  agent_id: '0198c2b1-3c4d-7e5f-8a9b-0c1d2e3f4a5b',
+  type: 'generic',
+  enabled: true,
+  history_tokens: 4_000,
+  replies: defaultReplies,
+  config: { callback_url: 'https://chat.example.com/replies' },
+  status: 'connected',
+  status_reason: null,
+  webhook_url: 'https://gateway.example.com/v1/webhooks/message?channel=0198c2d5-7b2c-7d49-a2e5-4d7f9a2b3c87',
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+const { id, name, agent_id, type, config } = instanceExample;
+const params = { id };
+
+const reads = { service: 'webhook', access: scope('channels.read') } as const;
+const writes = { service: 'webhook', access: scope('channels.write') } as const;
+
+export const routes: readonly Route[] = [
+  route({
+    ...reads,
+    id: 'channels.instances.list',
+    method: 'GET',
+    path: '/v1/channels/instances',
+    query: listChannelInstances,
+    response: ok(channelInstanceList),
+    summary: 'List the channels of the tenant',
+    examples: {
+      page: {
+        summary: 'The newest channel',
+        query: { limit: 20 },
+        response: { data: [instanceExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...writes,
+    id: 'channels.instances.create',
+    method: 'POST',
+    path: '/v1/channels/instances',
+    idempotencyKey: true,
+    body: createChannelInstance,
+    response: created(channelInstanceWithSecret),
+    summary: 'Connect a channel to an agent; its credentials are never shown again',
+    examples: {
+      generic: {
+        summary: 'Any system that sends and receives Standard Webhooks',
+        body: { name, agent_id, type, config },
+        response: { ...instanceExample, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
+      },
+    },
+  }),
+  route({
+    ...reads,
+    id: 'channels.instances.get',
+    method: 'GET',
+    path: '/v1/channels/instances/{id}',
+    response: ok(channelInstance),
+    summary: 'Get a channel',
+    examples: { channel: { summary: 'A channel', params, response: instanceExample } },
+  }),
+  route({
+    ...writes,
+    id: 'channels.instances.patch',
+    method: 'PATCH',
+    path: '/v1/channels/instances/{id}',
+    body: patchChannelInstance,
+    response: ok(channelInstance),
+    summary: 'Change a channel',
+    examples: {
+      disable: {
+        summary: 'Take no messages any more',
+        params,
+        body: { enabled: false },
+        response: { ...instanceExample, enabled: false, status: 'disabled' },
+      },
+    },
+  }),
+  route({
+    ...writes,
+    id: 'channels.instances.delete',
+    method: 'DELETE',
+    path: '/v1/channels/instances/{id}',
+    response: noContent,
+    summary: 'Delete a channel with its conversations',
+    examples: { channel: { summary: 'A channel', params } },
+  }),
+];

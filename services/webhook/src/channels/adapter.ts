@@ -1,0 +1,89 @@
+import type { ChannelConfig, ChannelCredentials, ChannelType } from '@gatehouse/contract/channel-instances';
+import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
+import type { Delivery } from '../inbound/schemes.ts';
+import type { ReplyStyle } from './reply-style.ts';
+
+/** A message as its provider sends it. */
+export interface InboundMessage {
+  /** The provider's id of the message, as it is shown. */
+  externalId: string;
+  /** By which a duplicate is known: the provider's ids of the event and of the message. */
+  keys: readonly string[];
+  conversation: { externalId: string; group: boolean };
+  sender: { id: string; name: string | null };
+  /** Null if it has only what can't be read, such as an image. */
+  text: string | null;
+  /** Whether it has an attachment, which can't be read. */
+  hasAttachment: boolean;
+  /** A decimal number by which the provider orders messages; null if it has none. */
+  position: string | null;
+}
+
+/** What a genuine request is. */
+export type Inbound =
+  | { kind: 'message'; message: InboundMessage }
+  /** An event that needs no answer, such as the bot's own message. */
+  | { kind: 'ignored' }
+  /** Slack's check of the URL. */
+  | { kind: 'challenge'; challenge: string };
+
+/** One message to be sent. */
+export interface Reply {
+  /** Stays the same over attempts. */
+  id: string;
+  /** The provider's id of the conversation. */
+  conversation: string;
+  /** The provider's ids of the messages that are answered. */
+  inReplyTo: readonly string[];
+  /** In the style of the adapter. */
+  text: string;
+  /** Without markup, for a provider that rejects the other. */
+  plainText: string;
+}
+
+/** What came of an attempt to send. */
+export type Sent =
+  | { kind: 'sent'; externalId: string | null }
+  /** A later attempt may succeed. */
+  | { kind: 'retry'; reason: string }
+  /** The provider wants nothing from this channel for a time. */
+  | { kind: 'paused'; afterS: number }
+  /** The provider never takes this message. */
+  | { kind: 'rejected'; reason: string }
+  /** The credentials are no longer valid. */
+  | { kind: 'unauthorized'; reason: string };
+
+/** A channel with what its provider needs to know. */
+export interface OpenChannel<Type extends ChannelType = ChannelType> {
+  id: string;
+  config: ChannelConfig<Type>;
+  credentials: ChannelCredentials<Type>;
+}
+
+/** The ways out: to URLs of tenants, and to the providers that the operator names. */
+export interface Ways {
+  tenant: (request: EgressRequest) => Promise<EgressResponse>;
+  provider: (request: EgressRequest) => Promise<EgressResponse>;
+}
+
+/** What a type of channel has of its own. */
+export interface ChannelAdapter<Type extends ChannelType> {
+  /** Whether a request is from the provider. */
+  verify: (request: Delivery, channel: OpenChannel<Type>, nowS: number) => boolean;
+  /** What a genuine request is. `body` is any JSON. Throws a 400 for a shape that the provider does not send. */
+  parse: (body: unknown) => Inbound;
+  /** Of the acknowledgement of a new message. */
+  acceptedStatus: 200 | 202;
+  /** How answers are written, and how long one message may be. */
+  style: ReplyStyle;
+  maxChars: number;
+  send: (reply: Reply, channel: OpenChannel<Type>, ways: Ways) => Promise<Sent>;
+  /** Shows that an answer is being written, where the provider can. */
+  typing?: (conversation: string, channel: OpenChannel<Type>, ways: Ways) => Promise<void>;
+  /** Whether the provider accepts the credentials; without it there is nothing to ask. */
+  check?: (channel: OpenChannel<Type>, ways: Ways) => Promise<Checked>;
+}
+
+/** What the provider says of the credentials. */
+export type Checked =
+  { kind: 'connected' } | { kind: 'unauthorized'; reason: string } | { kind: 'retry'; reason: string };

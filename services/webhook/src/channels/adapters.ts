@@ -1,0 +1,23 @@
+import type { ChannelType } from '@gatehouse/contract/channel-instances';
+import type { ChannelAdapter } from './adapter.ts';
+import { generic } from './generic.ts';
+import { slack } from './slack.ts';
+import { telegram } from './telegram.ts';
+
+/** An adapter for each type of channel. */
+export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };
+
+/** Where the operator's providers are. */
+export interface ProviderUrls {
+  telegram: string;
+  slack: string;
+}
+
+export function channelAdapters(urls: ProviderUrls): ChannelAdapters {
+  return { generic, telegram: telegram(urls.telegram), slack: slack(urls.slack) };
+}
+
+/** The adapter of a type, for a channel of that type. */
+export function adapterOf(adapters: ChannelAdapters, type: ChannelType): ChannelAdapter<ChannelType> {
+  return adapters[type];
+}

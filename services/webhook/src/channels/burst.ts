@@ -1,0 +1,44 @@
+/** A message that waits for an answer. */
+export interface WaitingMessage {
+  id: string;
+  /** The acting user. */
+  userId: string;
+  senderName: string | null;
+  /** Encrypted; null without a text. */
+  text: Buffer | null;
+  textBytes: number;
+  hasAttachment: boolean;
+  /** How long ago it arrived. */
+  ageS: number;
+}
+
+/** Messages of one sender that arrive within this time of the first are one turn, up to these bounds. */
+export const burst = { seconds: 2, messages: 20, bytes: 32_000 };
+
+/**
+ * The messages of the next turn, of those that wait in the order of their conversation: what the sender of the first one
+ * has written within the time of a burst. `ready` is false while more may arrive.
+ */
+export function nextBurst(waiting: readonly WaitingMessage[]): {
+  messages: WaitingMessage[];
+  readyInS: number;
+} {
+  const [first] = waiting;
+  if (first === undefined) return { messages: [], readyInS: 0 };
+  const ofSender = waiting.filter(({ userId }) => userId === first.userId);
+  const began = Math.max(...ofSender.map(({ ageS }) => ageS));
+  const messages: WaitingMessage[] = [];
+  let bytes = 0;
+  for (const message of ofSender) {
+    const isLate = began - message.ageS > burst.seconds;
+    const isFull = messages.length >= burst.messages || bytes + message.textBytes > burst.bytes;
+    if (messages.length > 0 && (isLate || isFull)) {
+      // A message that does not fit ends the burst; one that came late is of the next.
+      if (isFull) return { messages, readyInS: 0 };
+      continue;
+    }
+    messages.push(message);
+    bytes += message.textBytes;
+  }
+  return { messages, readyInS: Math.max(0, burst.seconds - began) };
+}

@@ -1,0 +1,75 @@
+import type { Logger } from '@gatehouse/kit/log';
+import { newId } from '@gatehouse/kit/ids';
+import type { Refusals } from '../inbound/refusals.ts';
+import type { Delivery } from '../inbound/schemes.ts';
+import { newStandardSecret } from '../inbound/secret.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { OpenChannel } from './adapter.ts';
+import { adapterOf, type ChannelAdapters } from './adapters.ts';
+import type { SealedChannel } from './channel.ts';
+
+export interface ChannelGateOptions {
+  adapters: ChannelAdapters;
+  secrets: WebhookSecrets;
+  refusals: Refusals;
+  log: Logger;
+}
+
+/** Where the credentials of a channel are. */
+export function placeOf({ tenantId, id }: { tenantId: string; id: string }): SecretPlace {
+  return { tenantId, table: 'channel_instances', column: 'credentials', id };
+}
+
+/** What of a channel proves that a message is from its provider. */
+type Provable = Pick<SealedChannel, 'id' | 'tenantId' | 'type' | 'config' | 'credentials'>;
+
+/** Decides whether messages are from the provider of their channel. */
+export class ChannelGate {
+  readonly #options: ChannelGateOptions;
+  /** Stands for a channel that does not exist, so that its messages are as much work as those of others. */
+  readonly #unknown: Provable;
+
+  constructor(options: ChannelGateOptions) {
+    this.#options = options;
+    const place = { id: newId(), tenantId: newId() };
+    const credentials = JSON.stringify({ secret: newStandardSecret() });
+    this.#unknown = {
+      ...place,
+      type: 'generic',
+      config: {},
+      credentials: options.secrets.seal(placeOf(place), credentials),
+    };
+  }
+
+  /**
+   * The channel of a genuine message. Throws `signature_invalid`, for whatever reason, and `rate_limit_exceeded` for an
+   * address that has sent too many of those.
+   */
+  async check(
+    request: Delivery,
+    channel: SealedChannel | null,
+    address: string | null,
+  ): Promise<SealedChannel> {
+    const isGenuine = this.#verify(request, channel ?? this.#unknown);
+    // A secret token is compared without reading the body: as much work as for a signature over it.
+    if (channel?.type === 'telegram') this.#verify(request, this.#unknown);
+    if (channel?.enabled === true && isGenuine) return channel;
+    return this.#options.refusals.refuse(
+      address,
+      'The channel does not exist, or the message is not genuine.',
+    );
+  }
+
+  #verify(request: Delivery, { id, tenantId, type, config, credentials }: Provable): boolean {
+    const { secrets, adapters, log } = this.#options;
+    let opened: string;
+    try {
+      opened = secrets.open(placeOf({ tenantId, id }), credentials);
+    } catch (error) {
+      log.error({ err: error, channel_id: id }, 'failed to decrypt the credentials of a channel');
+      return false;
+    }
+    const channel = { id, config, credentials: JSON.parse(opened) as OpenChannel['credentials'] };
+    return adapterOf(adapters, type).verify(request, channel, Date.now() / 1_000);
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  channelShapes,
+  type ChannelConfig,
+  type ChannelInstance,
+  type ChannelStatus,
+  type ChannelType,
+  type CreateChannelInstance,
+  type PatchChannelInstance,
+} from '@gatehouse/contract/channel-instances';
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+
+/** Settings that are also the names of their columns. */
+export const settingNames = ['name', 'agent_id', 'enabled', 'history_tokens', 'replies', 'config'] as const;
+export type ChannelSettings = Pick<ChannelInstance, (typeof settingNames)[number]>;
+
+/** What is known of the connection to the provider. */
+export interface ChannelState {
+  status: Exclude<ChannelStatus, 'disabled'>;
+  status_reason: string | null;
+}
+
+/** A channel, without its credentials. */
+export interface Channel extends ChannelSettings, ChannelState {
+  id: string;
+  tenantId: string;
+  type: ChannelType;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** A channel with its credentials: encrypted JSON. */
+export interface SealedChannel extends Channel {
+  credentials: Buffer;
+}
+
+/** Throws a 400 for a config that the type does not have. */
+export function newSettings({
+  type,
+  credentials: _credentials,
+  config,
+  ...settings
+}: CreateChannelInstance): ChannelSettings {
+  return { ...settings, config: shaped(type, 'config', config) as ChannelConfig };
+}
+
+/** The settings after a patch: what it lacks is kept. Throws a 400 for members that the type does not have. */
+export function patchedSettings(before: Channel, patch: PatchChannelInstance): ChannelSettings {
+  const { config, replies, credentials: _credentials, ...simple } = patch;
+  return {
+    ...(Object.fromEntries(settingNames.map((name) => [name, before[name]])) as ChannelSettings),
+    ...given(simple),
+    replies: { ...before.replies, ...given(replies ?? {}) },
+    config: shaped(before.type, 'config', { ...before.config, ...config }) as ChannelConfig,
+  };
+}
+
+/** `value` as the config or the credentials of a type. Throws a 400 that names the member. */
+export function shaped(type: ChannelType, field: 'config' | 'credentials', value: object): object {
+  const shape: z.ZodObject = channelShapes[type][field];
+  return validate(z.object({ [field]: shape }), { [field]: value }, 'body')[field] as object;
+}
+
+/** As clients see it. */
+export function showChannel(
+  { tenantId: _tenantId, createdAt, updatedAt, status, status_reason, ...channel }: Channel,
+  publicUrl: string,
+): ChannelInstance {
+  return {
+    ...channel,
+    status: channel.enabled ? status : 'disabled',
+    status_reason: channel.enabled ? status_reason : null,
+    webhook_url: `${publicUrl}/v1/webhooks/message?channel=${channel.id}`,
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  };
+}
+
+/** The acting user of somebody who writes in a channel: at most 255 printable ASCII characters. */
+export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderId: string): string {
+  return `${type}:${id}:${encodeURIComponent(senderId.toWellFormed())}`;
+}
+
+type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+
+function given<Fields extends object>(fields: Fields): Given<Fields> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Given<Fields>;
+}

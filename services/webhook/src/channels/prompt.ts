@@ -1,0 +1,50 @@
+import type { WaitingMessage } from './burst.ts';
+
+/** A message that an agent reads. */
+interface PromptMessage {
+  role: 'user' | 'assistant';
+  content: string;
+}
+
+/** An earlier message of a conversation, decrypted. */
+export interface Spoken {
+  direction: 'in' | 'out';
+  senderName: string | null;
+  text: string;
+}
+
+/** About as many characters as a token has. */
+const charsPerToken = 4;
+
+/**
+ * What an agent is asked: the messages of a turn after as much of the conversation as its tokens allow. In a group each
+ * message begins with the name of its sender. `earlier`: newest first.
+ */
+export function promptOf(
+  said: readonly Spoken[],
+  {
+    earlier,
+    historyTokens,
+    isGroup,
+  }: { earlier: readonly Spoken[]; historyTokens: number; isGroup: boolean },
+): string {
+  const history: PromptMessage[] = [];
+  let left = historyTokens * charsPerToken;
+  for (const spoken of earlier) {
+    const message = promptMessage(spoken, isGroup);
+    left -= message.content.length;
+    if (left < 0) break;
+    history.unshift(message);
+  }
+  const content = said.map((spoken) => promptMessage(spoken, isGroup).content).join('\n');
+  return JSON.stringify({ messages: [...history, { role: 'user', content }] });
+}
+
+function promptMessage({ direction, senderName, text }: Spoken, isGroup: boolean): PromptMessage {
+  if (direction === 'out') return { role: 'assistant', content: text };
+  return { role: 'user', content: isGroup && senderName !== null ? `${senderName}: ${text}` : text };
+}
+
+/** Whether anything in these messages can be read. */
+export const hasText = (messages: readonly Pick<WaitingMessage, 'text'>[]): boolean =>
+  messages.some(({ text }) => text !== null);

@@ -1,0 +1,160 @@
+import type { Token, Tokens } from 'marked';
+
+/** How a provider's messages are written. `markdown` passes answers on as they are. */
+export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
+
+/** How a provider writes what Markdown can say. Every text that it gets is escaped. */
+interface Markup {
+  escape: (text: string) => string;
+  strong: (text: string) => string;
+  emphasis: (text: string) => string;
+  deleted: (text: string) => string;
+  code: (text: string) => string;
+  codeBlock: (text: string) => string;
+  link: (text: string, url: string) => string;
+  quote: (text: string) => string;
+}
+
+const htmlText = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+const linesOf = (text: string, prefix: string): string =>
+  text
+    .split('\n')
+    .map((line) => `${prefix}${line}`)
+    .join('\n');
+
+const same = (text: string): string => text;
+
+const markups: Record<Exclude<ReplyStyle, 'markdown'>, Markup> = {
+  /** https://core.telegram.org/bots/api#html-style */
+  telegram: {
+    escape: htmlText,
+    strong: (text) => `<b>${text}</b>`,
+    emphasis: (text) => `<i>${text}</i>`,
+    deleted: (text) => `<s>${text}</s>`,
+    code: (text) => `<code>${text}</code>`,
+    codeBlock: (text) => `<pre>${text}</pre>`,
+    link: (text, url) => `<a href="${url.replaceAll('"', '&quot;')}">${text}</a>`,
+    quote: (text) => `<blockquote>${text}</blockquote>`,
+  },
+  /** https://api.slack.com/reference/surfaces/formatting */
+  slack: {
+    escape: htmlText,
+    strong: (text) => `*${text}*`,
+    emphasis: (text) => `_${text}_`,
+    deleted: (text) => `~${text}~`,
+    code: (text) => `\`${text}\``,
+    codeBlock: (text) => `\`\`\`\n${text}\n\`\`\``,
+    link: (text, url) => `<${url.replaceAll('|', '%7C')}|${text.replaceAll('|', '¦')}>`,
+    quote: (text) => linesOf(text, '> '),
+  },
+  plain: {
+    escape: same,
+    strong: same,
+    emphasis: same,
+    deleted: same,
+    code: same,
+    codeBlock: same,
+    link: (text, url) => (text === url ? url : `${text} (${url})`),
+    quote: (text) => linesOf(text, '> '),
+  },
+};
+
+/** Markdown that was parsed, as a provider writes it. */
+export function written(tokens: readonly Token[], style: Exclude<ReplyStyle, 'markdown'>): string {
+  return blocks(tokens, markups[style]);
+}
+
+/** A text without any markup. */
+export function escaped(text: string, style: ReplyStyle): string {
+  return style === 'markdown' ? text : markups[style].escape(text);
+}
+
+function blocks(tokens: readonly Token[], markup: Markup): string {
+  return tokens
+    .map((token) => block(token, markup))
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function block(token: Token, markup: Markup): string {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return '';
+    case 'heading':
+      return markup.strong(inline((token as Tokens.Heading).tokens, markup));
+    case 'code':
+      return markup.codeBlock(markup.escape((token as Tokens.Code).text));
+    case 'blockquote':
+      return markup.quote(blocks((token as Tokens.Blockquote).tokens, markup));
+    case 'list':
+      return list(token as Tokens.List, markup);
+    case 'table':
+      return table(token as Tokens.Table, markup);
+    case 'hr':
+      return '———';
+    case 'paragraph':
+    case 'text':
+      return inline([token], markup);
+    default:
+      return markup.escape(token.raw.trim());
+  }
+}
+
+function list({ items, ordered, start }: Tokens.List, markup: Markup): string {
+  return items
+    .map(({ tokens, task, checked }, index) => {
+      const number = ordered ? `${(start === '' ? 1 : start) + index}. ` : '• ';
+      const box = task ? (checked === true ? '☑ ' : '☐ ') : '';
+      // The lines of an item stand below its first one.
+      const text = tokens
+        .map((token) => block(token, markup))
+        .filter((part) => part !== '')
+        .join('\n');
+      return number + box + text.replaceAll('\n', '\n  ');
+    })
+    .join('\n');
+}
+
+function table({ header, rows }: Tokens.Table, markup: Markup): string {
+  const plain = [header, ...rows].map((row) =>
+    row.map(({ tokens }) => inline(tokens, markups.plain)).join(' | '),
+  );
+  return markup.codeBlock(markup.escape(plain.join('\n')));
+}
+
+function inline(tokens: readonly Token[], markup: Markup): string {
+  return tokens.map((token) => inlineOne(token, markup)).join('');
+}
+
+function inlineOne(token: Token, markup: Markup): string {
+  const { tokens } = token as { tokens?: Token[] };
+  const inner = (): string => inline(tokens ?? [], markup);
+  switch (token.type) {
+    case 'paragraph':
+    case 'text':
+      return tokens === undefined ? markup.escape((token as Tokens.Text).text) : inner();
+    case 'escape':
+      return markup.escape((token as Tokens.Escape).text);
+    case 'strong':
+      return markup.strong(inner());
+    case 'em':
+      return markup.emphasis(inner());
+    case 'del':
+      return markup.deleted(inner());
+    case 'codespan':
+      return markup.code(markup.escape((token as Tokens.Codespan).text));
+    case 'br':
+      return '\n';
+    case 'link':
+      return markup.link(inner(), markup.escape((token as Tokens.Link).href));
+    case 'image': {
+      const { text, href } = token as Tokens.Image;
+      return markup.link(markup.escape(text === '' ? href : text), markup.escape(href));
+    }
+    default:
+      return markup.escape(token.raw);
+  }
+}

@@ -1,0 +1,1 @@
+export { piecesOf } from './reply-pieces.ts';

@@ -1,0 +1,154 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import {
+  maxChannelInstances,
+  type ChannelConfig,
+  type ChannelCredentials,
+  type ChannelType,
+  type CreateChannelInstance,
+  type listChannelInstances,
+  type PatchChannelInstance,
+} from '@gatehouse/contract/channel-instances';
+import type { Guard } from '@gatehouse/egress/guard';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import {
+  newSettings,
+  patchedSettings,
+  shaped,
+  showChannel,
+  type Channel,
+  type SealedChannel,
+} from '../channels/channel.ts';
+import { placeOf } from '../channels/channel-gate.ts';
+import type { ChannelCheck } from '../channels/channel-check.ts';
+import { secretFor } from '../inbound/secret.ts';
+import type { AgentClient } from '../peers/agents.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import {
+  countChannels,
+  deleteChannel,
+  insertChannel,
+  lockChannel,
+  updateChannel,
+  type ChannelStore,
+} from '../store/channel-store.ts';
+
+type List = Call<unknown, z.output<typeof listChannelInstances>>;
+type Create = Call<CreateChannelInstance>;
+type Patch = Call<PatchChannelInstance>;
+
+const what = 'channel';
+
+export interface ChannelDependencies {
+  channels: ChannelStore;
+  agents: AgentClient;
+  guard: Guard;
+  secrets: WebhookSecrets;
+  check: ChannelCheck;
+  changes: Changes;
+  /** Where clients reach the gateway. */
+  publicUrl: string;
+}
+
+/** `/v1/channels/instances*` */
+export function channelHandlers(dependencies: ChannelDependencies): Record<string, Handler> {
+  const { channels, secrets, check, changes, publicUrl } = dependencies;
+  const show = (channel: Channel) => showChannel(channel, publicUrl);
+  return {
+    'channels.instances.list': async (call: List) => {
+      const { limit, cursor, type = null } = call.query;
+      const page = { limit, before: decodeCursor(cursor), type };
+      return { body: pageOf(await channels.list(tenantOf(call).tenantId, page), limit, show) };
+    },
+
+    'channels.instances.create': async (call: Create) => {
+      const [{ tenantId }, id] = [tenantOf(call), newId()];
+      const { type } = call.body;
+      const settings = newSettings(call.body);
+      const credentials = credentialsOf(type, call.body.credentials);
+      await assertUsable(call, call.body, dependencies);
+      const sealed = secrets.seal(placeOf({ tenantId, id }), JSON.stringify(credentials));
+      return changes.change(call, async (db) => {
+        if ((await countChannels(db, tenantId)) >= maxChannelInstances)
+          throw new AppError('limit_reached', `There may be ${maxChannelInstances} channels.`);
+        const status = check.firstStatus(type);
+        const made = show(
+          await insertChannel(db, { id, tenantId, type, settings, credentials: sealed, status }),
+        );
+        await check.queue(db, { tenantId, id });
+        return {
+          body: { ...made, ...(type === 'generic' && credentials) },
+          headers: { location: `/v1/channels/instances/${id}` },
+          changes: [{ action: 'channel_instance.created', id, before: null, after: made }],
+        };
+      });
+    },
+
+    'channels.instances.get': async (call: Call) => {
+      const channel = await channels.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: show(found(channel, what)) };
+    },
+
+    'channels.instances.patch': async (call: Patch) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      const { type } = found(await channels.find(tenantId, id), what);
+      // What a patch names is checked before the row is locked: no transaction waits for another service.
+      await assertUsable(call, { ...call.body, type }, dependencies);
+      return changes.change(call, async (db) => {
+        const before = found(await lockChannel(db, id), what);
+        const settings = patchedSettings(before, call.body);
+        const given = call.body.credentials;
+        const credentials = given === undefined ? before.credentials : merged(before, given, secrets);
+        const state = given === undefined ? null : check.firstStatus(type);
+        const after = await updateChannel(db, id, { settings, credentials, state });
+        // Credentials may be valid again, and what waits may go on.
+        await check.queue(db, { tenantId, id });
+        const [old, body] = [show(before), show(after)];
+        return { body, changes: [{ action: 'channel_instance.updated', id, before: old, after: body }] };
+      });
+    },
+
+    'channels.instances.delete': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const before = show(found(await lockChannel(db, id), what));
+        await deleteChannel(db, id);
+        return { changes: [{ action: 'channel_instance.deleted', id, before, after: null }] };
+      });
+    },
+  };
+}
+
+/** The credentials as the type needs them; a `generic` channel without a secret gets one. Throws a 400. */
+function credentialsOf(type: ChannelType, given: object): object {
+  const credentials = shaped(type, 'credentials', given);
+  if (type !== 'generic') return credentials;
+  const { secret } = credentials as ChannelCredentials<'generic'>;
+  return { secret: secretFor('standard', secret, 'credentials.secret') };
+}
+
+/** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
+function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): Buffer {
+  const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
+  const credentials = credentialsOf(before.type, { ...kept, ...given });
+  return secrets.seal(placeOf(before), JSON.stringify(credentials));
+}
+
+/** Throws a 400 unless the agent exists for the caller, and the URL may be called. */
+async function assertUsable(
+  call: Call,
+  {
+    type,
+    agent_id: agentId,
+    config,
+  }: Pick<PatchChannelInstance, 'agent_id' | 'config'> & { type: ChannelType },
+  { agents, guard }: ChannelDependencies,
+): Promise<void> {
+  if (agentId !== undefined) await agents.assertVisible(call, agentId);
+  const { callback_url: url } = (config ?? {}) as Partial<ChannelConfig<'generic'>>;
+  if (type === 'generic' && typeof url === 'string') await guard.check(url, 'config.callback_url');
+}

@@ -1,0 +1,85 @@
+import { EgressError } from '@gatehouse/egress/errors';
+import type { JobHandler } from '@gatehouse/jobs/task';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Sent, Ways } from '../channels/adapter.ts';
+import type { ChannelTexts } from '../channels/channel-texts.ts';
+import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
+import type { TenantClient } from '../peers/tenants.ts';
+import type { ChannelHealth } from '../channels/channel-health.ts';
+import type { QueuedReply, ReplyStore } from '../store/reply-store.ts';
+
+export interface SendDependencies {
+  channels: OpenChannels;
+  health: ChannelHealth;
+  replies: ReplyStore;
+  texts: ChannelTexts;
+  tenants: TenantClient;
+  ways: Ways;
+  /** Goes on with a conversation at a time. */
+  later: (conversation: { tenantId: string; id: string }, at: Date) => Promise<void>;
+}
+
+/** Seconds after each failed attempt until the next one; the last is repeated. */
+const scheduleS = [1, 2, 5, 10, 20, 30, 60];
+/** Then a reply is given up. */
+const longestMs = 24 * 3_600_000;
+
+/**
+ * Sends the replies of a conversation in order: one that can't be sent holds up those after it. A reply whose outcome is
+ * not known is sent again.
+ */
+export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
+  const { channels, health, replies, texts, tenants, ways, later } = dependencies;
+  return async ({ conversationId }, { tenantId, signal, log }) => {
+    for (;;) {
+      signal.throwIfAborted();
+      const reply = await replies.next(tenantId, conversationId);
+      if (reply === null) return;
+      const usable = await channels.open(tenantId, reply.instanceId);
+      // What waits goes on when the channel is enabled, has new credentials, or the tenant is active again.
+      if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
+      const dueAt = Math.max(reply.dueAt.getTime(), usable.channel.pausedUntil?.getTime() ?? 0);
+      if (dueAt > Date.now()) return later({ tenantId, id: conversationId }, new Date(dueAt));
+      await sendOne(reply, usable, log);
+    }
+  };
+
+  async function sendOne(reply: QueuedReply, usable: UsableChannel, log: Logger): Promise<void> {
+    const { channel } = usable;
+    const sent = await attempt(reply, usable, log);
+    log.debug({ message_id: reply.id, channel_id: channel.id, outcome: sent.kind }, 'sent a reply');
+    switch (sent.kind) {
+      case 'sent':
+        await replies.sent(reply, sent.externalId);
+        return health.note(channel, { status: 'connected', status_reason: null });
+      case 'rejected':
+        log.warn({ message_id: reply.id, channel_id: channel.id }, 'the provider rejects a reply');
+        return replies.fail(reply);
+      case 'paused':
+        return health.pause(channel, sent.afterS);
+      case 'unauthorized':
+        return health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
+      case 'retry': {
+        await health.note(channel, { status: 'error', status_reason: sent.reason });
+        if (Date.now() - reply.createdAt.getTime() > longestMs) return replies.fail(reply);
+        return replies.postpone(reply, scheduleS[reply.attempts] ?? scheduleS.at(-1) ?? 0);
+      }
+    }
+  }
+
+  async function attempt(reply: QueuedReply, { adapter, open }: UsableChannel, log: Logger): Promise<Sent> {
+    const { id, conversation, inReplyTo } = reply;
+    try {
+      const { text, plainText } = texts.openPiece(reply, reply.text);
+      return await adapter.send({ id, conversation, inReplyTo, text, plainText }, open, ways);
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      log.debug({ err: error, message_id: id }, 'failed to send a reply');
+      return { kind: 'retry', reason: error.message };
+    }
+  }
+}
+
+function isUsable({ channel }: UsableChannel): boolean {
+  return channel.enabled && channel.status !== 'needs_reauth';
+}

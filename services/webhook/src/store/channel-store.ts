@@ -1,0 +1,168 @@
+import type { ChannelType } from '@gatehouse/contract/channel-instances';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import {
+  settingNames,
+  type Channel,
+  type ChannelSettings,
+  type ChannelState,
+  type SealedChannel,
+} from '../channels/channel.ts';
+import { lockAndCount } from './lock-and-count.ts';
+
+/** The column of each setting, by its name on the wire. */
+const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, status, status_reason,
+  created_at as "createdAt", updated_at as "updatedAt"`;
+
+const isJson = new Set<string>(['replies', 'config']);
+const valuesOf = (settings: ChannelSettings): unknown[] =>
+  settingNames.map((name) => (isJson.has(name) ? JSON.stringify(settings[name]) : settings[name]));
+
+/** The channels of one tenant at a time. */
+export class ChannelStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, below the id `before`. */
+  async list(
+    tenantId: string,
+    { limit, before, type }: { limit: number; before: string | null; type: ChannelType | null },
+  ): Promise<PageRows<Channel>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<Channel>(db, {
+        columns,
+        from: `webhook.channel_instances where tenant_id = $1 and deleted_at is null
+          and ($2::uuid is null or id < $2) and ($3::text is null or type = $3)`,
+        order: 'id desc',
+        size: sizeOf('replies::text', 'config::text'),
+        limit,
+        values: [tenantId, before, type],
+      }),
+    );
+  }
+
+  async find(tenantId: string, id: string): Promise<Channel | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Channel>(
+        `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** With its credentials, and how long the provider wants nothing to be sent. */
+  async open(tenantId: string, id: string): Promise<(SealedChannel & { pausedUntil: Date | null }) | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<SealedChannel & { pausedUntil: Date | null }>(
+        `select ${columns}, credentials, case when paused_until > now() then paused_until end as "pausedUntil"
+         from webhook.channel_instances where id = $1 and deleted_at is null`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** Notes what is known of the connection now. Returns whether that was not known before. */
+  async setState(
+    { tenantId, id }: Pick<Channel, 'tenantId' | 'id'>,
+    { status, status_reason: reason }: ChannelState,
+    also: (db: Queryable) => Promise<unknown>,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update webhook.channel_instances set status = $2, status_reason = $3
+         where id = $1 and (status, status_reason) is distinct from ($2, $3)`,
+        [id, status, reason],
+      );
+      if (rowCount === 1) await also(db);
+    });
+  }
+
+  /** Sends nothing by this channel for some seconds. */
+  async pause({ tenantId, id }: Pick<Channel, 'tenantId' | 'id'>, seconds: number): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update webhook.channel_instances
+         set paused_until = greatest(paused_until, now() + make_interval(secs => $2)) where id = $1`,
+        [id, seconds],
+      ),
+    );
+  }
+}
+
+/** The channel with its credentials, locked until the transaction ends; null when there is none. */
+export async function lockChannel(db: Queryable, id: string): Promise<SealedChannel | null> {
+  const { rows } = await db.query<SealedChannel>(
+    `select ${columns}, credentials from webhook.channel_instances
+     where id = $1 and deleted_at is null for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** The channels of a tenant so far. Others that add one wait until the transaction ends. */
+export async function countChannels(db: Queryable, tenantId: string): Promise<number> {
+  return lockAndCount(db, 'webhook.channel_instances', tenantId);
+}
+
+export async function insertChannel(
+  db: Queryable,
+  channel: {
+    id: string;
+    tenantId: string;
+    type: ChannelType;
+    settings: ChannelSettings;
+    credentials: Buffer;
+    status: ChannelState['status'];
+  },
+): Promise<Channel> {
+  const { id, tenantId, type, settings, credentials, status } = channel;
+  return only(
+    await db.query<Channel>(
+      `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
+       values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
+       returning ${columns}`,
+      [id, tenantId, type, credentials, status, ...valuesOf(settings)],
+    ),
+  );
+}
+
+/** `state`: null leaves what is known of the connection. */
+export async function updateChannel(
+  db: Queryable,
+  id: string,
+  {
+    settings,
+    credentials,
+    state,
+  }: {
+    settings: ChannelSettings;
+    credentials: Buffer;
+    state: ChannelState['status'] | null;
+  },
+): Promise<Channel> {
+  // Not now(): the transaction may have begun before the change that it waited for.
+  return only(
+    await db.query<Channel>(
+      `update webhook.channel_instances
+       set ${settingNames.map((name, index) => `${name} = $${index + 4}`).join(', ')}, credentials = $2,
+         updated_at = clock_timestamp(), status = coalesce($3, status),
+         status_reason = case when $3::text is null then status_reason end,
+         paused_until = case when $3::text is null then paused_until end
+       where id = $1 returning ${columns}`,
+      [id, credentials, state, ...valuesOf(settings)],
+    ),
+  );
+}
+
+/** Hides a channel with its conversations, which are removed later. */
+export async function deleteChannel(db: Queryable, id: string): Promise<void> {
+  await db.query('update webhook.channel_instances set deleted_at = now() where id = $1', [id]);
+}

@@ -1,0 +1,67 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { settingNames, type SealedChannel } from '../channels/channel.ts';
+
+/** The channel that a message names, of whatever tenant; null when there is none. `pool` acts as `webhook_system`. */
+export async function findSealedChannel(pool: Pool, id: string): Promise<SealedChannel | null> {
+  const { rows } = await pool.query<SealedChannel>(
+    `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, status, status_reason, credentials,
+       created_at as "createdAt", updated_at as "updatedAt"
+     from webhook.channel_instances where id = $1 and deleted_at is null`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Conversations with messages that should have been worked on `seconds` ago, of any tenant. */
+export async function findOverdueConversations(
+  pool: Pool,
+  { seconds, limit }: { seconds: number; limit: number },
+): Promise<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }[]> {
+  const { rows } = await pool.query<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }>(
+    `select distinct m.tenant_id as "tenantId", m.conversation_id as "conversationId",
+       case m.direction when 'in' then 'answer' else 'send' end as work
+     from (select tenant_id, instance_id, conversation_id, direction from webhook.channel_messages
+           where status in ('received', 'queued') and due_at < now() - make_interval(secs => $1)
+           order by due_at limit $2) as m
+     join webhook.channel_instances as i on i.id = m.instance_id
+     where i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')`,
+    [seconds, limit],
+  );
+  return rows;
+}
+
+/** Deletes up to `limit` messages whose time is over; returns how many. */
+export async function deleteExpiredMessages(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.channel_messages where id = any (array(
+       select id from webhook.channel_messages where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Deletes up to `limit` conversations without messages in which nothing has happened for a day; returns how many. */
+export async function deleteEmptyConversations(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.conversations where id = any (array(
+       select id from webhook.conversations as c where last_message_at < now() - interval '1 day'
+         and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id) limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Removes up to `limit` messages of deleted channels, and the channels that have none left; returns how many. */
+export async function removeDeletedChannels(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.channel_messages where id = any (array(
+       select m.id from webhook.channel_instances as i join webhook.channel_messages as m on m.instance_id = i.id
+       where i.deleted_at is not null limit $1))`,
+    [limit],
+  );
+  await pool.query(
+    `delete from webhook.channel_instances as i where i.deleted_at is not null
+       and not exists (select from webhook.channel_messages as m where m.instance_id = i.id)`,
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,190 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { WaitingMessage } from '../channels/burst.ts';
+
+/** A conversation that is worked on. */
+export interface Conversation {
+  id: string;
+  tenantId: string;
+  instanceId: string;
+  externalId: string;
+  isGroup: boolean;
+}
+
+/** A turn that is not answered yet. */
+export interface Turn {
+  id: string;
+  tenantId: string;
+  conversationId: string;
+  /** Whom the agent acts for. */
+  userId: string;
+  agentId: string;
+  /** Encrypted; null if nothing in the messages can be read. */
+  request: Buffer | null;
+  /** Whether a message has an attachment, which can't be read. */
+  hasAttachment: boolean;
+}
+
+/** An earlier message of a conversation. */
+export interface EarlierMessage {
+  id: string;
+  direction: 'in' | 'out';
+  senderName: string | null;
+  text: Buffer | null;
+}
+
+/** A turn to begin, of these messages. */
+export type NewTurn = Omit<Turn, 'tenantId' | 'conversationId'> & { messageIds: readonly string[] };
+
+/** One message of the answer to a turn. */
+export interface NewReply {
+  id: string;
+  /** Encrypted. */
+  text: Buffer;
+  textBytes: number;
+}
+
+/** What became of a turn. */
+export interface TurnEnd {
+  status: 'answered' | 'failed';
+  runId: string | null;
+  replies: readonly NewReply[];
+  keptDays: number;
+}
+
+const maxWaiting = 100;
+/** Of the messages before a turn, however few tokens they have. */
+const maxEarlier = 200;
+
+/** Turns of conversations: one at a time in each. */
+export class TurnStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async findConversation(tenantId: string, id: string): Promise<Conversation | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Conversation>(
+        `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
+           is_group as "isGroup"
+         from webhook.conversations where id = $1`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
+  async open({ tenantId, id }: Conversation): Promise<{ turn: Turn | null; waiting: WaitingMessage[] }> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const turn = await findTurn(db, id);
+      return { turn, waiting: turn === null ? await readWaiting(db, id) : [] };
+    });
+  }
+
+  /** The messages before a turn, newest first. */
+  async earlier({ tenantId, id }: Conversation): Promise<EarlierMessage[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<EarlierMessage>(
+        `select id, direction, sender_name as "senderName", text from webhook.channel_messages
+         where conversation_id = $1 and status <> 'received' and text is not null
+         order by sequence desc limit ${maxEarlier}`,
+        [id],
+      );
+      return rows;
+    });
+  }
+
+  /** Begins a turn. Returns false if another one was begun meanwhile, or the messages are no longer there. */
+  async begin({ tenantId, id: conversationId }: Conversation, turn: NewTurn): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment)
+         select $1, $2, id, $4, $5, $6, $7 from webhook.conversations where id = $3
+         on conflict (conversation_id) do nothing`,
+        [turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request, turn.hasAttachment],
+      );
+      if (rowCount !== 1) return false;
+      await db.query(
+        `update webhook.channel_messages set turn_id = $1 where id = any ($2) and status = 'received'`,
+        [turn.id, turn.messageIds],
+      );
+      return true;
+    });
+  }
+
+  /** Ends a turn with what is said, and does `also` in the same transaction. The first end counts. */
+  async end(
+    { id, tenantId, conversationId, userId }: Turn,
+    { status, runId, replies, keptDays }: TurnEnd,
+    also: (db: Queryable) => Promise<unknown>,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query('delete from webhook.channel_turns where id = $1', [id]);
+      if (rowCount !== 1) return;
+      await db.query(
+        `update webhook.channel_messages set status = $2, run_id = $3, due_at = null
+         where turn_id = $1 and status = 'received'`,
+        [id, status, runId],
+      );
+      if (replies.length === 0) return;
+      await db.query(
+        `insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes,
+           user_id, status, turn_id, run_id, due_at, expires_at)
+         select reply.id, $2, c.instance_id, c.id, 'out', reply.text, reply.bytes, $4, 'queued', $3, $5, now(),
+           now() + make_interval(days => $6)
+         from webhook.conversations as c,
+           unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
+         where c.id = $1 order by place`,
+        [
+          conversationId,
+          tenantId,
+          id,
+          userId,
+          runId,
+          keptDays,
+          replies.map((reply) => reply.id),
+          replies.map((reply) => reply.text),
+          replies.map((reply) => reply.textBytes),
+        ],
+      );
+      await also(db);
+    });
+  }
+
+  /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
+  async mayRefuse({ tenantId, id }: Pick<Conversation, 'tenantId' | 'id'>): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update webhook.conversations set refused_at = now()
+         where id = $1 and (refused_at is null or refused_at < now() - interval '1 hour')`,
+        [id],
+      );
+      return rowCount === 1;
+    });
+  }
+}
+
+async function findTurn(db: Queryable, conversationId: string): Promise<Turn | null> {
+  const { rows } = await db.query<Turn>(
+    `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
+       agent_id as "agentId", request, has_attachment as "hasAttachment"
+     from webhook.channel_turns where conversation_id = $1`,
+    [conversationId],
+  );
+  return rows[0] ?? null;
+}
+
+async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
+  const { rows } = await db.query<WaitingMessage>(
+    `select id, user_id as "userId", sender_name as "senderName", text, text_bytes as "textBytes",
+       has_attachment as "hasAttachment",
+       extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
+     from webhook.channel_messages where conversation_id = $1 and status = 'received'
+     order by position nulls last, sequence limit ${maxWaiting}`,
+    [conversationId],
+  );
+  return rows;
+}
