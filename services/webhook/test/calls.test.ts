@@ -111,7 +111,7 @@ it('removes the calls of a user, of that tenant and before the deletion alone', 
   const request = { tenantId: tenant.id, userId: 'gus', deletionId: newId(), requestedAtMs: BigInt(now) };
   const peer = await webhooks.peer('tenant');
   expect(await peer.call('forgetUser', request, { deadlineMs: 5_000 })).toEqual({
-    counts: { webhook_calls: 1n },
+    counts: { webhook_calls: 1n, channel_messages: 0n },
     completed: true,
   });
   expect((await getCall(gone.body.call_id)).status).toBe(404);

@@ -18,13 +18,14 @@ export async function findOverdueConversations(
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }[]> {
   const { rows } = await pool.query<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }>(
-    `select distinct m.tenant_id as "tenantId", m.conversation_id as "conversationId",
-       case m.direction when 'in' then 'answer' else 'send' end as work
-     from (select tenant_id, instance_id, conversation_id, direction from webhook.channel_messages
-           where status in ('received', 'queued') and due_at < now() - make_interval(secs => $1)
-           order by due_at limit $2) as m
-     join webhook.channel_instances as i on i.id = m.instance_id
-     where i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')`,
+    `select distinct "tenantId", "conversationId", work from (
+       select m.tenant_id as "tenantId", m.conversation_id as "conversationId",
+         case m.direction when 'in' then 'answer' else 'send' end as work
+       from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
+       where m.status in ('received', 'queued') and m.due_at < now() - make_interval(secs => $1)
+         -- Else a channel that can't be used would keep others from being found.
+         and i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')
+       order by m.due_at limit $2) as overdue`,
     [seconds, limit],
   );
   return rows;
