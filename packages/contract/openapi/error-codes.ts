@@ -39,8 +39,12 @@ const makesWebhook: When = at(
 );
 const namesUrl: When = either(
   makesWebhook,
-  at('webhooks.endpoints.patch', 'webhooks.subscriptions.patch', 'owner.webhook-subscriptions.patch'),
-  at('channels.instances.patch'),
+  at(
+    'webhooks.endpoints.patch',
+    'webhooks.subscriptions.patch',
+    'owner.webhook-subscriptions.patch',
+    'channels.instances.patch',
+  ),
 );
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 

@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 export interface BodyBudgetOptions {
   /** Limit of request body bytes in memory for one tenant. */
@@ -80,7 +81,7 @@ export class BodyBudget {
   #refusal(code: ErrorCode, message: string): AppError {
     this.#options.onRefusal?.(code);
     return new AppError(code, `${message} Try again shortly.`, {
-      headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
+      headers: retryAfterHeaders(1_000),
     });
   }
 }

@@ -1,4 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 export interface InFlightOptions {
   /** Requests of one tenant that are processed at the same time. */
@@ -58,6 +59,6 @@ function tooMany(): AppError {
   return new AppError(
     'rate_limit_exceeded',
     'Too many requests of this kind are in flight for this tenant. Try again in 1 s.',
-    { headers: { 'retry-after': '1', 'retry-after-ms': '1000' } },
+    { headers: retryAfterHeaders(1_000) },
   );
 }

@@ -7,12 +7,14 @@ import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
+
 /** The address of a provider's API, without a slash at its end. */
 const providerUrl = (url: string) =>
   z
     .url({ protocol: /^https?$/ })
     .default(url)
-    .transform((text) => text.replace(/\/+$/, ''));
+    .transform(withoutSlash);
 
 const settings = z.object({
   ...serviceSettings,
@@ -29,10 +31,7 @@ const settings = z.object({
     .default('0')
     .transform((text) => text === '1'),
   /** Where clients reach the gateway. Without it, the URLs that channels show begin with their path. */
-  PUBLIC_URL: z
-    .string()
-    .default('')
-    .transform((text) => text.replace(/\/+$/, '')),
+  PUBLIC_URL: z.string().default('').transform(withoutSlash),
   TELEGRAM_API_URL: providerUrl('https://api.telegram.org'),
   SLACK_API_URL: providerUrl('https://slack.com/api'),
   ...kafkaSettings,

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { removeDeletedEndpoints } from '../src/store/endpoint-system-store.ts';
+import { removeDeleted } from '../src/store/removal-system-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -37,7 +37,7 @@ it('a deleted endpoint is gone at once with its calls, which are removed in batc
   expect((await webhooks.deliver(endpoint, { body: { input: 'd' } })).status).toBe(401);
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  const removed = [await removeDeletedEndpoints(system, 2), await removeDeletedEndpoints(system, 2)];
+  const removed = [await removeDeleted(system, 'endpoints', 2), await removeDeleted(system, 'endpoints', 2)];
   await system.end();
   expect(removed).toEqual([2, 1]);
   expect(await webhooks.rows('select 1 from webhook.endpoints where tenant_id = $1', [mine.id])).toEqual([]);

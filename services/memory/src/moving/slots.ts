@@ -1,4 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 export interface SlotLimits {
   perTenant: number;
@@ -42,6 +43,6 @@ export class Slots {
 
 export function refusal(code: 'rate_limit_exceeded' | 'service_unavailable', message: string): AppError {
   return new AppError(code, `${message} Try again in 5 s.`, {
-    headers: { 'retry-after': '5', 'retry-after-ms': '5000' },
+    headers: retryAfterHeaders(5_000),
   });
 }

@@ -1,5 +1,5 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /** Of each kind and tenant. */
@@ -11,8 +11,13 @@ const maxTenants = 10_000;
 /** Whether a tenant may queue further work of one kind: `async` calls, or messages of channels. */
 export class QueueRoom {
   readonly #hasQueued: (tenantId: string, count: number) => Promise<boolean>;
-  readonly #counted = new Map<string, { isFull: boolean; until: number }>();
-
+  readonly #counted = new OutageCache<boolean>({
+    max: maxTenants,
+    freshMs: countedForMs,
+    // An outage is the caller's to see.
+    outageMs: 0,
+    isOutage: () => false,
+  });
   readonly #what: string;
 
   /** `what` waits, in the plural. */
@@ -23,20 +28,9 @@ export class QueueRoom {
 
   /** Throws `rate_limit_exceeded` if too much of the tenant waits. */
   async assert(tenantId: string): Promise<void> {
-    if (await this.#isFull(tenantId))
+    if (await this.#counted.get(tenantId, () => this.#hasQueued(tenantId, maxQueued)))
       throw new AppError('rate_limit_exceeded', `${maxQueued} ${this.#what} of the tenant wait.`, {
         headers: retryAfterHeaders(60_000),
       });
-  }
-
-  async #isFull(tenantId: string): Promise<boolean> {
-    const known = this.#counted.get(tenantId);
-    if (known !== undefined && monotonicMs() < known.until) return known.isFull;
-    const isFull = await this.#hasQueued(tenantId, maxQueued);
-    this.#counted.delete(tenantId);
-    this.#counted.set(tenantId, { isFull, until: monotonicMs() + countedForMs });
-    const [oldest] = this.#counted.keys();
-    if (this.#counted.size > maxTenants && oldest !== undefined) this.#counted.delete(oldest);
-    return isFull;
   }
 }

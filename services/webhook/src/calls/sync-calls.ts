@@ -74,7 +74,6 @@ export class SyncCalls {
     });
   }
 
-  /** Asks until there is an answer: an earlier attempt for the call may still be under way. */
   async #ask(
     { id, tenantId, agentId, userId, sessionId }: Ref,
     requestJson: string,
@@ -82,17 +81,13 @@ export class SyncCalls {
   ): Promise<Result> {
     const delegation = { tenantId, agentId, actingUser: userId };
     const question = { callId: id, channel: 'webhook', sessionId, requestJson };
-    for (;;) {
-      const deadlineMs = until - monotonicMs();
-      if (deadlineMs < leastMs) throw tooLate();
-      try {
-        const { completions } = this.#options;
-        return (await completions.ask(delegation, question, { ...context, deadlineMs })).result;
-      } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
-        await sleep(pollMs);
-      }
-    }
+    const deadlineMs = (): number => {
+      const leftMs = until - monotonicMs();
+      if (leftMs < leastMs) throw tooLate();
+      return leftMs;
+    };
+    const patience = { ...context, deadlineMs, pollMs };
+    return (await this.#options.completions.askPatiently(delegation, question, patience)).result;
   }
 }
 

@@ -1,5 +1,3 @@
-import type { WaitingMessage } from './burst.ts';
-
 /** A message that an agent reads. */
 interface PromptMessage {
   role: 'user' | 'assistant';
@@ -44,7 +42,3 @@ function promptMessage({ direction, senderName, text }: Spoken, isGroup: boolean
   if (direction === 'out') return { role: 'assistant', content: text };
   return { role: 'user', content: isGroup && senderName !== null ? `${senderName}: ${text}` : text };
 }
-
-/** Whether anything in these messages can be read. */
-export const hasText = (messages: readonly Pick<WaitingMessage, 'text'>[]): boolean =>
-  messages.some(({ text }) => text !== null);

@@ -19,19 +19,14 @@ export interface Piece {
 export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
   const text = markdown.trim();
   if (style === 'markdown' && text.length <= maxChars) return [{ text, plainText: text }];
-  const write = (source: string): Piece => {
-    const tokens = lexer(source);
-    return {
-      text: style === 'markdown' ? source.trim() : written(tokens, style),
-      plainText: written(tokens, 'plain'),
-    };
-  };
-  const fits = (source: string): boolean => write(source).text.length <= maxChars;
+  const write = (source: string): string =>
+    style === 'markdown' ? source.trim() : written(lexer(source), style);
+  const fits = (source: string): boolean => write(source).length <= maxChars;
   return joined(
     lexer(text).flatMap((token) => parts(token, { fits, maxChars })),
     fits,
   )
-    .map(write)
+    .map((source) => ({ text: write(source), plainText: written(lexer(source), 'plain') }))
     .filter((piece) => piece.plainText.trim() !== '');
 }
 

@@ -53,11 +53,9 @@ const answerShape = z.object({
 const sentMessage = z.object({ message_id: z.int() });
 
 export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
-  const call = (method: string, body: object, { credentials }: OpenChannel<'telegram'>, ways: Ways) =>
-    postJson(ways, { url: `${apiUrl}/bot${credentials.bot_token}/${method}`, body, shape: answerShape });
-
-  const post = async (body: object, channel: OpenChannel<'telegram'>, ways: Ways) => {
-    const { response, answer } = await call('sendMessage', body, channel, ways);
+  const call = async (method: string, body: object, { credentials }: OpenChannel<'telegram'>, ways: Ways) => {
+    const url = `${apiUrl}/bot${credentials.bot_token}/${method}`;
+    const { response, answer } = await postJson(ways, { url, body, shape: answerShape });
     const code = answer?.error_code ?? response.status;
     const reason = answer?.description ?? `Telegram responds with ${response.status}.`;
     return { response, answer, code, reason };
@@ -95,9 +93,9 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
     maxChars: 4_096,
     send: async ({ conversation, text, plainText }, channel, ways): Promise<Sent> => {
       const place = placeOf(conversation);
-      let sent = await post({ ...place, text, parse_mode: 'HTML' }, channel, ways);
+      let sent = await call('sendMessage', { ...place, text, parse_mode: 'HTML' }, channel, ways);
       if (sent.code === 400 && sent.reason.includes('parse entities'))
-        sent = await post({ ...place, text: plainText }, channel, ways);
+        sent = await call('sendMessage', { ...place, text: plainText }, channel, ways);
       const { response, answer, code, reason } = sent;
       if (answer?.ok === true) {
         const { data } = sentMessage.safeParse(answer.result);
@@ -111,13 +109,9 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
       await call('sendChatAction', { ...placeOf(conversation), action: 'typing' }, channel, ways);
     },
     check: async (channel, ways): Promise<Checked> => {
-      const { response, answer } = await call('getMe', {}, channel, ways);
+      const { answer, code, reason } = await call('getMe', {}, channel, ways);
       if (answer?.ok === true) return { kind: 'connected' };
-      const reason = answer?.description ?? `Telegram responds with ${response.status}.`;
-      return {
-        kind: isUnauthorized(answer?.error_code ?? response.status) ? 'unauthorized' : 'retry',
-        reason,
-      };
+      return { kind: isUnauthorized(code) ? 'unauthorized' : 'retry', reason };
     },
   };
 }

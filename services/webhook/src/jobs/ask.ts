@@ -1,31 +1,26 @@
-import { sleep } from '@gatehouse/kit/clock';
-import { AppError } from '@gatehouse/kit/errors';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Delegation } from '@gatehouse/identity/principal';
 import { UnreadableAnswer, type Answer, type CompletionClient, type Question } from '../peers/completions.ts';
 
 /** Chat's own limit of one run. A run that takes longer would take as long the next time. */
 export const longestRunMs = 10 * 60_000;
 /** Of one attempt: chat reports its limit before. */
-const deadlineMs = longestRunMs + 30_000;
+const longestAttemptMs = longestRunMs + 30_000;
 const pollMs = 1_000;
 
 /**
  * Asks an agent from a job, however long it takes. An attempt that was interrupted is repeated by the same call id, so
  * that chat's stored answer counts if there is one.
  */
-export async function askInJob(
+export function askInJob(
   completions: CompletionClient,
   { delegation, question, signal }: { delegation: Delegation; question: Question; signal: AbortSignal },
 ): Promise<Answer> {
-  for (;;) {
+  const deadlineMs = (): number => {
     signal.throwIfAborted();
-    try {
-      return await completions.ask(delegation, question, { deadlineMs });
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
-      await sleep(pollMs);
-    }
-  }
+    return longestAttemptMs;
+  };
+  return completions.askPatiently(delegation, question, { deadlineMs, pollMs });
 }
 
 /**

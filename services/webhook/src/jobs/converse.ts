@@ -10,7 +10,7 @@ import type { ChannelAdapters } from '../channels/adapters.ts';
 import { nextBurst, type WaitingMessage } from '../channels/burst.ts';
 import type { Channel } from '../channels/channel.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
-import { hasText, promptOf, type Spoken } from '../channels/prompt.ts';
+import { promptOf, type Spoken } from '../channels/prompt.ts';
 import type { Piece } from '../channels/reply-pieces.ts';
 import type { ReplyWriter } from '../channels/reply-writer.ts';
 import { showTyping, type OpenChannels } from '../channels/open-channels.ts';
@@ -77,17 +77,19 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       const said = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: said }];
     };
-    const earlier = hasText(messages) ? await turns.earlier(conversation) : [];
-    const request = promptOf(messages.flatMap(read), {
-      earlier: earlier.flatMap(read),
-      historyTokens: channel.history_tokens,
-      isGroup,
-    });
+    const said = messages.flatMap(read);
+    const prompt = async (): Promise<string> =>
+      promptOf(said, {
+        earlier: (await turns.earlier(conversation)).flatMap(read),
+        historyTokens: channel.history_tokens,
+        isGroup,
+      });
     await turns.begin(conversation, {
       id,
       userId,
       agentId: channel.agent_id,
-      request: hasText(messages) ? texts.sealRequest({ tenantId, id }, request) : null,
+      // Nothing in the messages can be read.
+      request: said.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
       hasAttachment: messages.some(({ hasAttachment }) => hasAttachment),
       messageIds: messages.map((message) => message.id),
     });

@@ -9,11 +9,10 @@ import {
   deleteEmptyConversations,
   deleteExpiredMessages,
   findOverdueConversations,
-  removeDeletedChannels,
 } from '../store/channel-system-store.ts';
 import { putOffOverdue } from '../store/message-store.ts';
 import { findOverdueTargets } from '../store/delivery-system-store.ts';
-import { removeDeletedEndpoints } from '../store/endpoint-system-store.ts';
+import { removeDeleted } from '../store/removal-system-store.ts';
 import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../store/event-system-store.ts';
 
 export interface UpkeepOptions {
@@ -53,7 +52,9 @@ export async function failLost({
   system,
   calls,
   outbox,
-}: Pick<UpkeepOptions, 'system' | 'calls' | 'outbox'>): Promise<boolean> {
+}: Pick<UpkeepOptions, 'system' | 'calls'> & {
+  outbox: Pick<DeliveryOutbox, 'addResult'>;
+}): Promise<boolean> {
   const lost = await findLostCalls(system, batch);
   for (const { tenantId, id } of lost) {
     const call = await calls.find(tenantId, id);
@@ -76,10 +77,18 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
     every('queue overdue conversations', overdueMs, () => wakeConversations(options)),
     every('end lost calls', tenMinutesMs, () => failLost(options)),
     every('delete expired calls', tenMinutesMs, inBatches(deleteExpiredCalls)),
-    every('remove deleted endpoints', tenMinutesMs, inBatches(removeDeletedEndpoints)),
+    every(
+      'remove deleted endpoints',
+      tenMinutesMs,
+      inBatches((pool, limit) => removeDeleted(pool, 'endpoints', limit)),
+    ),
     every('delete expired messages', tenMinutesMs, inBatches(deleteExpiredMessages)),
     every('delete empty conversations', tenMinutesMs, inBatches(deleteEmptyConversations)),
-    every('remove deleted channels', tenMinutesMs, inBatches(removeDeletedChannels)),
+    every(
+      'remove deleted channels',
+      tenMinutesMs,
+      inBatches((pool, limit) => removeDeleted(pool, 'channels', limit)),
+    ),
     every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
     every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
     every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),

@@ -1,4 +1,5 @@
 import type { Peer } from '@gatehouse/grpc/client';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
@@ -62,8 +63,32 @@ export class CompletionClient {
     this.#signer = signer;
   }
 
+  /**
+   * Asks until there is an answer: an earlier attempt for the call may still be under way. `deadlineMs` is called before
+   * each attempt, and may throw.
+   */
+  async askPatiently(
+    delegation: Delegation,
+    question: Question,
+    {
+      deadlineMs,
+      pollMs,
+      ...context
+    }: Partial<RequestContext> & { deadlineMs: () => number; pollMs: number },
+  ): Promise<Answer> {
+    for (;;) {
+      const attempt = { ...context, deadlineMs: deadlineMs() };
+      try {
+        return await this.#ask(delegation, question, attempt);
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
+        await sleep(pollMs);
+      }
+    }
+  }
+
   /** The agent's answer. Throws what chat throws; the run goes on when the deadline is over. */
-  async ask(
+  async #ask(
     delegation: Delegation,
     { callId, channel, group, sessionId, requestJson }: Question,
     { deadlineMs, requestId, trace }: Partial<RequestContext> & { deadlineMs: number },

@@ -69,7 +69,7 @@ export class ChannelStore {
     });
   }
 
-  /** Notes what is known of the connection now. Returns whether that was not known before. */
+  /** Notes what is known of the connection now, and does `also` in the same transaction if that is new. */
   async setState(
     { tenantId, id }: Pick<Channel, 'tenantId' | 'id'>,
     { status, status_reason: reason }: ChannelState,

@@ -51,18 +51,3 @@ export async function deleteEmptyConversations(pool: Pool, limit: number): Promi
   );
   return rowCount ?? 0;
 }
-
-/** Removes up to `limit` messages of deleted channels, and the channels that have none left; returns how many. */
-export async function removeDeletedChannels(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.channel_messages where id = any (array(
-       select m.id from webhook.channel_instances as i join webhook.channel_messages as m on m.instance_id = i.id
-       where i.deleted_at is not null limit $1))`,
-    [limit],
-  );
-  await pool.query(
-    `delete from webhook.channel_instances as i where i.deleted_at is not null
-       and not exists (select from webhook.channel_messages as m where m.instance_id = i.id)`,
-  );
-  return rowCount ?? 0;
-}

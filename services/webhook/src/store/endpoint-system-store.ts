@@ -13,18 +13,3 @@ export async function findSealedEndpoint(pool: Pool, id: string): Promise<Sealed
   );
   return rows[0] ?? null;
 }
-
-/** Removes up to `limit` calls of deleted endpoints, and the endpoints that have none left; returns how many calls. */
-export async function removeDeletedEndpoints(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.calls where id = any (array(
-       select c.id from webhook.endpoints as e join webhook.calls as c on c.endpoint_id = e.id
-       where e.deleted_at is not null limit $1))`,
-    [limit],
-  );
-  await pool.query(
-    `delete from webhook.endpoints as e where e.deleted_at is not null
-       and not exists (select from webhook.calls as c where c.endpoint_id = e.id)`,
-  );
-  return rowCount ?? 0;
-}
