@@ -122,6 +122,11 @@ module.exports = {
       `^(packages/egress|services/edge/src/proxy|services/chat/src/providers)/|node_modules|${tests}`,
       'addresses that tenants give are called through packages/egress',
     ),
+    only(
+      '@modelcontextprotocol/client',
+      `^(services/agent/src/mcp)/|node_modules|${tests}`,
+      'the agent service speaks MCP in mcp/',
+    ),
     only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
     only('tinypool', `^(packages/threads)/|node_modules|${tests}`, 'threads are made by packages/threads'),
     only(

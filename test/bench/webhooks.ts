@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto';
 import { availableParallelism, cpus } from 'node:os';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { Receiver } from '@gatehouse/test/receiver';
 import { makeTenant } from '@gatehouse/test/tenants';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { Agent, request } from 'undici';
 import { arrivals, percentiles, type Latencies } from './load.ts';
 
@@ -80,14 +80,9 @@ async function acknowledged(url: string, to: readonly Endpoint[], forSeconds: nu
   const latencies: number[] = [];
   await arrivals({ perSecond, seconds: forSeconds }, async (index, dueAt) => {
     const endpoint = to[index % to.length] ?? { id: '', secret: '' };
-    const at = Math.floor(Date.now() / 1_000);
     const [id, body] = [`msg_${dueAt}_${index}`, JSON.stringify({ input: `Disk ${index} of db-1 is full` })];
-    const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
-    const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
-    const headers = {
-      ...{ 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': String(at) },
-      'webhook-signature': `v1,${signature}`,
-    };
+    const signature = signed({ scheme: 'standard', secret: endpoint.secret }, body, { id });
+    const headers = { 'content-type': 'application/json', ...signature };
     const path = `/v1/webhooks/llm?endpoint=${endpoint.id}`;
     const answer = await request(url + path, { method: 'POST', headers, body, dispatcher: agent });
     await answer.body.dump();

@@ -1,9 +1,10 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { Receiver } from '@gatehouse/test/receiver';
 import type { TenantAccess } from '@gatehouse/test/tenants';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { ChaosSystem } from './chaos-system.ts';
+import { killSome } from './killing.ts';
 import { Random } from './random.ts';
 
 const deliveries = 2_000;
@@ -49,15 +50,11 @@ const textOf = (number: number): string => `delivery ${String(number).padStart(4
 
 /** One request as a sender makes it; returns the id of the call, or null if it is to be repeated. */
 async function deliver(number: number): Promise<string | null> {
-  const [id, at, body] = [`msg_${number}`, Math.floor(Date.now() / 1_000), `{"input":"${textOf(number)}"}`];
-  const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
-  const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
+  const [id, body] = [`msg_${number}`, `{"input":"${textOf(number)}"}`];
+  const { secret } = endpoint;
   const response = await fetch(`${chaos.credentials.url}/v1/webhooks/llm?endpoint=${endpoint.id}`, {
     method: 'POST',
-    headers: {
-      ...{ 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': String(at) },
-      'webhook-signature': `v1,${signature}`,
-    },
+    headers: { 'content-type': 'application/json', ...signed({ scheme: 'standard', secret }, body, { id }) },
     body,
   }).catch(() => null);
   if (response === null) return null;
@@ -78,22 +75,6 @@ async function sendAll(numbers: number[], calls: Map<number, Set<string>>): Prom
   }
 }
 
-async function killSome(random: Random, state: { over: boolean }): Promise<number> {
-  let killed = 0;
-  while (!state.over && killed < kills) {
-    await sleep(random.between(1_500, 3_000));
-    const name = random.pick(['webhook-1', 'webhook-2', 'chat-1', 'chat-2']);
-    const { pid } = await chaos.local.processOf(name);
-    await chaos.local.signal(name, 'SIGKILL');
-    killed += 1;
-    await chaos.within(30_000, `${name} was killed and runs again`, async () => {
-      const now = (await chaos.local.processOf(name)).pid;
-      return now !== null && now !== pid;
-    });
-  }
-  return killed;
-}
-
 describe('kill -9 of webhook and chat, two replicas each, during 2,000 deliveries with repeats out of order', () => {
   it(
     'leaves one completed run of each, and every result is delivered',
@@ -105,7 +86,8 @@ describe('kill -9 of webhook and chat, two replicas each, during 2,000 deliverie
         const numbers = random.shuffle([...each, ...repeats]);
         const calls = new Map<number, Set<string>>();
         const state = { over: false };
-        const killing = killSome(random, state);
+        const names = ['webhook-1', 'webhook-2', 'chat-1', 'chat-2'];
+        const killing = killSome(chaos, { random, state, kills, names });
         await Promise.all(Array.from({ length: senders }, () => sendAll(numbers, calls)));
         chaos.mark('all deliveries are accepted');
         state.over = true;

@@ -167,13 +167,13 @@ describe('network policies', () => {
     }
   });
 
-  it('let out to PostgreSQL and Kafka who uses them, to providers chat alone, and to addresses of tenants webhook alone', () => {
+  it('let out to PostgreSQL and Kafka who uses them, to providers chat alone, and to addresses of tenants agent and webhook', () => {
     const withoutKafka = new Network({});
     const network = new Network({ kafka: { brokers: ['kafka-0:9092', 'kafka-1:9192'] } });
     for (const service of serviceNames) {
       const reaches = (port: number, of = network) => of.leaves(of.pod(service), outside, port);
       const stores = service !== 'edge';
-      const anywhere = service === 'chat' || service === 'webhook';
+      const anywhere = ['agent', 'chat', 'webhook'].includes(service);
       expect(reaches(53)).toBe(true);
       expect(reaches(5432)).toBe(stores);
       expect([reaches(9092), reaches(9192)]).toEqual([stores, stores]);
@@ -231,11 +231,11 @@ describe('network policies', () => {
         },
       },
     });
-    const agent = network.pod('agent');
+    const tenant = network.pod('tenant');
     const kafka: Party = { namespace: 'kafka', labels: {} };
-    expect([6432, 5432].map((port) => network.leaves(agent, outside, port))).toEqual([true, false]);
-    expect(network.leaves(agent, stranger, 6432)).toBe(false);
-    expect([9094, 9092].map((port) => network.leaves(agent, kafka, port))).toEqual([true, false]);
+    expect([6432, 5432].map((port) => network.leaves(tenant, outside, port))).toEqual([true, false]);
+    expect(network.leaves(tenant, stranger, 6432)).toBe(false);
+    expect([9094, 9092].map((port) => network.leaves(tenant, kafka, port))).toEqual([true, false]);
     expect([443, 80].map((port) => network.leaves(network.pod('chat'), outside, port))).toEqual([
       true,
       false,

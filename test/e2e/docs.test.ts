@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '@gatehouse/local/ports';
 import { repositoryRoot } from '@gatehouse/local/settings';
+import { startSlack, startTelegram, type ProviderServer } from '@gatehouse/test/channel-providers';
 import { eventually } from '@gatehouse/test/eventually';
 import {
   examplesOf,
@@ -27,19 +28,29 @@ const [variables] = fencedBlocks(readme).filter(({ language }) => language === '
 
 let terminal: Terminal;
 let catalogueFolder: string;
+let telegram: ProviderServer;
+let slack: ProviderServer;
 
-// The system runs with the catalogue that the page about models shows, and one of its two providers is down.
+// The system runs with the catalogue that the page about models shows, and one of its two providers is down. Telegram and
+// Slack are servers on this machine.
 beforeAll(async () => {
   catalogueFolder = await mkdtemp(path.join(tmpdir(), 'gatehouse-catalogue-'));
   const file = path.join(catalogueFolder, 'models.yaml');
   await writeFile(file, catalogue?.text ?? '');
   const down = `http://127.0.0.1:${await freePort()}/v1`;
-  const settings = { GATEHOUSE_MODELS: file, VLLM_URL: down, TELEGRAM_API_URL: down, SLACK_API_URL: down };
+  telegram = await startTelegram(new Set(['123456:replace-me']));
+  slack = await startSlack(new Set(['xoxb-replace-me']));
+  const settings = {
+    ...{ GATEHOUSE_MODELS: file, VLLM_URL: down },
+    ...{ TELEGRAM_API_URL: telegram.url, SLACK_API_URL: slack.url },
+  };
   terminal = await Terminal.open(settings);
   await terminal.paste(`${variables?.text ?? ''}\nexport -p >variables`);
 }, startTimeoutMs);
 afterAll(async () => {
   await terminal.close();
+  await telegram.stop();
+  await slack.stop();
   await rm(catalogueFolder, { recursive: true, force: true });
 }, startTimeoutMs);
 
@@ -57,8 +68,9 @@ describe.each(pages)('$file', ({ name, examples, ...page }) => {
       // What one block of a page exports, the next ones have.
       const session = `${name}.variables`;
       const check = async () => {
+        const here = text.replaceAll('https://api.telegram.org', telegram.url);
         const printed = await terminal.paste(
-          `source variables; [ ! -e ${session} ] || source ${session}\n${text}\nexport -p >${session}`,
+          `source variables; [ ! -e ${session} ] || source ${session}\n${here}\nexport -p >${session}`,
         );
         expect(withoutSpace(printed)).toMatch(shown(prints));
       };

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openApiFile } from '@gatehouse/contract/openapi';
@@ -7,6 +6,7 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { signed } from '@gatehouse/test/webhook-senders';
 import {
   DocumentCheck,
   operationsOf,
@@ -122,7 +122,9 @@ const made = new Map<string, string>();
 function remember(operation: Operation, { status, body, headers }: Answered): void {
   if (status === 201) made.set(operation.path, (body as { id: string }).id);
   if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
-  if (operation.operationId === 'channels.instances.create') senders.channel = body as Sender;
+  // The channels that the other routes name are `generic`.
+  if (operation.operationId === 'channels.instances.create')
+    rememberChannel(body as Sender & { type: string });
   if (operation.operationId === 'webhooks.llm')
     made.set('/v1/webhooks/calls', (body as { call_id: string }).call_id);
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
@@ -132,6 +134,15 @@ function remember(operation: Operation, { status, body, headers }: Answered): vo
   const run = headers.get('x-run-id');
   if (run !== null) made.set('/v1/traces', run);
 }
+
+function rememberChannel(channel: Sender & { type: string }): void {
+  if (channel.type === 'generic') senders.channel = channel;
+  else made.set(zaloChannels, channel.id);
+  made.set('/v1/channels/instances', senders.channel.id);
+}
+
+/** Of channels that need a consent. */
+const zaloChannels = '/v1/channels/instances of Zalo';
 
 interface Sender {
   id: string;
@@ -152,17 +163,9 @@ const senderOf: Readonly<Record<string, keyof typeof senders>> = {
 
 /** A request of that sender, signed by Standard Webhooks. */
 function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'query' | 'headers'> {
-  const [id, at] = [newId(), Math.floor(Date.now() / 1_000)];
-  const key = Buffer.from(senders[sender].secret.replace('whsec_', ''), 'base64');
-  const signature = createHmac('sha256', key).update(`${id}.${at}.${JSON.stringify(body)}`);
-  return {
-    query: { [sender]: senders[sender].id },
-    headers: {
-      'webhook-id': id,
-      'webhook-timestamp': String(at),
-      'webhook-signature': `v1,${signature.digest('base64')}`,
-    },
-  };
+  const { id, secret } = senders[sender];
+  const headers = signed({ scheme: 'standard', secret }, JSON.stringify(body), { id: newId() });
+  return { query: { [sender]: id }, headers };
 }
 
 /** An agent that a body names is one that the replay created. */
@@ -176,7 +179,8 @@ function paramsOf(operation: Operation): Record<string, string> {
   const own = ownParameters(operation).filter((parameter) => parameter.in === 'path');
   return Object.fromEntries(
     own.map(({ name, schema, example }) => {
-      const [collection = ''] = operation.path.split(`/{${name}}`);
+      const [path = ''] = operation.path.split(`/{${name}}`);
+      const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : path;
       return [
         name,
         schema.format === 'uuid' ? (made.get(collection) ?? 'nothing was made') : String(example),
@@ -196,6 +200,9 @@ const replay = operations
   .toSorted((a, b) => rank(a) - rank(b))
   .flatMap((operation) => bodiesOf(operation).map(([example, body]) => ({ operation, example, body })));
 
+/** Of operations that need one. */
+const actingUser = { headers: { 'x-service-user-id': 'ada' } };
+
 describe('the examples of the document, one after the other', () => {
   it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
     '%s',
@@ -205,6 +212,7 @@ describe('the examples of the document, one after the other', () => {
         body: bodyOf(body),
         params: paramsOf(operation),
         query: queryOf(operation),
+        ...(operation.operationId.startsWith('browser.cookies.') && actingUser),
         ...(sender !== undefined && signedBy(sender, body)),
       };
       const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);

@@ -76,6 +76,8 @@ it('metrics show which provider’s breaker is open', async () => {
 it('metrics show runs under way, and ends that wait for the database', async () => {
   const slow = complete({ x_simulator: { delay_ms: 4_000 } });
   await shows('chat-1', ['gatehouse_runs_open'], 1);
+  // Its start is committed by then.
+  await gateway.simulator.waitForRequest(({ raw_body }) => raw_body.includes('"delay_ms":4000'));
   await gateway.databaseOf('chat').cut();
   await shows('chat-1', ['gatehouse_run_ends_waiting'], 1);
   await gateway.databaseOf('chat').open();

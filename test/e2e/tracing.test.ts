@@ -60,7 +60,11 @@ const spansOf = (traceId: string): ReceivedSpan[] =>
 
 /** The spans of a trace once its last one has come. */
 async function traceOf(traceId: string): Promise<ReceivedSpan[]> {
-  await eventually(() => expect(spansOf(traceId).map((span) => span.service)).toContain('edge'));
+  const ofEdge = (): string[] =>
+    spansOf(traceId)
+      .filter(({ service }) => service === 'edge')
+      .map(({ kind }) => kind);
+  await eventually(() => expect(ofEdge()).toContain('server'));
   await eventually(() => expect(spansOf(traceId).map((span) => span.kind)).toContain('internal'));
   return spansOf(traceId);
 }

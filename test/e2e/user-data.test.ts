@@ -71,7 +71,7 @@ describe('a user whose data are deleted while memory is down', () => {
     }, 5_000);
     expect((await deletion('ann-4711', id)).body).toMatchObject({
       status: 'running',
-      services: [{ service: 'memory', status: 'running', counts: {} }, {}, {}, {}],
+      services: [{ service: 'memory', status: 'running', counts: {} }, {}, {}, {}, {}],
     });
     await gateway.startMember('memory-1');
     await eventually(async () => {
@@ -82,6 +82,7 @@ describe('a user whose data are deleted while memory is down', () => {
           { service: 'analytics', counts: { traces: 1 } },
           { service: 'chat' },
           { service: 'webhook' },
+          { service: 'agent' },
         ],
       });
     }, 30_000);

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Trace } from '@gatehouse/contract/traces';
 import type { WebhookCallWithResult, WebhookResult } from '@gatehouse/contract/webhook-calls';
@@ -7,6 +6,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
+import { signed } from '@gatehouse/test/webhook-senders';
 
 let gateway: SomeGateway;
 let tenant: TenantAccess;
@@ -41,16 +41,12 @@ async function deliver(
   body: string,
   { id = newId(), to = endpoint.id, headers = {} }: DeliveryOptions = {},
 ): Promise<{ status: number; headers: Headers; body: unknown }> {
-  const at = Math.floor(Date.now() / 1_000);
-  const key = Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64');
-  const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
+  const signature = signed({ scheme: 'standard', secret: endpoint.secret }, body, { id });
   const response = await fetch(`${gateway.url}/v1/webhooks/llm?endpoint=${to}`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(at),
-      'webhook-signature': `v1,${signature}`,
+      ...signature,
       ...headers,
     },
     body,

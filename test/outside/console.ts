@@ -1,28 +1,16 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
-import puppeteer, { type ElementHandle, type Page } from 'puppeteer-core';
+import type { ElementHandle, Page } from 'puppeteer-core';
+import { launchBrowser } from './browser.ts';
+import { check, mustHold, setting } from './step.ts';
 
 /** A step of `make test-outside` (30-console.sh): see test/outside/README.md. */
-
-function setting(name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set`);
-  return value;
-}
 
 const state = setting('GATEHOUSE_STATE');
 const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
 const { origin } = new URL(credentials.url);
 const screenshots = process.env['SCREENSHOTS'] ?? state;
-
-async function check(name: string, holds: () => Promise<string | null>): Promise<void> {
-  const problem = await holds().catch((error: unknown) => String(error));
-  console.log(problem === null ? `ok: ${name}` : `failed: ${name}: ${problem}`);
-  if (problem !== null) process.exitCode = 1;
-}
-
-const mustHold = (condition: boolean, otherwise: string): string | null => (condition ? null : otherwise);
 
 /** Collects what the browser reports about a faulty page. */
 class Watch {
@@ -96,15 +84,7 @@ async function authorise(page: Page, key: string): Promise<void> {
   await (await page.waitForSelector('.auth-btn-wrapper .btn-done'))?.click();
 }
 
-const browser = await puppeteer.launch({
-  executablePath: setting('CHROMIUM'),
-  // Chromium refuses its own sandbox to root; and a name that is looked up is a request that leaves.
-  args: [
-    '--no-sandbox',
-    '--disable-background-networking',
-    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-  ],
-});
+const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 1000 });

@@ -7,6 +7,7 @@ import { problemsOf } from '../conformance/conformance.ts';
 import { counterexamples } from '../conformance/counterexamples.ts';
 import { exchanges, type Target } from '../conformance/exchanges.ts';
 import { schemaCheck, type SchemaCheck } from '../conformance/schema-check.ts';
+import { setting } from './step.ts';
 
 /** A step of `make test-outside` (20-openai-openapi.sh): see test/outside/README.md. */
 
@@ -37,12 +38,6 @@ function openApiCheck(file: string): SchemaCheck {
       error: '/components/schemas/ErrorResponse',
     },
   );
-}
-
-function setting(name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set`);
-  return value;
 }
 
 const file = path.join(setting('GATEHOUSE_STATE'), 'credentials.json');

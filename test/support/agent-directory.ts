@@ -4,6 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
+import { someRpcs } from './some-rpcs.ts';
 
 interface KnownAgent {
   tenantId: string;
@@ -39,7 +40,7 @@ export class AgentDirectory {
   /** At the old address, if there was one. */
   async restart(): Promise<void> {
     const server = await peerServer('agent', this.#identity, this.#server?.port);
-    this.#server = server.add(AgentServiceService, {
+    const rpcs = someRpcs(AgentServiceService, {
       resolveAgent: {
         callers: ['chat', 'memory', 'webhook'],
         handle: async ({ idOrKey }, { principal }) => {
@@ -50,11 +51,8 @@ export class AgentDirectory {
           return { agent: toMessage(found) };
         },
       },
-      listVisibleAgents: {
-        callers: [],
-        handle: () => Promise.reject(new Error('not part of this test')),
-      },
     });
+    this.#server = server.add(AgentServiceService, rpcs);
     await server.start();
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { routes } from '@gatehouse/contract/routes';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { createApp, type Call, type Handler } from '@gatehouse/http/app';
@@ -76,12 +77,10 @@ beforeAll(async () => {
       record: (db, entry) => outbox.add(db, entry),
       log,
     });
+    const others = routes.filter(({ service }) => service === 'agent').map(({ id }) => [id, nothing]);
     const handlers = {
-      'agents.list': nothing,
+      ...(Object.fromEntries(others) as Record<string, typeof nothing>),
       'agents.create': handlerOf(changes),
-      'agents.get': nothing,
-      'agents.patch': nothing,
-      'agents.delete': nothing,
     };
     const { idempotency } = changes;
     const duration = httpDuration(new Registry());

@@ -4,7 +4,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Logger } from '@gatehouse/kit/log';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { auditEntryOf, type Change } from './audit-entry.ts';
+import { auditEntryOf, type Change, type Circumstances } from './audit-entry.ts';
 import { Idempotency } from './idempotency.ts';
 
 /** The reply to a request, and the changes that it made. */
@@ -54,6 +54,11 @@ export class Changes {
     return call.route.access.kind === 'owner'
       ? withTransaction(system, whole)
       : withTenant(app, tenantOf(call).tenantId, whole);
+  }
+
+  /** Stores the audit entry of a change that is not made by a request with a key, in its transaction. */
+  async record(db: Queryable, change: Change, circumstances: Circumstances): Promise<void> {
+    await this.#options.record(db, auditEntryOf(change, circumstances));
   }
 
   async #commit(call: ChangeCall, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {

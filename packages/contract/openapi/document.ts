@@ -61,7 +61,9 @@ function operation(route: Route, schemas: Schemas): JsonObject {
     summary: route.summary,
     description: describe(route),
     ...((route.access.kind === 'public' || route.access.kind === 'signed') && { security: [] }),
-    ...(route.access.kind === 'scope' && { 'x-required-scope': route.access.scope }),
+    ...((route.access.kind === 'scope' || route.access.kind === 'ticket') && {
+      'x-required-scope': route.access.scope,
+    }),
     ...(route.access.kind === 'scope' &&
       route.access.also !== undefined && { 'x-also-required-scope': route.access.also }),
     ...((route.access.kind === 'admin' || route.access.kind === 'owner') && {
@@ -89,6 +91,10 @@ function accessText(access: Access): string {
       return 'Needs no key.';
     case 'signed':
       return 'Needs no key: the request is signed.';
+    case 'ticket':
+      return access.scope === undefined
+        ? 'Needs a ticket.'
+        : `Needs a key with the scope \`${access.scope}\`, or a ticket.`;
     case 'key':
       return 'Needs any valid key.';
     case 'admin':

@@ -17,7 +17,8 @@ const either =
 
 const isSigned: When = ({ access }) => access.kind === 'signed';
 const needsKey: When = ({ access }) => access.kind !== 'public' && access.kind !== 'signed';
-const needsScope: When = ({ access }) => access.kind === 'scope';
+const needsScope: When = ({ access }) =>
+  access.kind === 'scope' || (access.kind === 'ticket' && access.scope !== undefined);
 const ofOwner: When = ({ access }) => access.kind === 'owner';
 const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
@@ -44,8 +45,11 @@ const namesUrl: When = either(
     'webhooks.subscriptions.patch',
     'owner.webhook-subscriptions.patch',
     'channels.instances.patch',
+    'mcp.servers.create',
+    'mcp.servers.patch',
   ),
 );
+const ofCookies: When = ({ id }) => id.startsWith('browser.cookies.');
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
 /** Which routes may return each code. A new code does not compile without an entry. */
@@ -58,10 +62,11 @@ const when: Record<ErrorCode, When> = {
   invalid_cursor: takesCursor,
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
-  acting_user_required: either(at('agents.create', 'agents.patch'), writesMemory),
+  acting_user_required: either(at('agents.create', 'agents.patch'), ofCookies, writesMemory),
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch'),
+  transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: callsProvider,
   invalid_api_key: needsKey,
@@ -69,7 +74,13 @@ const when: Record<ErrorCode, When> = {
   signature_invalid: isSigned,
   agent_disabled: at('chat.completions', 'kg.extract', 'webhooks.llm'),
   limit_reached: either(
-    at('memory.documents.put', 'memory.import', 'webhooks.calls.redeliver'),
+    at(
+      'memory.documents.put',
+      'memory.import',
+      'webhooks.calls.redeliver',
+      'browser.cookies.sync',
+      'mcp.servers.create',
+    ),
     writesGraph,
     makesWebhook,
   ),
@@ -81,7 +92,7 @@ const when: Record<ErrorCode, When> = {
   model_unpriced: callsProvider,
   relay_forbidden: never,
   model_not_found: namesModel,
-  not_found: namesResourceOfOurs,
+  not_found: either(namesResourceOfOurs, at('browser.cookies.sync')),
   provider_not_found: callsProvider,
   route_not_found: namesResource,
   method_not_allowed: always,
@@ -92,10 +103,13 @@ const when: Record<ErrorCode, When> = {
   key_revoked: at('api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,
+  mcp_name_taken: at('mcp.servers.create', 'mcp.servers.patch'),
   nothing_to_deliver: at('webhooks.calls.redeliver'),
+  run_not_repeatable: at('webhooks.llm'),
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: takesBody,
   unsupported_media_type: takesBody,
+  mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh'),
   template_failed: at('webhooks.llm'),
   provider_unprocessable: callsProvider,
   insufficient_quota: callsProvider,
@@ -103,7 +117,7 @@ const when: Record<ErrorCode, When> = {
   rate_limit_exceeded: either(
     callsProvider,
     takesBody,
-    at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export'),
+    at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
   ),
   client_closed_request: never,
   internal: always,

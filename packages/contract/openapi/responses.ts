@@ -92,7 +92,13 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
     ...(route.passThrough ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);
-  const description = { 200: 'Done', 201: 'Created', 202: 'Accepted', 204: 'Done; no content' }[status];
+  const description = {
+    200: 'Done',
+    201: 'Created',
+    202: 'Accepted',
+    204: 'Done; no content',
+    303: 'Elsewhere',
+  }[status];
   if (shape === null) return { description, headers };
   if (lines === true) {
     const schema = responseSchema(route, shape, schemas);

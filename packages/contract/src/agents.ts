@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { jsonRecord, listOf, modelId, page, slug, storableText, userId, utcTime, uuid } from './fields.ts';
+import {
+  jsonRecord,
+  listOf,
+  modelId,
+  page,
+  slug,
+  storableText,
+  usd,
+  userId,
+  utcTime,
+  uuid,
+} from './fields.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*`. */
@@ -40,12 +51,21 @@ const knownParameters: Record<string, z.ZodType> = {
   seed: z.int(),
 };
 
-const slugs = z.array(slug).max(100);
+const serverRefs = z
+  .array(
+    storableText(1, 321).refine(
+      (ref) => slug.safeParse(ref.split('/', 1)[0]).success && !ref.endsWith('/'),
+      'must be the name of a server, or that and the name of a tool: server/tool',
+    ),
+  )
+  .max(100)
+  .describe('Names of MCP servers for all of their tools; `server/tool` for single ones');
 
 export const agentTools = z.strictObject({
-  mcp_servers: slugs,
+  mcp_servers: serverRefs,
   builtin: z.array(z.enum(['web_fetch'])).max(10),
-  max_iterations: z.int().min(1).max(50),
+  max_iterations: z.int().min(1).max(50).describe('Calls of the model in one run that may call tools'),
+  max_cost_usd: usd.nullable().describe('Once a run has cost so much, it calls no more tools'),
 });
 
 export const agentMemory = z.strictObject({
@@ -59,7 +79,12 @@ export const agentMemory = z.strictObject({
 
 const defaultIterations = 10;
 // A function, so that each request gets its own object: zod copies defaults only one level deep.
-const defaultTools = () => ({ mcp_servers: [], builtin: [], max_iterations: defaultIterations });
+const defaultTools = () => ({
+  mcp_servers: [],
+  builtin: [],
+  max_iterations: defaultIterations,
+  max_cost_usd: null,
+});
 const defaultMemory = { enabled: false, recall_limit: 5, write: false, analyser: 'english' } as const;
 
 export const visibility = z.enum(['tenant', 'private']);
@@ -110,9 +135,10 @@ export const createAgent = z.strictObject({
   parameters: fields.parameters.default({}),
   tools: z
     .strictObject({
-      mcp_servers: slugs.default([]),
+      mcp_servers: serverRefs.default([]),
       builtin: agentTools.shape.builtin.default([]),
       max_iterations: agentTools.shape.max_iterations.default(defaultIterations),
+      max_cost_usd: agentTools.shape.max_cost_usd.default(null),
     })
     .default(defaultTools),
   memory: z
@@ -167,7 +193,7 @@ const supportExample = {
   model_fallbacks: ['gpt-4.1-nano'],
   system_prompt: 'You help customers with their orders. Be brief and kind.',
   parameters: { temperature: 0.3, max_tokens: 800 },
-  tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
+  tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
   memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
   visibility: 'tenant',
   owner_user_id: null,

@@ -16,6 +16,9 @@ export const auditActions = [
   'api_key.rotated',
   'api_key.revoked',
   'budget.threshold_reached',
+  'mcp_server.created',
+  'mcp_server.updated',
+  'mcp_server.deleted',
   'memory.forgotten',
   'memory.imported',
   'memory_document.created',
@@ -36,6 +39,7 @@ export const auditActions = [
   'channel_instance.created',
   'channel_instance.updated',
   'channel_instance.deleted',
+  'channel_instance.connected',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

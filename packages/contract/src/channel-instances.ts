@@ -7,7 +7,7 @@ import { created, noContent, ok, route, scope, type Route } from './route.ts';
 /** Instances of one tenant. */
 export const maxChannelInstances = 100;
 
-export const channelTypes = ['generic', 'telegram', 'slack'] as const;
+export const channelTypes = ['generic', 'telegram', 'slack', 'zalo_oa'] as const;
 export const channelType = z.enum(channelTypes);
 export type ChannelType = z.output<typeof channelType>;
 
@@ -47,6 +47,23 @@ export const channelShapes = {
     credentials: z.strictObject({
       bot_token: given.describe('Of the installed app: `xoxb-…`'),
       signing_secret: given.describe('Of the app, under Basic Information'),
+    }),
+  },
+  zalo_oa: {
+    config: z.strictObject({
+      app_id: z
+        .string()
+        .regex(/^\d{1,32}$/, 'must be digits')
+        .describe('Of the app at developers.zalo.me'),
+      oa_id: z
+        .string()
+        .regex(/^\d{1,32}$/, 'must be digits')
+        .optional()
+        .describe('Of the Official Account; set by the first consent if it is left out'),
+    }),
+    credentials: z.strictObject({
+      app_secret: given.describe('Secret key of the app'),
+      oa_secret: given.describe('OA secret key, under Webhook'),
     }),
   },
 } satisfies Record<ChannelType, { config: z.ZodObject; credentials: z.ZodObject }>;
@@ -90,7 +107,9 @@ export const channelInstance = z.strictObject({
   id: uuid,
   ...settings,
   type: channelType,
-  config: z.union([channelShapes.generic.config, nothing]).describe('As the type needs it'),
+  config: z
+    .union([channelShapes.generic.config, channelShapes.zalo_oa.config, nothing])
+    .describe('As the type needs it'),
   status: channelStatus,
   status_reason: z.string().nullable().describe('Why the channel is not connected'),
   webhook_url: z.string().describe('Where the provider sends messages to'),
@@ -120,18 +139,19 @@ const forCreation = {
 
 /** What types may have in their config; the service checks it by `channelShapes`. */
 const configMembers = z
-  .strictObject({ ...channelShapes.generic.config.shape })
+  .strictObject({ ...channelShapes.generic.config.shape, ...channelShapes.zalo_oa.config.shape })
   .partial()
-  .describe('`generic`: `callback_url`');
+  .describe('`generic`: `callback_url`; `zalo_oa`: `app_id`, `oa_id`');
 const credentialMembers = z
   .strictObject({
     ...channelShapes.generic.credentials.shape,
     ...channelShapes.telegram.credentials.shape,
     ...channelShapes.slack.credentials.shape,
+    ...channelShapes.zalo_oa.credentials.shape,
   })
   .partial()
   .describe(
-    '`generic`: `secret`, if it is given; `telegram`: `bot_token`, `secret_token`; `slack`: `bot_token`, `signing_secret`. Never shown',
+    '`generic`: `secret`, if it is given; `telegram`: `bot_token`, `secret_token`; `slack`: `bot_token`, `signing_secret`; `zalo_oa`: `app_secret`, `oa_secret`. Never shown',
   );
 
 export const createChannelInstance = z.strictObject({
@@ -208,6 +228,19 @@ export const routes: readonly Route[] = [
         summary: 'Any system that sends and receives Standard Webhooks',
         body: { name, agent_id, type, config },
         response: { ...instanceExample, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
+      },
+      zalo: {
+        summary: 'A Zalo Official Account, which then needs a consent',
+        body: {
+          ...{ name, agent_id, type: 'zalo_oa', config: { app_id: '1234567890' } },
+          credentials: { app_secret: 'app-secret-key', oa_secret: 'oa-secret-key' },
+        },
+        response: {
+          ...instanceExample,
+          type: 'zalo_oa',
+          config: { app_id: '1234567890' },
+          status: 'pending',
+        },
       },
     },
   }),

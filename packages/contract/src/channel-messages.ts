@@ -15,6 +15,7 @@ export const messageHeaders = [
   'x-telegram-bot-api-secret-token',
   'x-slack-signature',
   'x-slack-request-timestamp',
+  'x-zevent-signature',
 ] as const;
 
 export const messageQuery = z.strictObject({

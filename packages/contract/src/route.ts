@@ -11,6 +11,11 @@ export type Access =
    * an assertion that is valid for this route alone.
    */
   | { kind: 'signed'; headers: readonly string[] }
+  /**
+   * For browsers, which send no key: the handler checks a ticket or a state. The edge passes on these headers of the
+   * client too, with an assertion that is valid for this route alone. With `scope`, a request that has a key is held to it.
+   */
+  | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
   /** Any valid key. */
   | { kind: 'key' }
   | { kind: 'scope'; scope: Scope; also?: Scope }
@@ -77,7 +82,7 @@ export interface Route {
 }
 
 export interface RouteResponse {
-  status: 200 | 201 | 202 | 204;
+  status: 200 | 201 | 202 | 204 | 303;
   shape: z.ZodType | null;
   /** Whether the response may be server-sent events. */
   events?: true;

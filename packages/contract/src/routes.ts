@@ -1,13 +1,16 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
+import * as channelConsents from './channel-consents.ts';
 import * as channelInstances from './channel-instances.ts';
 import * as channelMessages from './channel-messages.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
+import * as cookies from './cookies.ts';
 import * as graph from './graph.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
+import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
@@ -31,6 +34,8 @@ export const resources = [
   openai,
   chat,
   agents,
+  mcpServers,
+  cookies,
   memory,
   graph,
   traces,
@@ -43,6 +48,7 @@ export const resources = [
   webhookSubscriptions,
   channelInstances,
   channelMessages,
+  channelConsents,
   ownerApiKeys,
   audit,
   tenants,
@@ -55,4 +61,4 @@ export const apiRoutes: readonly Route[] = resources.flatMap((resource) => resou
  * All paths of the gateway: the edge routes requests by this table, and services validate by it. No other path can be
  * reached.
  */
-export const routes: readonly Route[] = [...apiRoutes, ...consoleRoutes];
+export const routes: readonly Route[] = [...apiRoutes, ...channelConsents.pageRoutes, ...consoleRoutes];

@@ -27,7 +27,7 @@ const facts = {
     grpc: true,
     kafka: true,
     keyRing: true,
-    calls: ['analytics', 'chat', 'memory', 'webhook'],
+    calls: ['agent', 'analytics', 'chat', 'memory', 'webhook'],
   },
   agent: {
     database: true,
@@ -35,6 +35,7 @@ const facts = {
     grpc: true,
     kafka: true,
     keyRing: true,
+    egress: true,
     calls: ['chat', 'memory', 'tenant'],
   },
   analytics: { database: true, grpc: true, kafka: true, calls: ['tenant'] },

@@ -113,7 +113,7 @@ describe('creating an agent', () => {
       model_fallbacks: [],
       system_prompt: '',
       parameters: {},
-      tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
+      tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
       memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
       visibility: 'tenant',
       status: 'active',
@@ -124,6 +124,7 @@ describe('creating an agent', () => {
       mcp_servers: [],
       builtin: ['web_fetch'],
       max_iterations: 10,
+      max_cost_usd: null,
     });
   });
 
@@ -147,6 +148,9 @@ describe('creating an agent', () => {
     [{ model_fallbacks: Array(11).fill('a') }, 'model_fallbacks'],
     [{ tools: { max_iterations: 0 } }, 'tools.max_iterations'],
     [{ tools: { max_iterations: 51 } }, 'tools.max_iterations'],
+    [{ tools: { max_cost_usd: '-1' } }, 'tools.max_cost_usd'],
+    [{ tools: { mcp_servers: ['a b'] } }, 'tools.mcp_servers.0'],
+    [{ tools: { mcp_servers: ['files/'] } }, 'tools.mcp_servers.0'],
     [{ tools: { builtin: ['shell'] } }, 'tools.builtin.0'],
     [{ tools: { unknown: 1 } }, 'tools.*'],
     [{ memory: { recall_limit: 51 } }, 'memory.recall_limit'],

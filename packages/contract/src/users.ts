@@ -27,6 +27,7 @@ const example: UserDataDeletion = {
     { service: 'analytics', status: 'completed', counts: { traces: 207 } },
     { service: 'chat', status: 'running', counts: {} },
     { service: 'webhook', status: 'completed', counts: { webhook_calls: 3 } },
+    { service: 'agent', status: 'completed', counts: { cookies: 4 } },
   ],
 };
 
@@ -42,7 +43,7 @@ export const routes: readonly Route[] = [
     response: accepted(userDataDeletion),
     summary: 'Delete the data of an end user',
     description:
-      'Removes what the user left in the memory and knowledge graph of every agent, and the calls of webhooks that were for the user. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay.',
+      'Removes what the user left in the memory and knowledge graph of every agent, the calls of webhooks and messages of channels that were for the user, and the cookies of their browser. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay.',
     examples: {
       ada: {
         summary: 'All data of one user',

@@ -4,7 +4,7 @@ import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
 
 export interface EgressRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   url: URL;
   /** Names in lower case. */
   headers?: Readonly<Record<string, string>>;
@@ -18,6 +18,8 @@ export interface EgressRequest {
   ignoreBody?: boolean;
   /** For everything, redirects included. Default: 30 s. */
   timeoutMs?: number;
+  /** Without a byte, before the headers and between the parts of the body. Default: as for all requests. */
+  idleMs?: number;
 }
 
 export interface EgressResponse {
@@ -27,12 +29,23 @@ export interface EgressResponse {
   body: Buffer;
 }
 
+/** A response that arrives while its body is read. */
+export interface EgressStream extends Omit<EgressResponse, 'body'> {
+  /**
+   * Fails with `EgressError` where a whole response would. Read it to its end, or cancel it: until then it counts as a
+   * call that is under way.
+   */
+  body: ReadableStream<Uint8Array>;
+}
+
 export interface EgressOptions {
   guard: Guard;
   /** A certificate to trust besides those that Node trusts. */
   ca?: string;
   /** Without a byte. Default: 15 s. */
   idleMs?: number;
+  /** Calls under way, to one host and port and in all. Default: 64 and 1,024. */
+  maxCalls?: { origin: number; all: number };
 }
 
 const connectTimeoutMs = 10_000;
@@ -44,8 +57,8 @@ const defaultMaxBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 /** Shorter than servers keep idle connections, so that a request seldom meets one that is closing. */
 const keepAliveMs = 4_000;
-/** Calls under way, to one host and port and in all. Each has a connection, so none waits for another. */
-const maxCalls = { origin: 64, all: 1_024 };
+/** Each call has a connection, so none waits for another. */
+const defaultMaxCalls = { origin: 64, all: 1_024 };
 
 /** Of a body that is ignored. */
 const discardedBytes = 64 * 1024;
@@ -63,10 +76,12 @@ export class Egress {
   readonly #guard: Guard;
   readonly #agent: Agent;
   readonly #calls = new Map<string, number>();
+  readonly #maxCalls: { origin: number; all: number };
   #allCalls = 0;
 
-  constructor({ guard, ca, idleMs = defaultIdleMs }: EgressOptions) {
+  constructor({ guard, ca, idleMs = defaultIdleMs, maxCalls = defaultMaxCalls }: EgressOptions) {
     this.#guard = guard;
+    this.#maxCalls = maxCalls;
     const connect = buildConnector({
       timeout: connectTimeoutMs,
       lookup: guard.lookup,
@@ -92,17 +107,29 @@ export class Egress {
    * Sends a request and reads the whole response, whatever its status. Throws `EgressError`, or the reason of `signal`.
    */
   async request(request: EgressRequest): Promise<EgressResponse> {
-    const { signal, timeoutMs = defaultTimeoutMs } = request;
-    const ends = AbortSignal.timeout(timeoutMs);
-    const either = signal === undefined ? ends : AbortSignal.any([signal, ends]);
+    const limit = new TimeLimit(request);
     try {
-      return await until(either, this.#follow(request, either));
+      return await until(limit.signal, this.#follow(request, limit.signal));
     } catch (error) {
-      signal?.throwIfAborted();
-      if (ends.aborted) throw new EgressError('timeout', { cause: error });
-      const known = egressError(error);
-      // Whatever else can happen to a connection.
-      throw known instanceof EgressError ? known : new EgressError('unreachable', { cause: error });
+      throw limit.explained(error);
+    }
+  }
+
+  /**
+   * Sends a request and returns once the headers of its response are there. `timeoutMs` is for all of it, the body
+   * included. Throws as {@link request} does.
+   */
+  async open(request: EgressRequest): Promise<EgressStream> {
+    const limit = new TimeLimit(request);
+    const { origin } = request.url;
+    this.#begin(origin);
+    try {
+      const response = await until(limit.signal, this.#send(request, limit.signal));
+      const end = (): void => this.#end(origin);
+      return { ...response, body: streamed(response.body, { limit, request, end }) };
+    } catch (error) {
+      this.#end(origin);
+      throw limit.explained(error);
     }
   }
 
@@ -114,7 +141,7 @@ export class Egress {
     let next = request;
     for (let left = request.maxRedirects ?? 0; ; left -= 1) {
       signal.throwIfAborted();
-      const response = await this.#counted(next.url.origin, () => this.#send(next, signal));
+      const response = await this.#counted(next.url.origin, () => this.#read(next, signal));
       const location = isRedirect(response.status) ? response.headers['location'] : undefined;
       if (location === undefined || left === 0) return response;
       next = redirected(next, response.status, location);
@@ -122,22 +149,37 @@ export class Egress {
   }
 
   async #counted<Result>(origin: string, call: () => Promise<Result>): Promise<Result> {
-    const ofOrigin = this.#calls.get(origin) ?? 0;
-    if (ofOrigin >= maxCalls.origin || this.#allCalls >= maxCalls.all) throw new EgressError('busy');
-    this.#calls.set(origin, ofOrigin + 1);
-    this.#allCalls += 1;
+    this.#begin(origin);
     try {
       return await call();
     } finally {
-      const left = (this.#calls.get(origin) ?? 1) - 1;
-      if (left === 0) this.#calls.delete(origin);
-      else this.#calls.set(origin, left);
-      this.#allCalls -= 1;
+      this.#end(origin);
     }
   }
 
-  async #send(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {
-    const { method, url, headers = {}, body, maxBytes = defaultMaxBytes, ignoreBody = false } = request;
+  #begin(origin: string): void {
+    const ofOrigin = this.#calls.get(origin) ?? 0;
+    const { origin: most, all } = this.#maxCalls;
+    if (ofOrigin >= most || this.#allCalls >= all) throw new EgressError('busy');
+    this.#calls.set(origin, ofOrigin + 1);
+    this.#allCalls += 1;
+  }
+
+  #end(origin: string): void {
+    const left = (this.#calls.get(origin) ?? 1) - 1;
+    if (left === 0) this.#calls.delete(origin);
+    else this.#calls.set(origin, left);
+    this.#allCalls -= 1;
+  }
+
+  async #read(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {
+    const { maxBytes = defaultMaxBytes, ignoreBody = false } = request;
+    const { body, ...head } = await this.#send(request, signal);
+    return { ...head, body: ignoreBody ? await discard(body) : await readBody(body, maxBytes) };
+  }
+
+  async #send(request: EgressRequest, signal: AbortSignal): Promise<RawResponse> {
+    const { method, url, headers = {}, body, idleMs } = request;
     // An address in a URL is connected without a lookup.
     this.#guard.assertUrl(url);
     if (Object.keys(headers).some((name) => notGiven.test(name))) throw new EgressError('invalid_request');
@@ -148,15 +190,78 @@ export class Egress {
       // No encoding: a small body could become a large one.
       headers: { 'user-agent': 'gatehouse', ...headers, 'accept-encoding': 'identity' },
       ...(body !== undefined && { body }),
+      ...(idleMs !== undefined && { headersTimeout: idleMs, bodyTimeout: idleMs }),
       signal,
     });
     const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
     return {
       status: response.statusCode,
       headers: Object.fromEntries(joined) as Record<string, string>,
-      body: ignoreBody ? await discard(response.body) : await readBody(response.body, maxBytes),
+      body: response.body,
     };
   }
+}
+
+type RawBody = Dispatcher.ResponseData['body'];
+type RawResponse = Omit<EgressResponse, 'body'> & { body: RawBody };
+
+/** The time that a request may take, and the signal of its caller. */
+class TimeLimit {
+  readonly signal: AbortSignal;
+  readonly #caller: AbortSignal | undefined;
+  readonly #ends: AbortSignal;
+
+  constructor({ signal, timeoutMs = defaultTimeoutMs }: Pick<EgressRequest, 'signal' | 'timeoutMs'>) {
+    this.#caller = signal;
+    this.#ends = AbortSignal.timeout(timeoutMs);
+    this.signal = signal === undefined ? this.#ends : AbortSignal.any([signal, this.#ends]);
+  }
+
+  /** What a caller gets for an error. */
+  explained(error: unknown): unknown {
+    if (this.#caller?.aborted === true) return this.#caller.reason;
+    if (this.#ends.aborted) return new EgressError('timeout', { cause: error });
+    const known = egressError(error);
+    // Whatever else can happen to a connection.
+    return known instanceof EgressError ? known : new EgressError('unreachable', { cause: error });
+  }
+}
+
+/** The body as it arrives, up to the size and the time of the request; `end` is called once, when it is over. */
+function streamed(
+  body: RawBody,
+  { limit, request, end }: { limit: TimeLimit; request: EgressRequest; end: () => void },
+): ReadableStream<Uint8Array> {
+  const { maxBytes = defaultMaxBytes } = request;
+  // The signal of a request is no longer heard once undici has returned its headers.
+  const abort = (): void => void body.destroy(limit.explained(limit.signal.reason) as Error);
+  limit.signal.addEventListener('abort', abort, { once: true });
+  body.once('close', () => {
+    limit.signal.removeEventListener('abort', abort);
+    end();
+  });
+  let bytes = 0;
+  const chunks = body.iterator() as AsyncIterableIterator<Buffer, undefined>;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await chunks.next();
+        if (next.done === true) {
+          controller.close();
+          return;
+        }
+        bytes += next.value.length;
+        if (bytes > maxBytes) throw new EgressError('too_large');
+        controller.enqueue(next.value);
+      } catch (error) {
+        body.destroy();
+        controller.error(limit.explained(error));
+      }
+    },
+    cancel() {
+      body.destroy();
+    },
+  });
 }
 
 /** The result, or the reason of the signal. undici hears the signal only when it has a connection. */
@@ -174,7 +279,7 @@ async function until<Result>(signal: AbortSignal, work: Promise<Result>): Promis
 }
 
 /** Reads a short body, so that the connection can be used again; any other costs the connection. */
-async function discard(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
+async function discard(body: RawBody): Promise<Buffer> {
   body.on('error', () => undefined);
   await body
     .dump({ limit: discardedBytes, signal: AbortSignal.timeout(discardMs) })
@@ -182,7 +287,7 @@ async function discard(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   return Buffer.alloc(0);
 }
 
-async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+async function readBody(body: RawBody, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generate } from 'selfsigned';
+import { eventually } from '@gatehouse/test/eventually';
 import { AllowList } from '../src/allow-list.ts';
 import { Egress, type EgressRequest } from '../src/egress.ts';
 import type { EgressError } from '../src/errors.ts';
@@ -284,6 +285,46 @@ describe('an answer', () => {
     const call = get(at('allowed.test', '/never'), { signal: caller.signal });
     setTimeout(() => caller.abort(new Error('given up')), 50);
     await expect(call).rejects.toThrow('given up');
+  });
+});
+
+describe('an answer that arrives while it is read', () => {
+  const open = (path: string, more: Partial<EgressRequest> = {}) =>
+    egress.open({ method: 'GET', url: at('allowed.test', path), ...more });
+  const textOf = async (stream: ReadableStream<Uint8Array>) =>
+    Buffer.concat(await Array.fromAsync(stream)).toString();
+
+  it('is there before its end', async () => {
+    const { status, body } = await open('/drip');
+    const reader = body.getReader();
+    const { value } = await reader.read();
+    expect([status, Buffer.from(value ?? []).toString()]).toEqual([200, 'x']);
+    await reader.cancel();
+    expect(await textOf((await open('/')).body)).toBe('hello');
+  });
+
+  it('has its size, its time and its end', async () => {
+    expect(await failure(open('/large').then(({ body }) => textOf(body)))).toBe('too_large');
+    expect(await failure(open('/drip', { timeoutMs: 500 }).then(({ body }) => textOf(body)))).toBe('timeout');
+    expect(await failure(open('/cut').then(({ body }) => textOf(body)))).toBe('invalid_response');
+    expect(await failure(open('/never'))).toBe('timeout');
+    const caller = new AbortController();
+    const read = open('/drip', { signal: caller.signal }).then(({ body }) => textOf(body));
+    setTimeout(() => caller.abort(new Error('given up')), 300);
+    await expect(read).rejects.toThrow('given up');
+  });
+
+  it('counts as a call until it is over', async () => {
+    const streams = await Promise.all(Array.from({ length: 64 }, () => open('/drip')));
+    expect(await failure(open('/'))).toBe('busy');
+    for (const { body } of streams) await body.cancel();
+    await eventually(async () => expect(await failure(get(at('allowed.test')))).toBe('none'));
+  });
+
+  it('comes from nowhere else than any other', async () => {
+    const url = new URL(`http://127.0.0.1:${target.port}/`);
+    expect(await failure(egress.open({ method: 'GET', url }))).toBe('not_allowed');
+    expect((await open(`/?to=${encodeURIComponent(at('other.test').href)}`)).status).toBe(302);
   });
 });
 

@@ -29,8 +29,11 @@ export const textLimits = {
   error_code: 64,
   error_message: 2_000,
   recall_mode: 32,
+  tool_name: 64,
 } as const;
 
+/** The first of a run; `tool_calls` counts all. */
+export const maxToolSpans = 100;
 /** 11 models, each called 11 times: the catalogue allows 10 fallbacks and 10 retries. */
 export const maxSpans = 121;
 export const maxCallTokens = 1e13;
@@ -109,6 +112,19 @@ const usage = (maxTokens: number) => ({
   usage_estimated: z.boolean(),
 });
 
+/** A call of a tool that the gateway made for an agent. */
+export const toolSpan = z.object({
+  id: z.uuid(),
+  /** As models get it. */
+  name: text('tool_name'),
+  /** `ok`, `error`, or what went wrong. */
+  outcome: text('error_code'),
+  /** From the arrival of the request. */
+  offset_ms: count(maxInteger),
+  duration_ms: count(maxInteger),
+});
+export type ToolSpan = z.output<typeof toolSpan>;
+
 /** One provider call. */
 export const span = z.object({
   id: z.uuid(),
@@ -149,6 +165,8 @@ export const runEndedData = z.object({
   priced: z.boolean(),
   ...usage(maxRunTokens),
   spans: z.array(span).max(maxSpans),
+  /** Absent for runs without any. */
+  tools: z.array(toolSpan).max(maxToolSpans).optional(),
 });
 export type RunEnded = z.output<typeof runEndedData>;
 

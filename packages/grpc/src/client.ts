@@ -55,6 +55,8 @@ export interface CallContext {
   trace?: TraceContext | undefined;
   /** The edge's assertion, passed on when the call is made for a caller; or a delegation to the peer. */
   assertion?: string | undefined;
+  /** Cancels the call, which then throws the reason. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Time reserved at each hop for returning the response. */
@@ -119,10 +121,15 @@ export class Peer<Stub extends Client> {
     const deadline = Date.now() + context.deadlineMs - hopMs;
     // The conditional types above admit only unary methods, which TypeScript cannot infer here.
     const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
+    const { signal } = context;
+    signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
+      let sent: ClientUnaryCall | undefined;
+      const cancel = (): void => sent?.cancel();
+      signal?.addEventListener('abort', cancel, { once: true });
       const send = (repeatsLeft: number): void => {
-        method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
-          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error)) {
+        sent = method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
             setTimeout(() => send(repeatsLeft - 1), repeatAfterMs);
             return;
           }
@@ -145,7 +152,9 @@ export class Peer<Stub extends Client> {
             }),
           );
         }
+        signal?.removeEventListener('abort', cancel);
         if (error === null) resolve(response);
+        else if (signal?.aborted === true) reject(signal.reason as Error);
         else reject(fromServiceError(error, this.#peer));
       };
       send(maxRepeats);

@@ -37,6 +37,8 @@ export interface RpcContext {
   delegation: Delegation | null;
   /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if never. */
   deadline: number;
+  /** Aborted when the caller cancels the call or stops waiting. */
+  signal: AbortSignal;
   requestId: string;
   trace: TraceContext;
   log: Logger;
@@ -247,6 +249,7 @@ export class GrpcServer {
       ...actsFor,
       assertion: assertion ?? null,
       deadline: Number(call.getDeadline()),
+      signal: signalOf(call),
       requestId,
       trace,
       log: log.child({ request_id: requestId, trace_id: trace.traceId }),
@@ -267,6 +270,14 @@ export class GrpcServer {
       delegation: await verifier.delegationOf(assertion, { issuer: caller, service }),
     };
   }
+}
+
+function signalOf(call: ServerUnaryCall<unknown, unknown>): AbortSignal {
+  const cancelled = new AbortController();
+  const abort = (): void => cancelled.abort(new AppError('client_closed_request', 'The call was cancelled.'));
+  call.once('cancelled', abort);
+  if (call.cancelled) abort();
+  return cancelled.signal;
 }
 
 function text(metadata: Metadata, key: string): string | undefined {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { routes } from '@gatehouse/contract/routes';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
@@ -27,7 +28,7 @@ const handler: Handler = (call) => {
   calls.push(call);
   return reply();
 };
-const agentRoutes = ['agents.list', 'agents.create', 'agents.get', 'agents.patch', 'agents.delete'];
+const agentRoutes = routes.filter(({ service }) => service === 'agent').map(({ id }) => id);
 /** Tested separately. */
 const idempotency = { once: () => Promise.reject(new Error('no request here has a key')) };
 const handlers = Object.fromEntries(agentRoutes.map((id) => [id, handler]));

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { routes } from '@gatehouse/contract/routes';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -48,7 +49,7 @@ it('16 reads of a tenant are worked on at once, while its writes and the reads o
   const app = createApp({
     service: 'agent',
     handlers: Object.fromEntries(
-      ['list', 'create', 'get', 'patch', 'delete'].map((name) => [`agents.${name}`, handler]),
+      routes.filter(({ service }) => service === 'agent').map(({ id }) => [id, handler]),
     ),
     verifier: await Verifier.create(identity.publicKeys),
     log: createLogger('test', 'silent'),

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Access, Route } from '@gatehouse/contract/routes';
-import { grants } from '@gatehouse/contract/scopes';
-import { nobody, type Principal } from '@gatehouse/identity/principal';
+import { grants, type Scope } from '@gatehouse/contract/scopes';
+import { anonymous, type Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
  * Returns the principal of the request after checking it against the access rule of the route again, so that a service
- * does not rely on the check of the edge alone; for a route without a key, `nobody`. Throws `service_unauthenticated` without a valid assertion, as for a
- * request that bypasses the edge.
+ * does not rely on the check of the edge alone; for a request without a key, `anonymous`. Throws
+ * `service_unauthenticated` without a valid assertion, as for a request that bypasses the edge.
  */
 export async function checkPrincipal(
   request: IncomingMessage,
@@ -22,7 +22,12 @@ export async function checkPrincipal(
       throw unauthenticated(error);
     });
     if (routeId !== route.id) throw unauthenticated();
-    return { principal: nobody, assertion };
+    return { principal: anonymous, assertion };
+  }
+  if (route.access.kind === 'ticket') {
+    const routeId = await verifier.anonymousRouteOf(assertion).catch(() => null);
+    if (routeId === route.id) return { principal: anonymous, assertion };
+    if (route.access.scope === undefined) throw unauthenticated();
   }
   const principal = await verifier.principalOf(assertion).catch((error: unknown) => {
     throw unauthenticated(error);
@@ -44,6 +49,9 @@ export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, acces
     case 'signed':
     case 'key':
       return;
+    case 'ticket':
+      checkScope(principal, access.scope);
+      return;
     case 'admin':
       if (principal.role !== 'admin')
         throw new AppError('role_missing', 'This endpoint is for admin keys of a tenant only.');
@@ -53,9 +61,12 @@ export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, acces
         throw new AppError('role_missing', 'This endpoint is for owner keys only.');
       return;
     case 'scope':
-      for (const scope of [access.scope, access.also]) {
-        if (scope !== undefined && !grants(principal.scopes, scope))
-          throw new AppError('scope_missing', `The API key lacks the scope ${scope}.`);
-      }
+      checkScope(principal, access.scope);
+      checkScope(principal, access.also);
   }
+}
+
+function checkScope({ scopes }: Pick<Principal, 'scopes'>, scope: Scope | undefined): void {
+  if (scope !== undefined && !grants(scopes, scope))
+    throw new AppError('scope_missing', `The API key lacks the scope ${scope}.`);
 }

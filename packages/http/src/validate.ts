@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
+import { AppError, isErrorCode, type ErrorCode } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
 
 type Where = 'body' | 'query';
@@ -41,8 +41,15 @@ function describe(issue: z.core.$ZodIssue, where: Where, value: unknown): Proble
   if (isMissing(value, issue.path)) {
     return { code: 'missing_required_parameter', param: path, message: `Missing required field: ${path}.` };
   }
-  const code = issue.code === 'invalid_type' ? 'invalid_type' : 'invalid_value';
+  const code = codeOf(issue);
   return { code, param: path, message: `Invalid value for ${path}: ${lowerFirst(issue.message)}.` };
+}
+
+/** A check of a shape may name its code in `params`. */
+function codeOf(issue: z.core.$ZodIssue): ErrorCode {
+  if (issue.code === 'invalid_type') return 'invalid_type';
+  const named: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
+  return typeof named === 'string' && isErrorCode(named) ? named : 'invalid_value';
 }
 
 function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {

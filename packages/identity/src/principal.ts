@@ -23,7 +23,7 @@ export function isTenantPrincipal(principal: Principal): principal is TenantPrin
 }
 
 /** Stands for the missing principal of a request without a key. It grants nothing. */
-export const nobody: Principal = Object.freeze({
+export const anonymous: Principal = Object.freeze({
   keyId: '',
   tenantId: null,
   tenantSlug: null,

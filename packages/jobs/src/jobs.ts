@@ -23,6 +23,8 @@ export interface NewJob<Known extends Tasks, Name extends keyof Known> {
   ids: IdsOf<Known[Name]>;
   /** Not before this time. Default: at once. */
   runAt?: Date;
+  /** Not before so many seconds from now, by the database's clock. */
+  afterS?: number;
   /**
    * At most one job of the tenant and task with this key waits for its first attempt; adding another one changes
    * nothing. One that is running or was tried does not count, because it may have read what has changed since.
@@ -65,7 +67,7 @@ export class Jobs<Known extends Tasks> {
     db: Queryable,
     job: NewJob<Known, Name>,
   ): Promise<string | undefined> {
-    const { task: name, tenantId, ids, runAt, priority } = job;
+    const { task: name, tenantId, ids, runAt, afterS = 0, priority } = job;
     const task = this.#taskOf(name);
     assertIds(ids);
     const id = await this.boss.send(name, ids, {
@@ -75,6 +77,7 @@ export class Jobs<Known extends Tasks> {
       retryLimit: task.retryAfterS.length,
       db: inTransaction(db),
       ...(runAt !== undefined && { startAfter: runAt }),
+      ...(afterS > 0 && { startAfter: afterS }),
       ...(priority !== undefined && { priority }),
     });
     if (id !== null) afterCommit(db, () => this.#onAdded(name, tenantId));

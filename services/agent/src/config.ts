@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
@@ -11,6 +12,7 @@ const settings = z.object({
   ...grpcSettings,
   ...databaseSettings,
   ...secretsSettings,
+  ...egressSettings,
   CHAT_GRPC: addresses,
   MEMORY_GRPC: addresses,
   TENANT_GRPC: addresses,

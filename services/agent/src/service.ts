@@ -1,3 +1,6 @@
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
@@ -5,6 +8,7 @@ import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { resealing } from '@gatehouse/secrets/resealing';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -12,13 +16,28 @@ import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AgentConfig } from './config.ts';
 import { agentTasks, forgetAgent, type DeletedAgent } from './agents/deleted-agents.ts';
 import { agentHandlers } from './http/agents.ts';
+import { cookieHandlers } from './http/cookies.ts';
+import { mcpServerHandlers } from './http/mcp-servers.ts';
+import { McpRegistry } from './mcp/mcp-registry.ts';
+import type { AuthSecrets } from './mcp/mcp-server.ts';
 import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
+import { callTool } from './rpc/call-tool.ts';
+import { forgetUser } from './rpc/forget-user.ts';
 import { listVisibleAgents } from './rpc/list-visible-agents.ts';
+import { listTools } from './rpc/list-tools.ts';
 import { resolveAgent } from './rpc/resolve-agent.ts';
+import { SealedColumn, secretsToReseal } from './secrets/sealed-column.ts';
 import { AgentStore } from './store/agent-store.ts';
+import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
+import { McpServerStore } from './store/mcp-server-store.ts';
 
-/** The agent service: the agents of tenants and their visibility. Opens nothing before `start`. */
+const tenMinutesMs = 600_000;
+const batch = 500;
+/** Of MCP servers, whose sessions each hold one more; many tenants may use the same host. */
+const maxCalls = { origin: 512, all: 1_024 };
+
+/** The agent service: the agents of tenants, their visibility, and what users give to them. Opens nothing before `start`. */
 export async function createAgentService(
   config: AgentConfig,
   overrides: ShellOverrides = {},
@@ -45,16 +64,34 @@ export async function createAgentService(
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
   const addForgetJob = ({ tenantId, agentId }: DeletedAgent) =>
     jobs.add(system, { task: 'forget_agent', tenantId, ids: { agentId } });
+  const { SECRETS_KEYRING: keyRing } = config;
+  const cookies = new CookieStore(app);
+  const agents = new AgentStore(app);
+  const guard = new Guard(config.EGRESS_ALLOW);
+  const egress = new Egress({ guard, maxCalls });
+  const servers = new McpServerStore(app);
+  const secrets = new SealedColumn(keyRing, 'mcp_servers');
+  const openSecrets = (server: { tenantId: string; id: string }, sealed: Buffer) =>
+    JSON.parse(secrets.open(server, sealed)) as AuthSecrets;
+  const mcp = new McpRegistry({ egress, record: servers, openSecrets, log });
   const agentsOfRpcs = new AgentStore(rpc);
+  const tools = { agents: agentsOfRpcs, servers: new McpServerStore(rpc), registry: mcp };
   return shell.createService({
     handler: shell.createApp({
-      handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes, jobs }),
+      handlers: {
+        ...agentHandlers({ agents, models: new ModelClient(chat), changes, jobs }),
+        ...cookieHandlers({ agents, cookies, app, values: new SealedColumn(keyRing, 'cookies') }),
+        ...mcpServerHandlers({ servers, registry: mcp, guard, secrets, changes }),
+      },
       idempotency,
     }),
     rpcs: [
       rpcService(AgentServiceService, {
         resolveAgent: resolveAgent(agentsOfRpcs),
         listVisibleAgents: listVisibleAgents(agentsOfRpcs),
+        listTools: listTools(tools),
+        callTool: callTool(tools),
+        forgetUser: forgetUser(cookies),
       }),
     ],
     parts: [
@@ -68,6 +105,15 @@ export async function createAgentService(
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
       }),
       idempotency,
+      mcp,
+      egress,
+      resealing(secretsToReseal({ app, system }, keyRing, log)),
+      new PeriodicWork({
+        task: 'delete old cookies',
+        log,
+        everyMs: tenMinutesMs,
+        round: async () => (await deleteOldCookies(system, batch)) === batch,
+      }),
     ],
   });
 }

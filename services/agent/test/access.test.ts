@@ -21,16 +21,31 @@ const own = routes.filter((route) => route.service === 'agent');
 /** A valid request for an agent that exists, so that only the right to make it is in question. */
 async function call(route: Route, as: As | null, headers: Record<string, string> = {}) {
   const { id } = await agents.makeAgent(tenant.admin);
+  const newServer = () => ({ name: `of-${newId()}`, url: 'https://93.184.215.14/mcp', verify: false });
+  const serverId = route.path.includes('{id}') ? await makeServer(newServer()) : '';
   const bodies: Record<string, unknown> = {
     'agents.create': { key: `copy-of-${id}`, model: 'small' },
     'agents.patch': { name: 'Changed' },
+    'mcp.servers.create': newServer(),
+    'mcp.servers.patch': { timeout_ms: 1_000 },
+    'browser.cookies.sync': { agent_id: id, cookies: [{ name: 'a', value: 'b', domain: 'a.example' }] },
   };
   const body = bodies[route.id];
-  return agents.call(route.method, route.path.replace('{agentID}', id), {
+  const path = route.path.replace('{agentID}', id).replace('{id}', serverId);
+  return agents.call(route.method, path, {
     as,
     headers,
     ...(body === undefined ? {} : { body }),
   });
+}
+
+/** One that needs no connection. */
+async function makeServer(body: object): Promise<string> {
+  const made = await agents.call('POST', '/v1/mcp/servers', {
+    as: tenant.admin,
+    body: { ...body, enabled: false },
+  });
+  return made.body.id;
 }
 
 describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route) => {
@@ -48,17 +63,36 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
 
   it('lets in the scopes it is for and answers 403 to the others', async () => {
     const write = ['agents.create', 'agents.patch', 'agents.delete'].includes(route.id);
-    const callers: [As, boolean][] = [
-      [tenant.admin, true],
+    const ofCookies: [As, boolean][] = [
       [tenant.acting('ann'), true],
-      [{ ...tenant.admin, scopes: ['agents.write'] }, true],
-      [{ ...tenant.admin, scopes: ['agents.read'] }, !write],
-      [{ ...tenant.admin, scopes: ['chat', 'mcp.write'] }, false],
-      [tenant.user, !write],
-      [tenant.bound('ann'), !write],
+      [tenant.bound('ann'), true],
+      [{ ...tenant.acting('ann'), scopes: ['cookies.write'] }, true],
+      [{ ...tenant.acting('ann'), scopes: ['agents.write', 'chat'] }, false],
       [{ role: 'owner' }, false],
-      [{ role: 'owner', scopes: ['agents.write'] }, false],
     ];
+    const ofServers: [As, boolean][] = [
+      [tenant.admin, true],
+      [{ ...tenant.admin, scopes: ['mcp.write'] }, true],
+      [{ ...tenant.admin, scopes: ['agents.write', 'chat'] }, false],
+      [tenant.user, false],
+      [tenant.bound('ann'), false],
+      [{ role: 'owner' }, false],
+    ];
+    const callers: [As, boolean][] = route.id.startsWith('browser.')
+      ? ofCookies
+      : route.id.startsWith('mcp.')
+        ? ofServers
+        : [
+            [tenant.admin, true],
+            [tenant.acting('ann'), true],
+            [{ ...tenant.admin, scopes: ['agents.write'] }, true],
+            [{ ...tenant.admin, scopes: ['agents.read'] }, !write],
+            [{ ...tenant.admin, scopes: ['chat', 'mcp.write'] }, false],
+            [tenant.user, !write],
+            [tenant.bound('ann'), !write],
+            [{ role: 'owner' }, false],
+            [{ role: 'owner', scopes: ['agents.write'] }, false],
+          ];
     for (const [as, allowed] of callers) {
       const answer = await call(route, as);
       if (allowed) expect(answer.status).toBe(route.response.status);

@@ -1,5 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Agent } from '@gatehouse/contract/agents';
+import type { BrowserCookie, SyncedCookies } from '@gatehouse/contract/cookies';
+import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
 import { Peer, type CallContext } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
@@ -20,12 +22,14 @@ import { MemoryOfAgents } from './memory-of-agents.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
 /** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
-export interface AnswerBody extends Agent {
-  error: ErrorBody['error'];
-  data: Agent[];
-  has_more: boolean;
-  next_cursor: string | null;
-}
+export type AnswerBody = Agent &
+  WireMcpServer &
+  SyncedCookies & {
+    error: ErrorBody['error'];
+    data: (Agent & WireMcpServer & BrowserCookie)[];
+    has_more: boolean;
+    next_cursor: string | null;
+  };
 
 /** A tenant in these tests: an id and the callers that act in it. */
 export interface TestTenant {
@@ -46,6 +50,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   readonly memory: MemoryOfAgents;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
+  readonly #settings: Record<string, string> = {};
 
   private constructor(
     ground: ServiceGround,
@@ -60,12 +65,17 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     ground.onStop(() => peers.tenant.stop());
   }
 
-  static async start(options?: RunOptions): Promise<AgentServiceUnderTest> {
+  /** `settings`: those that differ from the defaults. */
+  static async start({
+    settings = {},
+    ...options
+  }: RunOptions & { settings?: Record<string, string> } = {}): Promise<AgentServiceUnderTest> {
     const ground = await ServiceGround.prepare('agent');
     const chat = await ModelCatalogue.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const memory = await MemoryOfAgents.start(ground.identity);
     const started = new AgentServiceUnderTest(ground, { chat, memory, tenant });
+    Object.assign(started.#settings, settings);
     await started.run(options);
     return started;
   }
@@ -80,6 +90,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
       CHAT_GRPC: this.chat.address,
       MEMORY_GRPC: this.memory.server.address,
       TENANT_GRPC: this.tenant.address,
+      ...this.#settings,
     };
   }
 

@@ -28,7 +28,7 @@ describe('creating an agent', () => {
       model_fallbacks: [],
       system_prompt: '',
       parameters: {},
-      tools: { mcp_servers: [], builtin: [], max_iterations: 10 },
+      tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
       memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
       visibility: 'tenant',
       owner_user_id: null,
@@ -55,7 +55,12 @@ describe('creating an agent', () => {
         stop: ['\u0000', '\ud800'],
         odd: null,
       },
-      tools: { mcp_servers: ['files'], builtin: ['web_fetch'], max_iterations: 50 },
+      tools: {
+        mcp_servers: ['files', 'mail/Send it'],
+        builtin: ['web_fetch'],
+        max_iterations: 50,
+        max_cost_usd: '0.50',
+      },
       memory: { enabled: true, recall_limit: 50, write: true, analyser: 'simple' },
       visibility: 'private',
       owner_user_id: ' ~ "user" ',
@@ -82,7 +87,7 @@ describe('creating an agent', () => {
       tools: { max_iterations: 3 },
       memory: { enabled: true },
     });
-    expect(agent.tools).toEqual({ mcp_servers: [], builtin: [], max_iterations: 3 });
+    expect(agent.tools).toEqual({ mcp_servers: [], builtin: [], max_iterations: 3, max_cost_usd: null });
     expect(agent.memory).toEqual({ enabled: true, recall_limit: 5, write: false, analyser: 'english' });
   });
 

@@ -38,12 +38,12 @@ describe('a merge patch', () => {
     const { body } = await patch({
       parameters: { temperature: null, top_p: 1, response_format: { json_schema: { strict: true } } },
       metadata: { nested: { gone: null, new: { a: null, b: 1 } }, list: [{ y: null }], never: null },
-      tools: { mcp_servers: ['files'], max_iterations: 3 },
+      tools: { mcp_servers: ['files'], max_iterations: 3, max_cost_usd: null },
       memory: { enabled: true },
       model_fallbacks: [],
     });
     expect(body).toMatchObject({
-      tools: { mcp_servers: ['files'], builtin: ['web_fetch'], max_iterations: 3 },
+      tools: { mcp_servers: ['files'], builtin: ['web_fetch'], max_iterations: 3, max_cost_usd: null },
       memory: { enabled: true, recall_limit: 5, write: false, analyser: 'english' },
       model_fallbacks: [],
     });

@@ -29,6 +29,7 @@ import { Vacuum } from './runs/vacuum.ts';
 import { AgentClient } from './peers/agents.ts';
 import { LeaseClient } from './peers/leases.ts';
 import { MemoryClient } from './peers/memory.ts';
+import { ToolClient } from './peers/tools.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderWatch } from './providers/provider-watch.ts';
@@ -135,6 +136,7 @@ export async function createChatService(
     log,
     recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
     remember,
+    tools: new ToolClient(agent),
   };
   return shell.createService({
     handler: shell.createApp({

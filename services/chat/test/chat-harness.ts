@@ -3,7 +3,12 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { freePort } from '@gatehouse/local/ports';
-import { AgentServiceService, type Agent } from '@gatehouse/proto/agent/v1/agent';
+import {
+  AgentServiceService,
+  type Agent,
+  type CallToolResponse,
+  type Tool,
+} from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { Peer } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -20,6 +25,7 @@ import type { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, type TestIdentity } from '@gatehouse/test/identity';
 import { peerServer } from '@gatehouse/test/peer-server';
+import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
@@ -51,6 +57,11 @@ export class ChatHarness {
   readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
+  /** The tools of every agent whose settings say that it has some. */
+  tools: Tool[] = [];
+  /** What calls of tools return, by the tool. */
+  callTool: (tool: string) => Promise<CallToolResponse> = (tool) =>
+    Promise.resolve({ content: `${tool} was called`, outcome: 'ok' });
   /** The agent service answers when this has resolved. */
   agentsAnswer: Promise<unknown> = Promise.resolve();
   /** How often an agent was asked for. */
@@ -293,7 +304,7 @@ export class ChatHarness {
       },
     });
     const tenant = (await peerServer('tenant', this.identity)).add(TenantServiceService, tenantService);
-    const agent = (await peerServer('agent', this.identity)).add(AgentServiceService, {
+    const agentRpcs = someRpcs(AgentServiceService, {
       resolveAgent: {
         callers: ['chat'],
         acceptsDelegation: true,
@@ -304,6 +315,16 @@ export class ChatHarness {
           if (found === undefined) throw new AppError('not_found', 'There is no such agent.');
           return { agent: found };
         },
+      },
+      listTools: {
+        callers: ['chat'],
+        acceptsDelegation: true,
+        handle: () => Promise.resolve({ tools: this.tools }),
+      },
+      callTool: {
+        callers: ['chat'],
+        acceptsDelegation: true,
+        handle: ({ tool }) => this.callTool(tool),
       },
       listVisibleAgents: {
         callers: ['chat'],
@@ -317,6 +338,7 @@ export class ChatHarness {
         },
       },
     });
+    const agent = (await peerServer('agent', this.identity)).add(AgentServiceService, agentRpcs);
     const analytics = (await peerServer('analytics', this.identity)).add(AnalyticsServiceService, {
       forgetUser: { callers: [], handle: () => Promise.reject(new Error('not part of this test')) },
       ingest: {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { Delegation } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
@@ -100,4 +100,69 @@ it('takes no delegation from memory, and no assertion from webhook', async () =>
     await expect(
       (await harness.peer(caller)).call('complete', request, { deadlineMs: 2_000, assertion }),
     ).rejects.toMatchObject({ code: 'caller_not_allowed' });
+});
+
+describe('an agent with tools', () => {
+  const tool = { schemaJson: '{"type":"object"}', description: '', serverId: newId(), timeoutMs: 5_000 };
+  const acting = makeAgent({ key: 'acting', tools: { maxIterations: 5 } });
+  const called: string[] = [];
+  const tenantId = newId();
+  const call = (callId: string, name: string, faults: object[] = []) => {
+    const messages = [{ role: 'user', content: 'Do it.' }];
+    const x_simulator = { id: callId, tool_calls: [{ name, arguments: {} }], attempts: faults };
+    const requestJson = JSON.stringify({ messages, x_simulator });
+    return ask({ agent: acting.id, callId, requestJson }, { tenantId, agentId: acting.id });
+  };
+  /** No answer of the provider to what the tool returned. */
+  const noAnswer = [{}, { status: 400 }];
+
+  beforeAll(() => {
+    harness.agents.set(acting.id, acting);
+    harness.tools = [
+      { ...tool, name: 's__read', tool: 'read', repeatable: true },
+      { ...tool, name: 's__pay', tool: 'pay', repeatable: false },
+    ];
+    harness.callTool = (name) => {
+      called.push(name);
+      return Promise.resolve({ content: `${name} was called`, outcome: 'ok' });
+    };
+  });
+  beforeEach(() => {
+    called.splice(0);
+  });
+
+  it('calls them, and a repeat of the call gets the same answer', async () => {
+    const callId = newId();
+    const answer = await call(callId, 's__pay');
+    expect(answer.completionJson).toContain('pay was called');
+    expect(await call(callId, 's__pay')).toEqual(answer);
+    expect(called).toEqual(['pay']);
+    expect((await harness.endedRun(answer.runId)).tool_calls).toBe(1);
+  });
+
+  it('is asked again after a failure if its tools can be called again', async () => {
+    const callId = newId();
+    await expect(call(callId, 's__read', noAnswer)).rejects.toMatchObject({ code: 'provider_bad_request' });
+    expect((await call(callId, 's__read', noAnswer)).completionJson).toContain('read was called');
+    expect(called).toEqual(['read', 'read']);
+  });
+
+  it('fails rather than calls a tool twice that must not be', async () => {
+    const callId = newId();
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      await expect(call(callId, 's__pay', noAnswer)).rejects.toMatchObject({ code: 'run_not_repeatable' });
+    expect(called).toEqual(['pay']);
+  });
+
+  it('fails too when its process died after the call', async () => {
+    const callId = newId();
+    await call(callId, 's__pay');
+    await harness.rows(
+      `update chat.completions set answer = null, acted = true, instance_id = gen_random_uuid()
+       where call_id = $1`,
+      [callId],
+    );
+    await expect(call(callId, 's__pay')).rejects.toMatchObject({ code: 'run_not_repeatable' });
+    expect(called).toEqual(['pay']);
+  });
 });

@@ -94,6 +94,7 @@ function failed(run: StartedRun): EndRow {
       errorType: 'database_unavailable',
       errorMessage: null,
       outputPreview: null,
+      tools: [],
     },
   };
 }

@@ -1,4 +1,4 @@
-import { maxSpans } from '@gatehouse/events/run-event';
+import { maxSpans, maxToolSpans } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Attempt, RunEnd, RunIdentity } from '../src/runs/run.ts';
 
@@ -67,6 +67,9 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       errorType: text,
       errorMessage: text,
       outputPreview: text,
+      tools: Array.from({ length: maxToolSpans + 1 }, () => ({
+        ...{ id: newId(), name: text, outcome: text, offsetMs: ms, durationMs: ms },
+      })),
     },
   };
 }

@@ -81,7 +81,7 @@ const closed: [name: string, asked: Asked, status: number][] = [
   ['the OpenAPI document', { path: '/openapi.json' }, 200],
   ['health', { path: '/health' }, 200],
   ['an unknown path', { path: '/v1/nothing' }, 404],
-  ['the operator surface', { method: 'POST', path: '/v1/mcp/servers' }, 404],
+  ['the operator surface', { method: 'POST', path: '/v1/mcp/servers' }, 200],
 ];
 
 describe('with CORS_ORIGINS', () => {
@@ -161,7 +161,7 @@ describe('with CORS_ORIGINS', () => {
     ['for a public route', preflight('/health', 'GET'), 405],
     ['for the console', preflight('/api-docs', 'GET'), 405],
     ['for the relay', preflight('/api-docs/proxy/v1/agents', 'GET'), 405],
-    ['for the operator surface', preflight('/v1/mcp/servers', 'POST'), 404],
+    ['for the operator surface', preflight('/v1/mcp/servers', 'POST'), 405],
     ['for no path', preflight('/v1/nothing', 'GET'), 404],
     ['that names no method', { method: 'OPTIONS', path: '/v1/models', origin: named }, 405],
   ])('refuses a preflight %s as any OPTIONS request', async (_name, asked, status) => {

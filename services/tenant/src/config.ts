@@ -15,6 +15,7 @@ const settings = z.object({
   CHAT_GRPC: addresses,
   MEMORY_GRPC: addresses,
   WEBHOOK_GRPC: addresses,
+  AGENT_GRPC: addresses,
   ...kafkaSettings,
 });
 

@@ -8,6 +8,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
@@ -68,6 +69,7 @@ export async function createTenantService(
     },
   });
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
+  const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
@@ -145,7 +147,7 @@ export async function createTenantService(
       }),
       new JobWorker({
         jobs,
-        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat, webhook })),
+        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat, webhook, agent })),
         log,
         registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

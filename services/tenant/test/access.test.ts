@@ -56,6 +56,7 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
     const allowed = {
       public: ['owner', 'admin', 'adminWithoutScope', 'user'],
       signed: [] as string[],
+      ticket: [] as string[],
       key: ['owner', 'admin', 'adminWithoutScope', 'user'],
       scope: ['admin'],
       admin: ['admin', 'adminWithoutScope'],

@@ -69,6 +69,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
       ...super.environment(),
       MEMORY_GRPC: this.others.of('memory').address,
       WEBHOOK_GRPC: this.others.of('webhook').address,
+      AGENT_GRPC: this.others.of('agent').address,
       ANALYTICS_GRPC: this.others.of('analytics').address,
       CHAT_GRPC: this.others.of('chat').address,
     };

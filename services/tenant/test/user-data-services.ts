@@ -1,5 +1,6 @@
 import type { Alert } from '@gatehouse/events/alert-event';
 import { AppError } from '@gatehouse/kit/errors';
+import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
@@ -36,6 +37,8 @@ export class UserDataServices {
     const memory = { definition: MemoryServiceService, rpcs: { forgetUser: forgetUser('memory'), getUsage } };
     const analytics = { definition: AnalyticsServiceService, rpcs: { forgetUser: forgetUser('analytics') } };
     const chat = { definition: ChatServiceService, rpcs: { forgetUser: forgetUser('chat') } };
+    const agent = { definition: AgentServiceService, rpcs: { forgetUser: forgetUser('agent') } };
+    services.#servers.set('agent', await StandIn.start('agent', identity, agent));
     services.#servers.set('memory', await StandIn.start('memory', identity, memory));
     services.#servers.set('analytics', await StandIn.start('analytics', identity, analytics));
     services.#servers.set('chat', await StandIn.start('chat', identity, chat));

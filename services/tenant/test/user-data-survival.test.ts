@@ -14,6 +14,7 @@ import { deletionUpkeep } from '../src/deletions/deletion-upkeep.ts';
 import { DeletionSystemStore } from '../src/store/deletion-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
+import { participants } from '../src/deletions/participants.ts';
 
 const log = createLogger('tenant', 'silent');
 
@@ -62,7 +63,7 @@ it('a deletion survives the death of the process that works on it', async () => 
     return { counts: { documents: 2n }, completed: true };
   };
   const { body } = await service.call('DELETE', '/v1/users/ann/data', { as: tenant.admin, port });
-  await eventually(() => expect(service.others.callsFor('ann')).toHaveLength(4), 5_000);
+  await eventually(() => expect(service.others.callsFor('ann')).toHaveLength(participants.length), 5_000);
   child.kill('SIGKILL');
   await once(child, 'exit');
   // A process counts as lost after 15 s without a heartbeat.
@@ -81,7 +82,7 @@ describe('the upkeep of deletions', () => {
     const { id } = await users.start(tenant, 'ben');
     await eventually(async () => {
       expect(statusesOf(await users.read(tenant, 'ben', id))).toMatchObject({ analytics: 'completed' });
-      expect(service.others.callsFor('ben')).toHaveLength(4);
+      expect(service.others.callsFor('ben')).toHaveLength(participants.length);
     });
     service.others.answer = () => ({ counts: {}, completed: true });
     const lose = `delete from tenant_jobs.job where name like 'forget_user_in_%' and data ->> 'deletionId' = $1`;
@@ -92,7 +93,7 @@ describe('the upkeep of deletions', () => {
     });
     // The services were called just now.
     await deletions.resume();
-    expect(service.others.callsFor('ben')).toHaveLength(4);
+    expect(service.others.callsFor('ben')).toHaveLength(participants.length);
     await service.rows(
       `update tenant.user_deletion_services set attempted_at = now() - interval '16 minutes' where deletion_id = $1`,
       [id],

@@ -3,6 +3,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { tablesWith } from '@gatehouse/test/tables-with';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
+import { participants } from '../src/deletions/participants.ts';
 
 let service: TenantServiceUnderTest;
 let users: UserDataClient;
@@ -36,18 +37,27 @@ describe('a deletion of the data of a user', () => {
     expect(started).toEqual({
       id: expect.any(String),
       status: 'running',
-      services: ['memory', 'analytics', 'chat', 'webhook'].map((name) => ({ service: name, ...running })),
+      services: ['memory', 'analytics', 'chat', 'webhook', 'agent'].map((name) => ({
+        service: name,
+        ...running,
+      })),
     });
     const { services } = await users.untilCompleted(tenant, 'ada', started.id);
     expect(services).toEqual(
-      ['memory', 'analytics', 'chat', 'webhook'].map((name) => ({
+      ['memory', 'analytics', 'chat', 'webhook', 'agent'].map((name) => ({
         service: name,
         status: 'completed',
         counts: { [`of ${name}`]: 7 },
       })),
     );
     const calls = service.others.callsFor('ada');
-    expect(calls.map((call) => call.service).sort()).toEqual(['analytics', 'chat', 'memory', 'webhook']);
+    expect(calls.map((call) => call.service).sort()).toEqual([
+      'agent',
+      'analytics',
+      'chat',
+      'memory',
+      'webhook',
+    ]);
     for (const call of calls) {
       expect(call).toMatchObject({ tenantId: tenant.id, deletionId: started.id });
       expect(Number(call.requestedAtMs)).toBeGreaterThanOrEqual(before);
@@ -78,13 +88,14 @@ describe('a deletion of the data of a user', () => {
       return { counts: { runs: 0n }, completed: !waits };
     };
     const { id } = await users.start(tenant, 'cleo');
-    await eventually(() => expect(service.others.callsFor('cleo')).toHaveLength(4));
+    await eventually(() => expect(service.others.callsFor('cleo')).toHaveLength(participants.length));
     await eventually(async () => {
       expect(statusesOf(await users.read(tenant, 'cleo', id))).toEqual({
         memory: 'completed',
         analytics: 'completed',
         chat: 'running',
         webhook: 'completed',
+        agent: 'completed',
       });
     });
     await users.untilCompleted(tenant, 'cleo', id, 10_000);
@@ -99,6 +110,7 @@ describe('a deletion of the data of a user', () => {
         analytics: 'completed',
         chat: 'completed',
         webhook: 'completed',
+        agent: 'completed',
       });
     });
     await service.others.of('memory').restart();
@@ -160,6 +172,7 @@ describe('a second deletion of a user', () => {
         analytics: 'completed',
         chat: 'completed',
         webhook: 'completed',
+        agent: 'completed',
       });
     });
     await eventually(() => expect(service.others.callsFor('gus', 'memory')).toHaveLength(1));
@@ -169,7 +182,7 @@ describe('a second deletion of a user', () => {
     expect(second.status).toBe('running');
     release?.();
     await users.untilCompleted(tenant, 'gus', first.id);
-    for (const name of ['memory', 'analytics', 'chat', 'webhook'] as const) {
+    for (const name of ['memory', 'analytics', 'chat', 'webhook', 'agent'] as const) {
       const last = service.others.callsFor('gus', name).at(-1);
       expect(Number(last?.requestedAtMs)).toBeGreaterThanOrEqual(between);
     }

@@ -9,6 +9,10 @@ import { z } from 'zod';
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
 
+/** Browsers keep the cookie of a consent for https only, and on this machine. */
+const isPublic = (text: string): boolean =>
+  text === '' || /^(https:\/\/[^/]|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/.test(text);
+
 /** The address of a provider's API, without a slash at its end. */
 const providerUrl = (url: string) =>
   z
@@ -31,9 +35,15 @@ const settings = z.object({
     .default('0')
     .transform((text) => text === '1'),
   /** Where clients reach the gateway. Without it, the URLs that channels show begin with their path. */
-  PUBLIC_URL: z.string().default('').transform(withoutSlash),
+  PUBLIC_URL: z
+    .string()
+    .default('')
+    .refine(isPublic, 'must be https, or http on this machine')
+    .transform(withoutSlash),
   TELEGRAM_API_URL: providerUrl('https://api.telegram.org'),
   SLACK_API_URL: providerUrl('https://slack.com/api'),
+  ZALO_API_URL: providerUrl('https://openapi.zalo.me'),
+  ZALO_OAUTH_URL: providerUrl('https://oauth.zaloapp.com'),
   ...kafkaSettings,
 });
 

@@ -1,4 +1,3 @@
-import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { EventIntake } from '@gatehouse/events/intake';
@@ -11,6 +10,7 @@ import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { withTenant } from '@gatehouse/pg/pool';
 import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
+import { resealing } from '@gatehouse/secrets/resealing';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -19,35 +19,21 @@ import { CallTexts } from './calls/call-texts.ts';
 import { Claims } from './calls/claims.ts';
 import { QueueRoom } from './calls/queue-room.ts';
 import { SyncCalls } from './calls/sync-calls.ts';
+import { channelParts } from './channel-parts.ts';
 import { migrations, type WebhookConfig } from './config.ts';
 import { Alerts, readAlert } from './alerts/alerts.ts';
 import { consumeAlerts } from './alerts/alert-topic.ts';
-import type { Ways } from './channels/adapter.ts';
-import { channelAdapters } from './channels/adapters.ts';
-import { ChannelCheck } from './channels/channel-check.ts';
-import { ChannelGate } from './channels/channel-gate.ts';
-import { ChannelHealth } from './channels/channel-health.ts';
-import { ChannelTexts } from './channels/channel-texts.ts';
-import { ConversationQueue } from './channels/conversation-queue.ts';
-import { OpenChannels } from './channels/open-channels.ts';
-import { ReplyWriter } from './channels/reply-writer.ts';
 import { deliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { Messages } from './deliveries/messages.ts';
 import { DeliveryOutbox } from './deliveries/outbox.ts';
 import { callHandlers } from './http/calls.ts';
-import { channelHandlers } from './http/channels.ts';
-import { conversationHandlers } from './http/conversations.ts';
 import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
-import { messageHandlers } from './http/messages.ts';
 import { subscriptionHandlers } from './http/subscriptions.ts';
 import { Gate } from './inbound/gate.ts';
 import { Refusals } from './inbound/refusals.ts';
-import { checkChannel } from './jobs/check-channel.ts';
-import { converse } from './jobs/converse.ts';
 import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
-import { sendReplies } from './jobs/send-replies.ts';
 import { tasks } from './jobs/tasks.ts';
 import { upkeep } from './jobs/upkeep.ts';
 import { AgentClient } from './peers/agents.ts';
@@ -56,14 +42,9 @@ import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { notify } from './rpc/notify.ts';
-import { resealing } from './secrets/reseal.ts';
+import { webhookSecretsToReseal } from './secrets/reseal.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { CallStore } from './store/call-store.ts';
-import { ChannelStore } from './store/channel-store.ts';
-import { findSealedChannel } from './store/channel-system-store.ts';
-import { MessageStore } from './store/message-store.ts';
-import { ReplyStore } from './store/reply-store.ts';
-import { TurnStore } from './store/turn-store.ts';
 import { prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
@@ -72,7 +53,7 @@ import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
 
-/** The webhook service: endpoints for webhooks that trigger agents. Opens nothing before `start`. */
+/** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createWebhookService(
   config: WebhookConfig,
   overrides: ShellOverrides = {},
@@ -121,22 +102,13 @@ export async function createWebhookService(
   consumeAlerts(shell, config, intake);
   const egress = new Egress({ guard });
   const agents = new AgentClient(agent);
-  const adapters = channelAdapters({ telegram: config.TELEGRAM_API_URL, slack: config.SLACK_API_URL });
-  const providerHosts = [config.TELEGRAM_API_URL, config.SLACK_API_URL].map((text) => new URL(text).hostname);
-  const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
-  const ways: Ways = {
-    tenant: (request) => egress.request(request),
-    provider: (request) => providers.request(request),
-  };
-  const channelStore = new ChannelStore(app);
-  const channels = new OpenChannels({ store: channelStore, secrets, adapters });
-  const health = new ChannelHealth({ store: channelStore, alerts, log });
-  const messages = new MessageStore(app);
-  const channelTexts = new ChannelTexts(config.SECRETS_KEYRING);
-  const writer = new ReplyWriter(log);
-  const conversations = new ConversationQueue(jobs);
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
   const bodyBudget = anonymousBodyBudget();
+  const channels = channelParts(shell, {
+    ...{ config, app, system, jobs, alerts, changes, secrets, agents, completions, tenants, refusals },
+    ...{ egress, guard, bodyBudget },
+  });
+  const { messages, conversations, tokenJobs } = channels;
   return shell.createService({
     handler: shell.createApp({
       handlers: {
@@ -154,23 +126,10 @@ export async function createWebhookService(
           subscriptions: new SubscriptionStore(app),
           ...{ alerts, outbox, guard, secrets, changes },
         }),
-        ...channelHandlers({
-          channels: channelStore,
-          check: new ChannelCheck(adapters, jobs),
-          publicUrl: config.PUBLIC_URL,
-          ...{ agents, guard, secrets, changes },
-        }),
-        ...conversationHandlers({ channels: channelStore, messages, texts: channelTexts }),
+        ...channels.handlers,
       },
       rawHandlers: {
-        ...messageHandlers({
-          findChannel: (id) => findSealedChannel(system, id),
-          gate: new ChannelGate({ adapters, secrets, refusals, log }),
-          texts: channelTexts,
-          room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
-          queue: (db, conversation) => conversations.answer(db, conversation),
-          ...{ adapters, tenants, messages, bodyBudget },
-        }),
+        ...channels.rawHandlers,
         ...deliveryHandlers({
           findEndpoint: (id) => findSealedEndpoint(system, id),
           gate: new Gate({ secrets, refusals, allowToken, log }),
@@ -196,13 +155,12 @@ export async function createWebhookService(
     parts: [
       idempotency,
       { stop: () => templates.stop() },
-      { stop: () => writer.stop() },
       egress,
-      providers,
+      ...channels.parts,
       claims,
       refusals,
-      resealing({ app, system }, secrets, log),
-      ...upkeep({ app, system, calls, outbox, conversations, log }),
+      resealing(webhookSecretsToReseal({ app, system }, secrets, log)),
+      ...upkeep({ app, system, calls, outbox, conversations, tokenJobs, tenants, log }),
       new JobWorker({
         jobs,
         handlers: {
@@ -214,24 +172,7 @@ export async function createWebhookService(
               await outbox.addResult(db, call);
             },
           }),
-          converse: converse({
-            channels,
-            turns: new TurnStore(app),
-            texts: channelTexts,
-            send: (db, conversation) => conversations.send(db, conversation),
-            ...{ adapters, writer, completions, tenants, ways },
-          }),
-          send_replies: sendReplies({
-            replies: new ReplyStore(app),
-            texts: channelTexts,
-            later: (conversation, at) =>
-              withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, at)),
-            ...{ channels, health, tenants, ways },
-          }),
-          check_channel: checkChannel({
-            wake: (channel) => messages.wake(channel, (db, some) => conversations.resume(db, some)),
-            ...{ channels, health, ways },
-          }),
+          ...channels.jobHandlers,
           deliver: deliver({
             deliveries,
             messages: new Messages({ calls, texts, secrets }),

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import {
-  makeChannel,
-  messagesOf,
-  postMessage,
-  slackHeaders,
-  type TestChannel,
-} from './channels-under-test.ts';
-import { startSlack, startTelegram, type ProviderServer } from './provider-server.ts';
+import { makeChannel, messagesOf, postMessage, type TestChannel } from './channels-under-test.ts';
+import { startSlack, startTelegram, type ProviderServer } from '@gatehouse/test/channel-providers';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 const botToken = '12345:telegram-bot-token';
@@ -16,6 +11,7 @@ const secretToken = 'telegram-secret-token';
 const slackToken = 'xoxb-slack-token';
 const signingSecret = 'slack-signing-secret';
 const patienceMs = 20_000;
+const slackHeaders = (body: string) => signed({ scheme: 'slack', secret: signingSecret }, body, { id: '' });
 
 let webhooks: WebhookServiceUnderTest;
 let telegram: ProviderServer;
@@ -133,6 +129,76 @@ describe('Telegram', () => {
     expect((await update({ text: 'x' }, { 'x-telegram-bot-api-secret-token': 'other' })).status).toBe(401);
   });
 
+  it('gets a plain text where it does not understand the other, and names of any characters', async () => {
+    const description = "Bad Request: can't parse entities: Unexpected end tag";
+    telegram.failures.push({ status: 400, body: { ok: false, error_code: 400, description } });
+    const from = { id: 42, is_bot: false, first_name: 'A\u0000nn' };
+    expect((await update({ text: '**bold**', from })).status).toBe(202);
+    expect(await sent(1)).toEqual([{ chat_id: '42', text: 'echo: bold' }]);
+  });
+
+  it('is not led astray by a token', async () => {
+    const bot_token = '/../../admin/x?y=';
+    const tokens = { bot_token, secret_token: secretToken };
+    const asked: string[] = [];
+    telegram.onCall = ({ path }) => asked.push(path);
+    channel = await makeChannel(webhooks, tenant, { type: 'telegram', credentials: tokens });
+    await untilState('needs_reauth', 'Unauthorized');
+    telegram.onCall = () => undefined;
+    expect(asked).toEqual(['/bot%2F..%2F..%2Fadmin%2Fx%3Fy%3D/getMe']);
+  });
+
+  it('that answers with the page of a proxy is asked again', async () => {
+    telegram.failures.push({ status: 404, body: '<html>' });
+    await update({ text: 'behind a proxy' });
+    await sent(1);
+    await untilState('connected');
+  });
+
+  it('that is down for ten minutes gets everything afterwards, in order', async () => {
+    // By the schedule of the attempts.
+    const attemptsInTenMinutes = 15;
+    const hurry = () =>
+      webhooks.rows(
+        `with hurried as (update webhook.channel_messages set due_at = now() where status = 'queued' and due_at > now())
+         update webhook_jobs.job set start_after = now() where name = 'send_replies' and state = 'created'`,
+      );
+    telegram.trouble = () => ({ status: 502, body: 'Bad Gateway' });
+    for (const text of ['first', 'second', 'third'])
+      for (const id of [51, 52]) {
+        await update({
+          text: `${text} of ${id}`,
+          from: { id, is_bot: false },
+          chat: { id, type: 'private' },
+        });
+        await eventually(() => expect(webhooks.chat.runsOf(`${text} of ${id}`)).toHaveLength(1), patienceMs);
+      }
+    await eventually(async () => {
+      await hurry();
+      const rows = await webhooks.rows<{ attempts: number }>(
+        `select max(attempts) as attempts from webhook.channel_messages where instance_id = $1 and status = 'queued'
+         group by conversation_id`,
+        [channel.id],
+      );
+      expect(Math.min(...rows.map(({ attempts }) => attempts))).toBeGreaterThanOrEqual(attemptsInTenMinutes);
+      expect(rows).toHaveLength(2);
+    }, 120_000);
+    expect(await stateOf()).toEqual(['error', 'Telegram responds with 502.']);
+    telegram.trouble = () => null;
+    const bodies = await eventually(async () => {
+      // Again and again: an attempt that was under way when the trouble ended sets its own next time.
+      await hurry();
+      const sentBodies = telegram.bodies('sendMessage');
+      expect(sentBodies).toHaveLength(6);
+      return sentBodies;
+    }, patienceMs);
+    for (const id of ['51', '52'])
+      expect(bodies.filter(({ chat_id }) => chat_id === id).map(({ text }) => text)).toEqual(
+        ['first', 'second', 'third'].map((text) => `echo: ${text} of ${id}`),
+      );
+    await untilState('connected');
+  }, 180_000);
+
   it('with a revoked token needs a new one; then what waits is sent', async () => {
     telegramTokens.delete(botToken);
     await update({ text: 'waits' });
@@ -156,7 +222,7 @@ describe('Slack', () => {
       event: { type: 'message', user: 'U1', channel: 'C1', ts: `${ts}.000100`, ...fields },
       ...envelope,
     });
-    return postMessage(webhooks, channel.id, { headers: slackHeaders(signingSecret, body), body });
+    return postMessage(webhooks, channel.id, { headers: slackHeaders(body), body });
   };
   const sent = (count: number) =>
     eventually(() => {
@@ -172,7 +238,7 @@ describe('Slack', () => {
 
   it('has its URL verified', async () => {
     const body = JSON.stringify({ type: 'url_verification', challenge: 'c-1', token: 'x' });
-    const headers = slackHeaders(signingSecret, body);
+    const headers = slackHeaders(body);
     expect(await postMessage(webhooks, channel.id, { headers, body })).toMatchObject({
       ...{ status: 200, body: { challenge: 'c-1' } },
     });
@@ -184,8 +250,8 @@ describe('Slack', () => {
     const text = '<@UBOT> is 1 &lt; 2?';
     await event({ type: 'app_mention', text, ts: at });
     expect((await event({ text, ts: at, channel_type: 'channel' })).body.status).toBe('duplicate');
-    expect(await sent(1)).toEqual([{ channel: 'C1', thread_ts: at, text: 'echo: is 1 &lt; 2?' }]);
-    expect(webhooks.chat.runsOf('is 1 < 2?')).toHaveLength(1);
+    expect(await sent(1)).toEqual([{ channel: 'C1', thread_ts: at, text: 'echo: @U1: is 1 &lt; 2?' }]);
+    expect(webhooks.chat.runsOf('@U1: is 1 < 2?')).toHaveLength(1);
   });
 
   it('is answered without a thread in a direct conversation, in the order of its times', async () => {

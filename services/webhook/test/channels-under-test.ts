@@ -1,7 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { newId } from '@gatehouse/kit/ids';
 import type { Answer } from '@gatehouse/test/service-under-test';
-import { signed } from './senders.ts';
+import { signed } from '@gatehouse/test/webhook-senders';
 import type { AnswerBody, TestTenant, WebhookServiceUnderTest } from './webhook-service.ts';
 
 const path = '/v1/channels/instances';
@@ -67,13 +66,6 @@ export function postMessage(
   request: { headers: Record<string, string | string[]>; body: string; port?: number | undefined },
 ): Promise<Answer<AnswerBody>> {
   return webhooks.sendAnonymously('webhooks.message', `/v1/webhooks/message?channel=${channelId}`, request);
-}
-
-/** The headers of a request of Slack. */
-export function slackHeaders(secret: string, body: string): Record<string, string> {
-  const at = String(Math.floor(Date.now() / 1_000));
-  const signature = createHmac('sha256', secret).update(`v0:${at}:${body}`).digest('hex');
-  return { 'x-slack-request-timestamp': at, 'x-slack-signature': `v0=${signature}` };
 }
 
 /** All messages of a conversation, the oldest first. */

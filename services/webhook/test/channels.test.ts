@@ -15,7 +15,7 @@ import {
   written,
   type TestChannel,
 } from './channels-under-test.ts';
-import { signed } from './senders.ts';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -255,7 +255,7 @@ it('answers a message of a tenant that was suspended meanwhile', async () => {
     [theirs.id],
   );
   expect((await replies(1, theirs))[0]?.text).toBe('echo: while suspended');
-});
+}, 60_000);
 
 describe('an agent that fails', () => {
   it('is answered with a sentence', async () => {

@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
-import { signed } from './senders.ts';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;

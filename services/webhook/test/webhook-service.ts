@@ -16,7 +16,7 @@ import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-
 import { loadConfig } from '../src/config.ts';
 import { createWebhookService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
-import { signed, type Signing } from './senders.ts';
+import { signed, type Signing } from '@gatehouse/test/webhook-senders';
 
 type Shown = Omit<WebhookEndpoint, keyof WebhookCallWithResult> &
   WebhookCallWithResult &

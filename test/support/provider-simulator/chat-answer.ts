@@ -117,7 +117,9 @@ function defaultText(request: ChatRequest, index: number): string {
 }
 
 function scriptedCalls(request: ChatRequest, fault: Fault, id: string): Calls | null {
-  if (fault.tool_calls === undefined || request.lastRole === 'tool') return null;
+  if (fault.tool_calls === undefined || request.toolChoice.kind === 'none') return null;
+  const rounds = fault.tool_rounds ?? 1;
+  if (request.toolRounds >= rounds) return null;
   return {
     function: null,
     tools: fault.tool_calls.map((call, index) => ({

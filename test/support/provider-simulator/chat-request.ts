@@ -14,6 +14,8 @@ export interface ChatRequest {
   lastUserText: string | null;
   /** Texts of the tool messages at the end of the conversation. */
   toolAnswers: string[];
+  /** How often tools have answered since the last message that was not theirs or the model's. */
+  toolRounds: number;
   tools: FunctionTool[];
   /** Maximum number of tool calls in one response. */
   maxToolCalls: number;
@@ -47,6 +49,7 @@ export function readChatRequest(body: unknown): ChatRequest {
     lastRole: roleOf(messages.at(-1)),
     lastUserText: lastUserText(messages),
     toolAnswers: toolAnswers(messages),
+    toolRounds: toolRounds(messages),
     tools: tools.filter((tool) => tool !== null),
     maxToolCalls: body['parallel_tool_calls'] === false ? 1 : 2,
     toolChoice: readToolChoice(body['tool_choice']),
@@ -125,6 +128,13 @@ function roleOf(message: JsonObject | undefined): string | null {
 function lastUserText(messages: JsonObject[]): string | null {
   const message = messages.findLast((entry) => entry['role'] === 'user');
   return message === undefined ? null : textOf(message['content']);
+}
+
+/** Messages of the model with calls at the end, which tools have answered. */
+function toolRounds(messages: JsonObject[]): number {
+  const lastOther = messages.findLastIndex(({ role }) => role !== 'tool' && role !== 'assistant');
+  const since = messages.slice(lastOther + 1);
+  return since.filter(({ role }, index) => role === 'tool' && since[index - 1]?.['role'] !== 'tool').length;
 }
 
 function toolAnswers(messages: JsonObject[]): string[] {

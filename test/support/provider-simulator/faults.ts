@@ -41,8 +41,10 @@ export interface Fault {
   usage_in_last_choice_chunk?: boolean;
   ignore_include_usage?: boolean;
   content?: string;
-  /** Calls exactly these tools, unless the last message is the result of a tool. A string is sent unchanged. */
+  /** Calls exactly these tools, until they have answered `tool_rounds` times. A string is sent unchanged. */
   tool_calls?: { name: string; arguments: unknown }[];
+  /** Default: 1. */
+  tool_rounds?: number;
   wrong_content_type?: boolean;
 }
 
@@ -159,6 +161,7 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
       value.every((call) => isObject(call) && typeof call['name'] === 'string' && 'arguments' in call),
     expected: 'an array of {name, arguments}',
   },
+  tool_rounds: wholeNumber,
   wrong_content_type: flag,
 };
 

@@ -44,8 +44,10 @@ export function patchedSettings(
   assertActsFor(named ?? null, actingUser);
   // The patch shape accepts for each member only values of the full shape, so the result has the full shape again.
   const merged = mergePatch(current, members) as AgentSettings;
+  // A merge removes what is set to null.
+  const tools = { ...merged.tools, max_cost_usd: merged.tools.max_cost_usd ?? null };
   return checked(
-    { ...merged, owner_user_id: named === undefined ? current.owner_user_id : named },
+    { ...merged, tools, owner_user_id: named === undefined ? current.owner_user_id : named },
     actingUser,
   );
 }

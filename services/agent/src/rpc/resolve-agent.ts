@@ -1,13 +1,14 @@
-import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
-import { AppError } from '@gatehouse/kit/errors';
+import type { Rpc } from '@gatehouse/grpc/server';
+import { picoOf } from '@gatehouse/kit/money';
 import type {
   Agent as AgentMessage,
   ResolveAgentRequest,
   ResolveAgentResponse,
+  ToolSettings,
 } from '@gatehouse/proto/agent/v1/agent';
 import type { Agent } from '../agents/agent.ts';
-import { viewerOf, type Viewer } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
+import { agentOf } from './agent-of.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
 /** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id. */
@@ -16,17 +17,10 @@ export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, Resol
     callers: ['chat', 'memory', 'webhook'],
     acceptsDelegation: true,
     handle: async ({ idOrKey }, context) => {
-      const agent = await agents.find(viewer(context, idOrKey), idOrKey);
-      if (agent === null) throw new AppError('not_found', 'There is no such agent.');
+      const { agent } = await agentOf(agents, context, idOrKey);
       return { agent: toMessage(agent) };
     },
   };
-}
-
-/** A delegation is for an agent that its issuer has checked: also a private one. */
-function viewer(context: RpcContext, agentId: string): Viewer {
-  if (context.delegation === null) return viewerOf(tenantOf(context));
-  return { tenantId: actorOf(context, agentId).tenantId, seesAll: true, user: null };
 }
 
 function toMessage(agent: Agent): AgentMessage {
@@ -46,5 +40,16 @@ function toMessage(agent: Agent): AgentMessage {
       write: memory.write,
       analyser: memory.analyser,
     },
+    ...(agent.tools.mcp_servers.length > 0 && { tools: toolSettings(agent.tools) }),
+  };
+}
+
+function toolSettings({
+  max_iterations: maxIterations,
+  max_cost_usd: maxCost,
+}: Agent['tools']): ToolSettings {
+  return {
+    maxIterations,
+    ...(maxCost !== null && { maxCostPico: picoOf(maxCost).toString() }),
   };
 }

@@ -25,11 +25,15 @@ export interface AgentFilter {
 
 /** The column of each setting, with the name of the setting on the wire. */
 const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
-/** What rows from before the setting `analyser` existed lack. */
-const memoryDefaults = `'{"analyser": "english"}'`;
-const selected = settingColumns.map((column) =>
-  column === 'memory' ? `(${memoryDefaults}::jsonb || memory::jsonb) as memory` : column,
-);
+/** What rows from before a setting existed lack. */
+const defaults: Partial<Record<keyof AgentSettings, string>> = {
+  memory: '{"analyser": "english"}',
+  tools: '{"max_cost_usd": null}',
+};
+const selected = settingColumns.map((column) => {
+  const missing = defaults[column];
+  return missing === undefined ? column : `('${missing}'::jsonb || ${column}::jsonb) as ${column}`;
+});
 const columns = `id, ${selected.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** The SQL condition for rows that the viewer may see, with the parameters from `sight`. */

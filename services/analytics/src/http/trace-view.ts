@@ -1,8 +1,8 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
-import { recallSpanName, type Recall, type Span } from '@gatehouse/events/run-event';
+import { recallSpanName, type Recall, type Span, type ToolSpan } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../traces/viewer.ts';
-import type { TraceRow } from '../store/trace-store.ts';
+import type { StoredSpan, TraceRow } from '../store/trace-store.ts';
 
 /** The trace of a run in its wire shape, as this viewer may see it; `withSpans` adds its attempts. */
 export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
@@ -37,12 +37,15 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     output_preview: previews ? row.output_preview : null,
     ...(withSpans
       ? {
-          spans: (row.spans ?? []).map((span) =>
-            span.kind === 'memory' ? showRecall(span, row) : showCall(span, row),
-          ),
+          spans: (row.spans ?? []).map((span) => showSpan(span, row)),
         }
       : {}),
   };
+}
+
+function showSpan(span: StoredSpan, row: TraceRow): WireSpan {
+  if (span.kind === 'memory') return showRecall(span, row);
+  return span.kind === 'tool' ? showTool(span, row) : showCall(span, row);
 }
 
 function showCall(span: Span, { started_at, operation }: TraceRow): WireSpan {
@@ -68,12 +71,23 @@ function showCall(span: Span, { started_at, operation }: TraceRow): WireSpan {
   };
 }
 
-/** The search in memory, in the shape of all spans: it has no provider, no model and no tokens. */
-function showRecall(span: Recall, { started_at }: TraceRow): WireSpan {
+/** The search in memory. */
+function showRecall(span: Recall, row: TraceRow): WireSpan {
+  const memory = { passages: span.passages, mode: span.mode };
+  return { ...showStep(span, row), kind: 'memory', name: recallSpanName, memory };
+}
+
+function showTool(span: ToolSpan, row: TraceRow): WireSpan {
+  return { ...showStep(span, row), kind: 'tool', name: `execute_tool ${span.name}` };
+}
+
+/** What is no provider call, in the shape of all spans: it has no provider, no model and no tokens. */
+function showStep(
+  span: Pick<ToolSpan, 'id' | 'outcome' | 'offset_ms' | 'duration_ms'>,
+  { started_at }: TraceRow,
+): Omit<WireSpan, 'kind' | 'name'> {
   return {
     id: span.id,
-    kind: 'memory',
-    name: recallSpanName,
     status: span.outcome === 'ok' ? 'ok' : 'error',
     provider: null,
     request_model: null,
@@ -89,7 +103,6 @@ function showRecall(span: Recall, { started_at }: TraceRow): WireSpan {
     cost_usd: null,
     usage_estimated: false,
     error: span.outcome === 'ok' ? null : { type: span.outcome },
-    memory: { passages: span.passages, mode: span.mode },
   };
 }
 

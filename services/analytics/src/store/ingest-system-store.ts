@@ -147,8 +147,11 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
 }
 
 /** The spans of a run in the order of their start. */
-function spansOf({ recall, spans }: RunEnded): StoredSpan[] {
-  return recall === undefined ? spans : [{ kind: 'memory', ...recall }, ...spans];
+function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {
+  const search = recall === undefined ? [] : [{ kind: 'memory' as const, ...recall }];
+  if (tools.length === 0) return [...search, ...spans];
+  const calls = [...spans, ...tools.map((tool) => ({ kind: 'tool' as const, ...tool }))];
+  return [...search, ...calls.toSorted((a, b) => (a.offset_ms ?? 0) - (b.offset_ms ?? 0))];
 }
 
 /** Runs as JSON. Ended runs include whether there was an attempt, and the models of attempts without a price. */

@@ -1,4 +1,4 @@
-import type { Recall, Span } from '@gatehouse/events/run-event';
+import type { Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Position } from '../traces/trace-cursor.ts';
@@ -36,7 +36,7 @@ export interface TraceRow {
 }
 
 /** A provider call as in the event, or the search in memory. */
-export type StoredSpan = Span | ({ kind: 'memory' } & Recall);
+export type StoredSpan = Span | ({ kind: 'memory' } & Recall) | ({ kind: 'tool' } & ToolSpan);
 
 const columns = `id, status, operation, channel, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
   input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, response_model, input_tokens,

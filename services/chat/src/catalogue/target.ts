@@ -22,6 +22,8 @@ export interface Target {
   memory: MemorySettings | null;
   /** Passages from memory, put before the message of the client with this index. */
   reference: { index: number; content: string } | null;
+  /** Null without an agent, and for agents without tools. */
+  tools: { maxIterations: number; maxCostPico: bigint | null } | null;
 }
 
 /** The texts that the gateway adds to the client's messages. */
@@ -49,7 +51,10 @@ export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlyS
 
 /** A catalogue model without its fallbacks. */
 export function soleTarget(model: Model): Target {
-  return { chain: [model], agentId: null, systemPrompt: null, defaults: {}, memory: null, reference: null };
+  return {
+    ...{ chain: [model], agentId: null, systemPrompt: null, defaults: {} },
+    ...{ memory: null, reference: null, tools: null },
+  };
 }
 
 /** An agent's models and settings. Its own fallbacks replace those of its model. */
@@ -70,7 +75,14 @@ export function agentTarget(
     defaults: agent.parameters,
     memory: agent.memory?.enabled === true ? agent.memory : null,
     reference: null,
+    tools: toolSettings(agent),
   };
+}
+
+function toolSettings({ tools }: ResolvedAgent): Target['tools'] {
+  if (tools === undefined) return null;
+  const { maxIterations, maxCostPico } = tools;
+  return { maxIterations, maxCostPico: maxCostPico === undefined ? null : BigInt(maxCostPico) };
 }
 
 function chainOf(

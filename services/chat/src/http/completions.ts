@@ -18,10 +18,12 @@ import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings
 import type { AnswerBudget } from '../providers/answer-budget.ts';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
+import { withTools, type ToolDependencies } from '../turns/tools.ts';
 import { withMemory, type MemoryDependencies } from '../turns/with-memory.ts';
 import type { Turn } from '../turns/turn.ts';
 
-export interface CompletionDependencies extends TurnDependencies, TargetDependencies, MemoryDependencies {
+export interface CompletionDependencies
+  extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
@@ -106,7 +108,10 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const actor = requestActor({ ...call, principal });
   const found = await findTarget(dependencies, { request, actor, settings });
   const turn = { request, actor, target: found, sessionId, arrivedAt };
-  const { target, recall, onAnswer } = await withMemory(dependencies, turn);
+  const [{ target, recall, onAnswer }, tools] = await Promise.all([
+    withMemory(dependencies, turn),
+    withTools(dependencies, turn),
+  ]);
   return beginTurn(dependencies, {
     request,
     source,
@@ -115,6 +120,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     target,
     recall,
     onAnswer,
+    tools,
     channel: 'api',
     sessionId,
     arrivedAt,

@@ -42,7 +42,13 @@ export class Admission {
   release(spent: Spent): void {
     if (this.#over) return;
     this.#over = true;
-    for (const taken of this.#taken) taken.limit.spend(taken, spentOf(taken.limit.resource, spent));
+    const settled = new Set<unknown>();
+    for (const taken of this.#taken) {
+      // A request with several provider calls has taken several times of the same limit.
+      const isFirst = !settled.has(taken.limit);
+      settled.add(taken.limit);
+      taken.limit.spend(taken, isFirst ? spentOf(taken.limit.resource, spent) : 0n);
+    }
   }
 }
 

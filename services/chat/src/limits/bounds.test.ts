@@ -17,6 +17,7 @@ const target = (fields: Partial<Target> = {}): Target => ({
   systemPrompt: null,
   memory: null,
   reference: null,
+  tools: null,
   defaults: {},
   ...fields,
 });

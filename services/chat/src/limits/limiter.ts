@@ -71,6 +71,12 @@ export class Limiter {
     if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
   }
 
+  /** Takes what a further provider call of the same request may use of tokens and budgets. Throws as `admit` does. */
+  async admitMore(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
+    const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
+    if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
+  }
+
   /** The tenant service has charged what a run of this replica cost. */
   settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
     const tenant = this.#tenants.get(tenantId);
@@ -154,6 +160,11 @@ interface Limit {
 
 function isSlot({ resource }: Limit): boolean {
   return resource === Resource.CONCURRENCY;
+}
+
+/** What provider calls use up. */
+function isSpent(resource: Resource): boolean {
+  return resource === Resource.TOKENS || resource === Resource.BUDGET;
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {

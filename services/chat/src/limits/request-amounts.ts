@@ -2,9 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../openai/completion-request.ts';
-import { mostTokens, type MostTokens } from './bounds.ts';
+import type { MostTokens } from './bounds.ts';
 
 /** The 403 for a model without a price where a budget is set. */
 export class ModelUnpriced extends AppError {
@@ -22,14 +20,12 @@ export class ModelUnpriced extends AppError {
 
 /** What a request may use at most of each resource. Computed once, and only for resources that are limited. */
 export class RequestAmounts {
-  readonly #request: CompletionRequest;
-  readonly #target: Target;
   readonly #pricing: Pricing;
-  #calls: readonly MostTokens[] | undefined;
+  #calls: readonly MostTokens[] | (() => readonly MostTokens[]);
 
-  constructor(request: CompletionRequest, target: Target, pricing: Pricing) {
-    this.#request = request;
-    this.#target = target;
+  /** `calls`: what a call of each model may use. */
+  constructor(calls: readonly MostTokens[] | (() => readonly MostTokens[]), pricing: Pricing) {
+    this.#calls = calls;
     this.#pricing = pricing;
   }
 
@@ -45,6 +41,14 @@ export class RequestAmounts {
     }
   }
 
+  /**
+   * Of a further call, whose prompt is longer by `addedBytes`. Does not keep the request.
+   */
+  grown(addedBytes: number): RequestAmounts {
+    const calls = this.#perModel().map((most) => ({ ...most, input: most.input + addedBytes }));
+    return new RequestAmounts(calls, this.#pricing);
+  }
+
   /** At the dearest model of the chain. */
   #money(): bigint {
     const at = new Date();
@@ -57,7 +61,7 @@ export class RequestAmounts {
   }
 
   #perModel(): readonly MostTokens[] {
-    this.#calls ??= mostTokens(this.#request, this.#target);
+    if (typeof this.#calls === 'function') this.#calls = this.#calls();
     return this.#calls;
   }
 }

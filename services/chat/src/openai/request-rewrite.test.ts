@@ -9,6 +9,7 @@ const nothing: Rewrite = {
   systemPrompt: null,
   reference: null,
   defaults: {},
+  tools: null,
 };
 
 /** JSON text as parsers see it, except that numbers keep their spelling. */
@@ -288,5 +289,30 @@ describe('a rewritten request', () => {
   it('is the very same bytes where nothing changes but nothing was named', () => {
     const body = Buffer.from('{"messages":[1]}');
     expect(rewriteRequest(body, nothing)).toBe(body);
+  });
+});
+
+describe('tools of the gateway', () => {
+  const tools = { definitions: ['{"d":1}', '{"d":2}'], messages: ['{"m":1}'], choice: 'auto' as const };
+
+  it.each([
+    ['[]', undefined, '[{"d":1},{"d":2}]'],
+    ['[1]', '[ ]', '[ {"d":1},{"d":2}]'],
+    ['[1 ]', 'null', '[{"d":1},{"d":2}]'],
+    ['[{"a":[]}]', '[{"c":"]"} ]', '[{"c":"]"} ,{"d":1},{"d":2}]'],
+  ])('are put behind the messages %s and the tools %s of the client', (messages, given, expected) => {
+    const text = `{"messages":${messages},"model":"x"${given === undefined ? '' : `,"tools":${given}`}}`;
+    const rewritten = rewrite(text, { tools });
+    const asked = JSON.parse(rewritten) as { messages: unknown[]; tool_choice: string };
+    expect(rewritten).toContain(`"tools":${expected}`);
+    expect(asked.messages).toEqual([...(JSON.parse(messages) as unknown[]), { m: 1 }]);
+    expect(asked.tool_choice).toBe('auto');
+  });
+
+  it('replace what the client chose, every time it is named', () => {
+    const text = '{"tool_choice":"required","messages":[1],"model":"x","tool_choice":{"type":"function"}}';
+    const rewritten = rewrite(text, { tools: { ...tools, choice: 'none' } });
+    expect(rewritten.match(/"tool_choice":"none"/g)).toHaveLength(2);
+    expect(rewrite(text, { tools: { ...tools, messages: [], choice: null } })).toContain('"required"');
   });
 });

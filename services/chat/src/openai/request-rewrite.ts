@@ -19,6 +19,17 @@ export interface Rewrite {
   reference: { index: number; content: string } | null;
   /** Added where the client gave no member of that name. */
   defaults: Record<string, unknown>;
+  /** What the gateway's own tools need; null without them. */
+  tools: ToolRewrite | null;
+}
+
+export interface ToolRewrite {
+  /** JSON texts, put behind the client's tools. */
+  definitions: readonly string[];
+  /** JSON texts, put behind the client's messages. */
+  messages: readonly string[];
+  /** Replaces `tool_choice`; null leaves it. */
+  choice: 'auto' | 'none' | null;
 }
 
 interface Edit {
@@ -58,6 +69,7 @@ export function rewriteRequest(
     const at = elementStart(body, messages?.valueStart ?? 0, index);
     edits.push({ at, until: at, text: `${message},` });
   }
+  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, { edits, added });
   const given = new Set(members.map((entry) => entry.name));
   for (const [name, value] of Object.entries(rewrite.defaults)) {
     if (!given.has(name) && !replaces(given, name))
@@ -89,6 +101,40 @@ function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], ad
   else if (last !== undefined)
     edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
   else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });
+}
+
+function addTools(
+  body: Buffer,
+  members: readonly Member[],
+  { definitions, messages, choice }: ToolRewrite,
+  { edits, added }: { edits: Edit[]; added: string[] },
+): void {
+  const given = members.filter(({ name }) => name === 'tools');
+  if (given.length === 0) added.push(`"tools":[${definitions.join(',')}]`);
+  for (const member of given) appendTo(body, member, definitions, edits);
+  const last = members.findLast(({ name }) => name === 'messages');
+  if (last !== undefined && messages.length > 0) appendTo(body, last, messages, edits);
+  if (choice === null) return;
+  const choices = members.filter(({ name }) => name === 'tool_choice');
+  for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text: `"${choice}"` });
+  if (choices.length === 0) added.push(`"tool_choice":"${choice}"`);
+}
+
+/** Adds elements at the end of an array, or puts an array in the place of null. */
+function appendTo(
+  body: Buffer,
+  { valueStart, valueEnd }: Member,
+  elements: readonly string[],
+  edits: Edit[],
+): void {
+  const text = elements.join(',');
+  if (body[valueStart] !== openBracket) {
+    edits.push({ at: valueStart, until: valueEnd, text: `[${text}]` });
+    return;
+  }
+  const at = valueEnd - 1;
+  const isEmpty = skipSpace(body, valueStart + 1) === at;
+  edits.push({ at, until: at, text: isEmpty ? text : `,${text}` });
 }
 
 function applyEdits(body: Buffer, edits: Edit[]): Buffer {

@@ -1,7 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { RequestSource } from './request-source.ts';
 
-const rewrite = { model: 'm', includeUsage: false, systemPrompt: null, reference: null, defaults: {} };
+const rewrite = {
+  ...{ model: 'm', includeUsage: false, systemPrompt: null, reference: null, defaults: {} },
+  tools: null,
+};
 
 function sourceOf(body: object): { source: RequestSource; released: () => number } {
   let released = 0;

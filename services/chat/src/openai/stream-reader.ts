@@ -86,19 +86,7 @@ export class StreamReader {
 
   /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
   usageChunk(usage: Usage): Buffer {
-    const chunk = {
-      ...this.#head,
-      object: 'chat.completion.chunk',
-      choices: [],
-      usage: {
-        prompt_tokens: usage.inputTokens,
-        completion_tokens: usage.outputTokens,
-        total_tokens: usage.inputTokens + usage.outputTokens,
-        prompt_tokens_details: { cached_tokens: usage.cachedInputTokens },
-        completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-      },
-    };
-    return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+    return usageChunk(this.#head ?? {}, usage);
   }
 
   #readChoice(choice: unknown): void {
@@ -129,4 +117,21 @@ export function messageText(message: Record<string, unknown>): string {
     if (typeof called?.arguments === 'string') text += called.arguments;
   }
   return text;
+}
+
+/** A usage chunk in the id, time and model of `head`. */
+export function usageChunk(head: object, usage: Usage): Buffer {
+  const chunk = {
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [],
+    usage: {
+      prompt_tokens: usage.inputTokens,
+      completion_tokens: usage.outputTokens,
+      total_tokens: usage.inputTokens + usage.outputTokens,
+      prompt_tokens_details: { cached_tokens: usage.cachedInputTokens },
+      completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    },
+  };
+  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 }

@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead } from '../openai/completion-request.ts';
+import type { ToolRewrite } from '../openai/request-rewrite.ts';
 import type { RequestSource } from '../openai/request-source.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { noUsage } from '../openai/usage.ts';
@@ -29,7 +30,7 @@ export interface AnswerReceiver {
 
 export interface ProviderChainOptions {
   request: RequestHead;
-  source: RequestSource;
+  source: Pick<RequestSource, 'rewritten' | 'release'>;
   target: Target;
   /** Whose circuits the calls count for. */
   tenantId: string;
@@ -38,6 +39,8 @@ export interface ProviderChainOptions {
   receiver: AnswerReceiver;
   /** Whether the text of the answer is kept, for memory. */
   keepsText: boolean;
+  /** What the gateway's own tools add to the request. */
+  tools?: ToolRewrite;
 }
 
 export type Answer = ObjectAnswer | StreamAnswer;
@@ -102,6 +105,7 @@ export class ProviderChain {
       systemPrompt: target.systemPrompt,
       reference: target.reference,
       defaults: target.defaults,
+      tools: this.#options.tools ?? null,
     });
     const trace = await record.startAttempt(model, body.length);
     if (this.#isAborted()) {

@@ -41,7 +41,7 @@ const refused = [
 
 /**
  * `Complete`: one completion by an agent. For memory by its model alone; for webhook, which acts by delegation, with the
- * agent's prompt and memory.
+ * agent's prompt, memory and tools.
  */
 export function complete(dependencies: CompleteDependencies): Rpc<CompleteRequest, CompleteResponse> {
   const { settings, completions } = dependencies;
@@ -58,7 +58,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
       const remembered = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
       const request = readRequest(agent, requestJson);
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
-      return completions.once(call, async (store) => {
+      return completions.once(call, async (store, act) => {
         const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
         const target = plain(await findTarget(dependencies, { request, actor, settings: ofTenant }));
         const turn = {
@@ -70,7 +70,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         };
         if (asAgent === null)
           await answerInside(dependencies, { ...turn, target: modelOnly(target), channel: memoryChannel });
-        else await answerAsAgent(dependencies, { ...turn, target, actor: remembered, ...asAgent });
+        else await answerAsAgent(dependencies, { ...turn, target, actor: remembered, act, ...asAgent });
       });
     },
   };

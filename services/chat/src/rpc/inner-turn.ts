@@ -10,6 +10,7 @@ import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import type { Actor } from '../peers/actor.ts';
 import { beginTurn, type TurnCaller, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';
 import type { Turn } from '../turns/turn.ts';
+import { withTools, type ToolDependencies } from '../turns/tools.ts';
 import { withMemory, type MemoryDependencies } from '../turns/with-memory.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 
@@ -17,7 +18,7 @@ export interface InnerTurnDependencies extends TurnDependencies {
   answers: AnswerBudget;
 }
 
-export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDependencies {}
+export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDependencies, ToolDependencies {}
 
 export interface InnerTurn {
   request: CompletionRequest;
@@ -33,6 +34,8 @@ export interface InnerTurn {
 export interface AgentTurn extends InnerTurn {
   actor: Actor;
   sessionId: string | null;
+  /** Awaited before the turn does what must not be done again. */
+  act: () => Promise<void>;
 }
 
 const noShare = { release: () => undefined };
@@ -46,11 +49,11 @@ export async function answerInside(
   turn: InnerTurn,
 ): Promise<ObjectAnswer> {
   const settings = { ...turn.settings, previewChars: 0 };
-  const nothing = { target: turn.target, recall: null, onAnswer: null, sessionId: null };
+  const nothing = { target: turn.target, recall: null, onAnswer: null, sessionId: null, tools: null };
   return answer(dependencies, { ...turn, settings }, () => Promise.resolve(nothing));
 }
 
-/** One turn of an agent for somebody who is not a client: with its memory, previews and a session. */
+/** One turn of an agent for somebody who is not a client: with its memory, tools, previews and a session. */
 export async function answerAsAgent(
   dependencies: AgentTurnDependencies,
   turn: AgentTurn,
@@ -58,11 +61,12 @@ export async function answerAsAgent(
   const { sessionId } = turn;
   return answer(dependencies, turn, async (arrivedAt) => ({
     ...(await withMemory(dependencies, { ...turn, arrivedAt })),
+    tools: await withTools(dependencies, turn),
     sessionId,
   }));
 }
 
-type Prepared = Pick<TurnRequest, 'target' | 'recall' | 'onAnswer' | 'sessionId'>;
+type Prepared = Pick<TurnRequest, 'target' | 'recall' | 'onAnswer' | 'sessionId' | 'tools'>;
 
 async function answer(
   dependencies: InnerTurnDependencies,

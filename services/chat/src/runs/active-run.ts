@@ -17,9 +17,10 @@ import type {
   RunIdentity,
   RunStatus,
   StoredAnswer,
+  ToolSpan,
 } from './run.ts';
 import type { StreamReader } from '../openai/stream-reader.ts';
-import { estimateTokens, guessTokens, type TextSample } from '../openai/token-estimate.ts';
+import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../openai/token-estimate.ts';
 import { noUsage, sumUsage, type Usage } from '../openai/usage.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { RunRecorder } from './run-recorder.ts';
@@ -59,11 +60,12 @@ export class ActiveRun {
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
-  readonly #prompt: TextSample;
+  #prompt: TextSample;
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: Admission;
   readonly #attempts: Attempt[] = [];
+  readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
   /** The newest answer, or its beginning. */
@@ -100,6 +102,29 @@ export class ActiveRun {
   get calls(): number {
     const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
     return sent + (this.#open === null ? 0 : 1);
+  }
+
+  /** What its calls have cost so far. */
+  get costPico(): bigint {
+    return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
+  }
+
+  /** Adds to what the next provider call gets, for estimates. */
+  addPrompt(text: string): void {
+    const { beginning, chars } = this.#prompt;
+    this.#prompt = beginning === '' ? sampleOf(text) : { beginning, chars: chars + text.length };
+  }
+
+  /** A call of a tool has ended. `startedAt` is by the monotonic clock. */
+  noteTool({ name, outcome, startedAt }: { name: string; outcome: string; startedAt: number }): void {
+    const endedAt = monotonicMs();
+    this.#tools.push({
+      ...{ id: newId(), name, outcome },
+      offsetMs: Math.round(startedAt - this.#arrivedAt),
+      durationMs: Math.round(endedAt - startedAt),
+    });
+    const trace = this.#telemetry.within(this.#trace);
+    this.#telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
   }
 
   /** Commits a provider call, which may only be made afterwards, within the returned span. */
@@ -226,6 +251,7 @@ export class ActiveRun {
       errorMessage: error?.message ?? null,
       ...(status === 'interrupted' ? interruption : {}),
       outputPreview: preview === '' ? null : preview,
+      tools: this.#tools,
     };
     const { calls } = this;
     if (calls > 0)

@@ -8,6 +8,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import {
   claimCompletion,
   deleteExpiredCompletions,
+  noteAct,
   releaseCompletion,
   type KnownCompletion,
 } from '../store/completion-system-store.ts';
@@ -65,27 +66,33 @@ export class Completions {
   }
 
   /**
-   * Returns the stored answer, or that of `work`, which must pass `store` on to the turn. Throws
-   * `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`, after which a repeat works again.
+   * Returns the stored answer, or that of `work`, which must pass `store` on to the turn, and await `act` before it does
+   * what must not be done again. Throws `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`,
+   * after which a repeat works again; but `run_not_repeatable` once it has acted without coming to an answer.
    */
   async once(
     call: CompletionCall,
-    work: (store: StoreAnswer) => Promise<unknown>,
+    work: (store: StoreAnswer, act: () => Promise<void>) => Promise<unknown>,
   ): Promise<CompleteResponse> {
     const { pool, instance } = this.#options;
     const claimId = newId();
     const claim = { ...call, claimId, instanceId: instance.id };
     const known = await claimCompletion(pool, claim, call.longestMs / 1_000);
     if (known !== null) return this.#repeat(call, known);
-    const stored: { response?: CompleteResponse } = {};
+    const stored: { response?: CompleteResponse; acted?: true } = {};
+    const store: StoreAnswer = (answer, run) => {
+      stored.response = responseOf(answer, run);
+      return { claimId, sealed: this.#seal(call, claimId, stored.response) };
+    };
+    const act = async (): Promise<void> => {
+      await noteAct(pool, claimId);
+      stored.acted = true;
+    };
     try {
-      await work((answer, run) => {
-        stored.response = responseOf(answer, run);
-        return { claimId, sealed: this.#seal(call, claimId, stored.response) };
-      });
+      await work(store, act);
     } catch (error) {
       await this.#release(claimId);
-      throw error;
+      throw stored.acted === true ? notRepeatable(error) : error;
     }
     if (stored.response === undefined)
       throw new Error('the completion was not stored with the end of its run');
@@ -94,11 +101,12 @@ export class Completions {
 
   #repeat(
     call: CompletionCall,
-    { claim_id: claimId, fingerprint, answer }: KnownCompletion,
+    { claim_id: claimId, fingerprint, answer, is_over: isOver }: KnownCompletion,
   ): CompleteResponse {
     const param = 'call_id';
     if (!fingerprint.equals(call.fingerprint))
       throw new AppError('idempotency_key_reused', 'This call id was used for another request.', { param });
+    if (isOver) throw notRepeatable();
     if (answer === null)
       throw new AppError('idempotency_in_progress', 'A call with this id is still in progress.', {
         param,
@@ -121,6 +129,14 @@ export class Completions {
       ),
     );
   }
+}
+
+function notRepeatable(cause?: unknown): AppError {
+  return new AppError(
+    'run_not_repeatable',
+    'The run ended without an answer after it called a tool that must not be called twice.',
+    { cause },
+  );
 }
 
 /** The context that the encryption authenticates. */

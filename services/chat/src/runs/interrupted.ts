@@ -28,6 +28,7 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
       cost: sumCosts(attempts.map(({ cost }) => cost)),
       ...interruption,
       outputPreview: null,
+      tools: [],
     },
   };
 }

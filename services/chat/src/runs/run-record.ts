@@ -4,16 +4,18 @@ import {
   maxInteger,
   maxRunTokens,
   maxSpans,
+  maxToolSpans,
   runStartedData,
   textLimits,
   type Recall,
   type RunEnded,
   type RunStarted,
   type Span,
+  type ToolSpan as WireToolSpan,
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
 import type { Cost } from '../catalogue/price.ts';
-import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity } from './run.ts';
+import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan } from './run.ts';
 
 /*
  * The stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous
@@ -61,10 +63,11 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     error_message: cutOrNull(end.errorMessage, textLimits.error_message),
     output_preview: cutOrNull(end.outputPreview, textLimits.preview),
     // Calls that the gateway makes itself, not those that a model asks the client to make.
-    tool_calls: 0,
+    tool_calls: Math.min(end.tools.length, maxInteger),
     priced: end.cost.priced,
     ...figures(end, maxRunTokens),
     spans: attempts.slice(0, maxSpans).map((attempt) => spanOf(attempt, operation)),
+    ...(end.tools.length > 0 && { tools: end.tools.slice(0, maxToolSpans).map(toolSpanOf) }),
   };
 }
 
@@ -84,6 +87,16 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     http_status: attempt.httpStatus,
     error_code: cutOrNull(attempt.errorCode, textLimits.error_code),
     ...figures(attempt, maxCallTokens),
+  };
+}
+
+function toolSpanOf({ id, name, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
+  return {
+    id,
+    name: cutText(name, textLimits.tool_name),
+    outcome: cutText(outcome, textLimits.error_code),
+    offset_ms: Math.min(offsetMs, maxInteger),
+    duration_ms: Math.min(durationMs, maxInteger),
   };
 }
 

@@ -38,6 +38,13 @@ export interface EndedRecall extends Timing {
   passages: number;
 }
 
+/** A call of a tool that the gateway made. */
+export interface EndedTool extends Timing {
+  run: RunIdentity;
+  name: string;
+  outcome: string;
+}
+
 const recallBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2];
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -51,6 +58,7 @@ export class RunTelemetry {
   readonly #tokens: Counter<'provider' | 'kind'>;
   readonly #requests: Counter<'provider' | 'outcome'>;
   readonly #recalls: Histogram<'outcome'>;
+  readonly #toolCalls: Histogram<'outcome'>;
 
   constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
@@ -80,6 +88,13 @@ export class RunTelemetry {
       name: 'gatehouse_provider_requests_total',
       help: 'Provider calls by outcome: ok or the code of the error',
       labelNames: ['provider', 'outcome'],
+      registers,
+    });
+    this.#toolCalls = new Histogram({
+      name: 'gatehouse_tool_call_duration_seconds',
+      help: 'Time of calls of tools that the gateway made, by outcome: ok, error, or what went wrong',
+      labelNames: ['outcome'],
+      buckets: durationBuckets,
       registers,
     });
     this.#recalls = new Histogram({
@@ -136,6 +151,27 @@ export class RunTelemetry {
         'gatehouse.memory.passages': search.passages,
       },
       failed: outcome !== 'ok',
+    });
+  }
+
+  /** Span of a tool as https://github.com/open-telemetry/semantic-conventions-genai has it (execute_tool). */
+  toolEnded({ run, trace, name, outcome, startedAt, endedAt }: EndedTool): void {
+    this.#toolCalls.observe({ outcome }, (endedAt - startedAt) / 1_000);
+    const failed = outcome !== 'ok';
+    this.#tracer?.record({
+      context: trace,
+      name: `execute_tool ${name}`,
+      kind: 'internal',
+      ...{ startedAt, endedAt, failed },
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': name,
+        'gen_ai.tool.type': 'extension',
+        'gen_ai.agent.id': run.agentId ?? undefined,
+        'gen_ai.conversation.id': run.sessionId ?? undefined,
+        'error.type': failed ? outcome : undefined,
+        'gatehouse.tenant_id': run.tenantId,
+      },
     });
   }
 

@@ -80,6 +80,19 @@ export interface RunEnd {
   errorType: string | null;
   errorMessage: string | null;
   outputPreview: string | null;
+  tools: readonly ToolSpan[];
+}
+
+/** A call of a tool that the gateway made. */
+export interface ToolSpan {
+  id: string;
+  /** As models get it. */
+  name: string;
+  /** `ok`, `error`, or what went wrong. */
+  outcome: string;
+  /** From the start of the run, in milliseconds. */
+  offsetMs: number;
+  durationMs: number;
 }
 
 /** An answer that is stored with the end of its run, for repeats of the call. */

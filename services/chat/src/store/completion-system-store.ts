@@ -18,6 +18,8 @@ export interface KnownCompletion {
   fingerprint: Buffer;
   /** Encrypted; null while the call is in progress. */
   answer: Buffer | null;
+  /** Whether it ended without an answer after it called a tool that must not be called again. */
+  is_over: boolean;
 }
 
 /** Claims a call id. Returns null on success, otherwise its earlier use. Takes over claims that expired or died. */
@@ -33,7 +35,7 @@ export async function claimCompletion(
      on conflict (tenant_id, call_id) do update
        set claim_id = excluded.claim_id, instance_id = excluded.instance_id, fingerprint = excluded.fingerprint,
            user_id = excluded.user_id, answer = null, expires_at = excluded.expires_at
-       where known.expires_at <= now() or (known.answer is null and not exists (
+       where known.expires_at <= now() or (known.answer is null and not known.acted and not exists (
          select from chat.instances i where i.id = known.instance_id and i.dead_at is null))`,
     [
       claim.tenantId,
@@ -47,16 +49,35 @@ export async function claimCompletion(
   );
   if (rowCount === 1) return null;
   const { rows } = await pool.query<KnownCompletion>(
-    'select claim_id, fingerprint, answer from chat.completions where tenant_id = $1 and call_id = $2',
+    `select claim_id, fingerprint, answer, acted and answer is null and not exists (
+       select from chat.instances i where i.id = instance_id and i.dead_at is null) as is_over
+     from chat.completions where tenant_id = $1 and call_id = $2`,
     [claim.tenantId, claim.callId],
   );
   // Released between the two statements: its first call failed.
-  return rows[0] ?? { claim_id: claim.claimId, fingerprint: claim.fingerprint, answer: null };
+  return rows[0] ?? { claim_id: claim.claimId, fingerprint: claim.fingerprint, answer: null, is_over: false };
 }
 
-/** Releases a claim whose call failed, so that a repeat works on it. */
+/** Releases a claim whose call failed, so that a repeat works on it; after `noteAct`, so that a repeat fails. */
 export async function releaseCompletion(pool: Pool, claimId: string): Promise<void> {
-  await pool.query('delete from chat.completions where claim_id = $1 and answer is null', [claimId]);
+  await pool.query(
+    `update chat.completions set instance_id = '00000000-0000-0000-0000-000000000000'
+     where claim_id = $1 and answer is null and acted`,
+    [claimId],
+  );
+  await pool.query('delete from chat.completions where claim_id = $1 and answer is null and not acted', [
+    claimId,
+  ]);
+}
+
+/** Notes, for a day, that the call acts now and must not be worked on again. Throws if the claim is another's by now. */
+export async function noteAct(pool: Pool, claimId: string): Promise<void> {
+  const { rowCount } = await pool.query(
+    `update chat.completions set acted = true, expires_at = now() + interval '24 hours'
+     where claim_id = $1 and answer is null`,
+    [claimId],
+  );
+  if (rowCount === 0) throw new Error('the call is no longer claimed');
 }
 
 /** Deletes up to `limit` expired completions and returns their number. */

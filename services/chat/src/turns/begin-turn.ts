@@ -5,7 +5,8 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import { mostTokens } from '../limits/bounds.ts';
+import type { Caller, Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import { inputPreview, promptSample, type CompletionRequest } from '../openai/completion-request.ts';
 import type { RequestSource } from '../openai/request-source.ts';
@@ -14,6 +15,7 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
 import type { RunRecorder } from '../runs/run-recorder.ts';
 import type { RunTelemetry } from '../runs/run-telemetry.ts';
+import type { TurnTools } from './tools.ts';
 import { Turn, type OnAnswer } from './turn.ts';
 
 export interface TurnDependencies {
@@ -53,6 +55,8 @@ export interface TurnRequest {
   admission: Admission;
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
+  /** Tools that the gateway calls; null without any. */
+  tools: TurnTools | null;
 }
 
 /**
@@ -63,8 +67,11 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const { caller, settings, request, source, target, admission, onAnswer } = asked;
   const { tenantId, apiKeyId } = caller;
   const { providers, log, limiter, pricing } = dependencies;
-  const amounts = new RequestAmounts(request, target, pricing);
-  await limiter.admit(admission, { tenantId, apiKeyId, settings }, amounts);
+  const definitions = asked.tools?.definitions ?? [];
+  const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
+  const amounts = definitions.length === 0 ? ofRequest : ofRequest.grown(bytesOf(definitions));
+  const payer = { tenantId, apiKeyId, settings };
+  await limiter.admit(admission, payer, amounts);
   const { operation, model, stream, wantsUsage, choices } = request;
   return new Turn({
     request: { operation, model, stream, wantsUsage, choices },
@@ -75,7 +82,23 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     providers,
     log,
     onAnswer,
+    tools:
+      asked.tools === null
+        ? null
+        : { ...asked.tools, admitMore: admitter(limiter, { admission, payer, amounts }) },
   });
+}
+
+function bytesOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+/** Reserves what further calls of the model may use. */
+function admitter(
+  limiter: Limiter,
+  { admission, payer, amounts }: { admission: Admission; payer: Caller; amounts: RequestAmounts },
+): (addedBytes: number) => Promise<void> {
+  return (addedBytes) => limiter.admitMore(admission, payer, amounts.grown(addedBytes));
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {
@@ -107,7 +130,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     pricing,
     telemetry,
     trace,
-    prompt: promptSample(request, addedTexts(target)),
+    prompt: promptSample(request, [...addedTexts(target), ...(asked.tools?.definitions ?? [])]),
     previewChars,
     arrivedAt,
     admission,

@@ -118,7 +118,17 @@ async function setUp(
   const source = new RequestSource(bytes, { release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
-  const turn = new Turn({ request, source, target, run, limitHeaders: {}, providers, log, onAnswer: null });
+  const turn = new Turn({
+    request,
+    source,
+    target,
+    run,
+    limitHeaders: {},
+    providers,
+    log,
+    onAnswer: null,
+    tools: null,
+  });
   return { turn, delivery: new Collecting(steps) };
 }
 

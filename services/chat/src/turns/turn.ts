@@ -9,6 +9,8 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
 import type { RunEnd } from '../runs/run.ts';
 import type { Delivery } from './delivery.ts';
+import { ToolLoop, type ToolLoopOptions } from './tool-loop.ts';
+import type { TurnTools } from './tools.ts';
 
 /** Takes the text of an answer, for what follows a turn. Must not throw. */
 export type OnAnswer = (ended: { runId: string; text: string }) => void;
@@ -24,6 +26,8 @@ export interface TurnOptions {
   log: Logger;
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
+  /** Tools that the gateway calls; null without any. */
+  tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore'>) | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -48,20 +52,9 @@ export class Turn {
 
   /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `Delivery.fail` throws. */
   async complete(delivery: Delivery): Promise<void> {
-    const { request, source, target, run, providers, onAnswer } = this.#options;
-    const { tenantId } = run.identity;
-    const chain = new ProviderChain({
-      request,
-      source,
-      target,
-      tenantId,
-      providers,
-      record: run,
-      receiver: delivery,
-      keepsText: onAnswer !== null,
-    });
+    const { request, run, onAnswer } = this.#options;
     try {
-      const answer = await chain.answer();
+      const answer = await this.#calls(delivery).answer();
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
         this.#logEnd(await run.finish('ok', { answer: delivery.stored?.(answer, run.identity) }));
@@ -79,6 +72,14 @@ export class Turn {
       delivery.close();
       run.release();
     }
+  }
+
+  #calls(receiver: Delivery): ProviderChain | ToolLoop {
+    const { request, source, target, run, providers, onAnswer, tools } = this.#options;
+    const { tenantId } = run.identity;
+    const chain = { request, source, target, tenantId, providers, receiver, keepsText: onAnswer !== null };
+    if (tools === null) return new ProviderChain({ ...chain, record: run });
+    return new ToolLoop({ chain, run, tools, admitMore: tools.admitMore });
   }
 
   async #giveUp(delivery: Delivery, thrown: unknown): Promise<void> {

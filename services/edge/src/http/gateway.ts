@@ -38,7 +38,7 @@ export interface GatewayOptions {
 
 /**
  * What happens to each public request: it is matched against the route table (404, 405), its key is authenticated (401)
- * and authorised (403) unless the route verifies signatures, its headers are checked (413, 415, 400), and it is forwarded to the service of its route.
+ * and authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400), and it is forwarded to the service of its route.
  */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -88,7 +88,8 @@ export class Gateway {
       document(request, response);
       return;
     }
-    if (route.access.kind !== 'signed') {
+    const isAnonymous = needsNoKey(target);
+    if (!isAnonymous) {
       entry.principal = await authenticator.authenticate(headers.authorization, request.socket, entry);
       entry.principal = authorise(entry.principal, route, target.valuesOf);
     }
@@ -101,7 +102,7 @@ export class Gateway {
       url,
       headers: this.#headersFor(request, target, principal, entry),
       tenantId: principal?.tenantId ?? null,
-      ...(route.access.kind === 'signed' && {
+      ...(isAnonymous && {
         anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
       }),
       requestId: entry.requestId,
@@ -131,7 +132,7 @@ export class Gateway {
     return async () =>
       requestHeaders(target.headers, [
         ...(address === null ? [] : [clientIpHeader, address]),
-        ...signedHeaders(target),
+        ...(principal === null ? provingHeaders(target) : []),
         ...[assertionHeader, await this.#assertion(principal, target.route)],
         ...[requestIdHeader, requestId],
         ...['traceparent', toTraceparent(trace)],
@@ -144,8 +145,14 @@ export class Gateway {
   }
 }
 
-/** The client's headers that the signature of a request may be over, each as often as it was sent. */
-function signedHeaders({ route: { access }, valuesOf }: Target): HeaderList {
-  if (access.kind !== 'signed') return [];
+/** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */
+function needsNoKey({ route: { access }, headers, url }: Target): boolean {
+  if (access.kind !== 'ticket') return access.kind === 'signed';
+  return access.scope === undefined || (headers.authorization === undefined && /[?&]ticket=/.test(url));
+}
+
+/** The client's headers by which the handler verifies a request, each as often as it was sent. */
+function provingHeaders({ route: { access }, valuesOf }: Target): HeaderList {
+  if (access.kind !== 'signed' && access.kind !== 'ticket') return [];
   return access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
 }

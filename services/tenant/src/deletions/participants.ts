@@ -2,7 +2,7 @@
  * The services that hold data of users and serve `ForgetUser`, in the order of the API's answers. To add one, add it
  * here and its client in `peers/user-data.ts`.
  */
-export const participants = ['memory', 'analytics', 'chat', 'webhook'] as const;
+export const participants = ['memory', 'analytics', 'chat', 'webhook', 'agent'] as const;
 export type Participant = (typeof participants)[number];
 
 export interface ForgetRequest {

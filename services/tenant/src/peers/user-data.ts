@@ -1,4 +1,5 @@
 import type { Peer } from '@gatehouse/grpc/client';
+import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
@@ -10,6 +11,7 @@ export interface UserDataPeers {
   analytics: Peer<AnalyticsServiceClient>;
   chat: Peer<ChatServiceClient>;
   webhook: Peer<WebhookServiceClient>;
+  agent: Peer<AgentServiceClient>;
 }
 
 /** A call may remove a batch. */
@@ -21,11 +23,13 @@ export function forgetUserAt({
   analytics,
   chat,
   webhook,
+  agent,
 }: UserDataPeers): Record<Participant, ForgetUser> {
   return {
     memory: (request) => memory.call('forgetUser', request, context),
     analytics: (request) => analytics.call('forgetUser', request, context),
     chat: (request) => chat.call('forgetUser', request, context),
     webhook: (request) => webhook.call('forgetUser', request, context),
+    agent: (request) => agent.call('forgetUser', request, context),
   };
 }

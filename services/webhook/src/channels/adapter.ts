@@ -21,7 +21,8 @@ export interface InboundMessage {
 
 /** What a genuine request is. */
 export type Inbound =
-  | { kind: 'message'; message: InboundMessage }
+  /** `account`: whom it was sent to, where one URL takes the messages of several. */
+  | { kind: 'message'; message: InboundMessage; account?: string }
   /** An event that needs no answer, such as the bot's own message. */
   | { kind: 'ignored' }
   /** Slack's check of the URL. */
@@ -58,6 +59,8 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
   id: string;
   config: ChannelConfig<Type>;
   credentials: ChannelCredentials<Type>;
+  /** Where the provider gives tokens after a consent; null before. */
+  accessToken: string | null;
 }
 
 /** The ways out: to URLs of tenants, and to the providers that the operator names. */
@@ -72,6 +75,8 @@ export interface ChannelAdapter<Type extends ChannelType> {
   verify: (request: Delivery, channel: OpenChannel<Type>, nowS: number) => boolean;
   /** What a genuine request is. `body` is any JSON. Throws a 400 for a shape that the provider does not send. */
   parse: (body: unknown) => Inbound;
+  /** Whether only a consent in a browser connects the channel. */
+  needsConsent?: true;
   /** Of the acknowledgement of a new message. */
   acceptedStatus: 200 | 202;
   /** How answers are written, and how long one message may be. */

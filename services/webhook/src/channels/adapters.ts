@@ -3,6 +3,7 @@ import type { ChannelAdapter } from './adapter.ts';
 import { generic } from './generic.ts';
 import { slack } from './slack.ts';
 import { telegram } from './telegram.ts';
+import { zalo } from './zalo.ts';
 
 /** An adapter for each type of channel. */
 export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };
@@ -11,10 +12,16 @@ export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<T
 export interface ProviderUrls {
   telegram: string;
   slack: string;
+  zalo: string;
 }
 
 export function channelAdapters(urls: ProviderUrls): ChannelAdapters {
-  return { generic, telegram: telegram(urls.telegram), slack: slack(urls.slack) };
+  return {
+    generic,
+    telegram: telegram(urls.telegram),
+    slack: slack(urls.slack),
+    zalo_oa: zalo(urls.zalo),
+  };
 }
 
 /** The adapter of a type, for a channel of that type. */

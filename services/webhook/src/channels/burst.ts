@@ -4,8 +4,6 @@ export interface WaitingMessage {
   /** The acting user. */
   userId: string;
   senderName: string | null;
-  /** Encrypted; null without a text. */
-  text: Buffer | null;
   textBytes: number;
   hasAttachment: boolean;
   /** How long ago it arrived. */
@@ -17,7 +15,7 @@ export const burst = { seconds: 2, messages: 20, bytes: 32_000 };
 
 /**
  * The messages of the next turn, of those that wait in the order of their conversation: what the sender of the first one
- * has written within the time of a burst. `ready` is false while more may arrive.
+ * has written within the time of a burst. More may arrive for `readyInS`.
  */
 export function nextBurst(waiting: readonly WaitingMessage[]): {
   messages: WaitingMessage[];

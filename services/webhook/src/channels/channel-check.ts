@@ -2,10 +2,10 @@ import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { tasks } from '../jobs/tasks.ts';
-import type { ChannelAdapters } from './adapters.ts';
+import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { ChannelState } from './channel.ts';
 
-/** Asks providers whether they accept the credentials of channels, in the background. */
+/** Queues the question whether a provider accepts the credentials of a channel. */
 export class ChannelCheck {
   readonly #adapters: ChannelAdapters;
   readonly #jobs: Jobs<typeof tasks>;
@@ -17,7 +17,8 @@ export class ChannelCheck {
 
   /** The status of a channel whose credentials are new. */
   firstStatus(type: ChannelType): ChannelState['status'] {
-    return this.#adapters[type].check === undefined ? 'connected' : 'pending';
+    const { needsConsent, check } = adapterOf(this.#adapters, type);
+    return needsConsent === true || check !== undefined ? 'pending' : 'connected';
   }
 
   async queue(db: Queryable, { tenantId, id }: { tenantId: string; id: string }): Promise<void> {

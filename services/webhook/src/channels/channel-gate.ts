@@ -69,7 +69,12 @@ export class ChannelGate {
       log.error({ err: error, channel_id: id }, 'failed to decrypt the credentials of a channel');
       return false;
     }
-    const channel = { id, config, credentials: JSON.parse(opened) as OpenChannel['credentials'] };
+    const channel = {
+      id,
+      config,
+      credentials: JSON.parse(opened) as OpenChannel['credentials'],
+      accessToken: null,
+    };
     return adapterOf(adapters, type).verify(request, channel, Date.now() / 1_000);
   }
 }

@@ -3,10 +3,13 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts.ts';
 import type { ChannelStore } from '../store/channel-store.ts';
-import type { Channel, ChannelState } from './channel.ts';
+import type { Channel, ChannelState, ConnectedChannel } from './channel.ts';
 
 /** Providers name reasons of any length. */
 const maxReasonChars = 300;
+const longestPauseS = 24 * 3_600;
+/** Shorter pauses are ordinary. */
+const noteworthyS = 60;
 
 /** Notes how channels are doing, and raises an event when one needs its tenant. */
 export class ChannelHealth {
@@ -20,7 +23,7 @@ export class ChannelHealth {
     this.#log = options.log;
   }
 
-  async note(channel: Channel, { status, status_reason: reason }: ChannelState): Promise<void> {
+  async note(channel: ConnectedChannel, { status, status_reason: reason }: ChannelState): Promise<void> {
     if (channel.status === status && channel.status_reason === reason) return;
     const state = { status, status_reason: reason?.slice(0, maxReasonChars) ?? null };
     await this.#store.setState(channel, state, async (db) => {
@@ -28,9 +31,13 @@ export class ChannelHealth {
     });
   }
 
-  /** Sends nothing by a channel for some seconds. */
-  async pause(channel: Channel, seconds: number): Promise<void> {
-    await this.#store.pause(channel, seconds);
+  /** Sends nothing by a channel for some seconds, a day at most. */
+  async pause(channel: ConnectedChannel, seconds: number): Promise<void> {
+    const afterS = Math.min(seconds, longestPauseS);
+    await this.#store.pause(channel, afterS);
+    if (afterS < noteworthyS) return;
+    const reason = `The provider wants no messages for ${Math.round(afterS)} s.`;
+    await this.note(channel, { status: 'error', status_reason: reason });
   }
 
   async #raise(db: Queryable, { id, tenantId, name, type }: Channel): Promise<void> {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   channelShapes,
   type ChannelConfig,
@@ -32,6 +33,14 @@ export interface Channel extends ChannelSettings, ChannelState {
 /** A channel with its credentials: encrypted JSON. */
 export interface SealedChannel extends Channel {
   credentials: Buffer;
+}
+
+/** A channel by which something is sent. */
+export interface ConnectedChannel extends SealedChannel {
+  /** Encrypted; null where the provider gives none, or has not yet. */
+  accessToken: Buffer | null;
+  /** For so many seconds the provider wants nothing; null or 0 when it takes messages. */
+  pausedS: number | null;
 }
 
 /** Throws a 400 for a config that the type does not have. */
@@ -76,9 +85,16 @@ export function showChannel(
   };
 }
 
-/** The acting user of somebody who writes in a channel: at most 255 printable ASCII characters. */
+const longestUser = 255;
+
+/**
+ * The acting user of a person who writes in a channel: at most 255 printable ASCII characters. An id that would be
+ * longer is replaced by its digest.
+ */
 export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderId: string): string {
-  return `${type}:${id}:${encodeURIComponent(senderId.toWellFormed())}`;
+  const user = `${type}:${id}:${encodeURIComponent(senderId.toWellFormed())}`;
+  if (user.length <= longestUser) return user;
+  return `${type}:${id}:sha256:${createHash('sha256').update(senderId).digest('hex')}`;
 }
 
 type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };

@@ -18,8 +18,8 @@ export class ConversationQueue {
 
   /** Answers what waits, when no more can belong to it. */
   async answer(db: Queryable, { tenantId, id }: Ref): Promise<void> {
-    const runAt = new Date(Date.now() + burst.seconds * 1_000);
-    await this.#jobs.add(db, { task: 'converse', tenantId, ids: { conversationId: id }, queue: id, runAt });
+    const ids = { conversationId: id };
+    await this.#jobs.add(db, { task: 'converse', tenantId, ids, queue: id, afterS: burst.seconds });
   }
 
   /** Goes on with conversations of a tenant. */
@@ -30,9 +30,9 @@ export class ConversationQueue {
     }
   }
 
-  /** Sends the replies that wait: now, or at a time. */
-  async send(db: Queryable, { tenantId, id }: Ref, at?: Date): Promise<void> {
+  /** Sends the replies that wait: now, or in some seconds. */
+  async send(db: Queryable, { tenantId, id }: Ref, afterS = 0): Promise<void> {
     const ids = { conversationId: id };
-    await this.#jobs.add(db, { task: 'send_replies', tenantId, ids, queue: id, ...(at && { runAt: at }) });
+    await this.#jobs.add(db, { task: 'send_replies', tenantId, ids, queue: id, afterS });
   }
 }

@@ -3,14 +3,22 @@ import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { ChannelStore } from '../store/channel-store.ts';
 import type { ChannelAdapter, OpenChannel, Ways } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
-import type { Channel, SealedChannel } from './channel.ts';
+import type { Channel, ConnectedChannel } from './channel.ts';
+import type { ChannelTokens } from './channel-tokens.ts';
 import { placeOf } from './channel-gate.ts';
 
 /** A channel that can be used now. */
 export interface UsableChannel {
-  channel: SealedChannel & { pausedUntil: Date | null };
+  channel: ConnectedChannel;
   adapter: ChannelAdapter<Channel['type']>;
   open: OpenChannel;
+}
+
+export interface OpenChannelsOptions {
+  store: ChannelStore;
+  secrets: WebhookSecrets;
+  adapters: ChannelAdapters;
+  tokens: ChannelTokens;
 }
 
 /** Channels with their credentials decrypted. */
@@ -19,7 +27,10 @@ export class OpenChannels {
   readonly #secrets: WebhookSecrets;
   readonly #adapters: ChannelAdapters;
 
-  constructor(options: { store: ChannelStore; secrets: WebhookSecrets; adapters: ChannelAdapters }) {
+  readonly #tokens: ChannelTokens;
+
+  constructor(options: OpenChannelsOptions) {
+    this.#tokens = options.tokens;
     this.#store = options.store;
     this.#secrets = options.secrets;
     this.#adapters = options.adapters;
@@ -34,11 +45,12 @@ export class OpenChannels {
     const channel = await this.#store.open(tenantId, id);
     if (channel === null) return null;
     const credentials = this.#secrets.open(placeOf(channel), channel.credentials);
-    const { config } = channel;
+    const { config, accessToken: sealed } = channel;
+    const accessToken = sealed === null ? null : this.#tokens.open(channel, 'access_token', sealed);
     return {
       channel,
       adapter: adapterOf(this.#adapters, channel.type),
-      open: { id, config, credentials: JSON.parse(credentials) as OpenChannel['credentials'] },
+      open: { id, config, credentials: JSON.parse(credentials) as OpenChannel['credentials'], accessToken },
     };
   }
 }
@@ -46,7 +58,7 @@ export class OpenChannels {
 /** Providers show it for about as long. */
 const everyMs = 4_500;
 
-/** Shows that an answer is being written until it is stopped, where the provider can. Never throws. */
+/** Shows that an answer is being written until it is stopped, where the provider can. A failure of that is logged. */
 export async function showTyping(
   { channels, adapters, ways }: { channels: OpenChannels; adapters: ChannelAdapters; ways: Ways },
   { tenantId, id, type }: Channel,

@@ -14,6 +14,11 @@ export interface Spoken {
 /** About as many characters as a token has. */
 const charsPerToken = 4;
 
+/** As many bytes as the texts of a history may have, in any alphabet. */
+export function historyBytes(historyTokens: number): number {
+  return historyTokens * charsPerToken * 3;
+}
+
 /**
  * What an agent is asked: the messages of a turn after as much of the conversation as its tokens allow. In a group each
  * message begins with the name of its sender. `earlier`: newest first.

@@ -30,7 +30,8 @@ export interface ProviderCall<Shape extends z.ZodType> {
   shape: Shape;
 }
 
-function parseOrNull(body: Buffer): unknown {
+/** The JSON of a body; null for anything else. */
+export function parseOrNull(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString());
   } catch {

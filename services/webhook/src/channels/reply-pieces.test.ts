@@ -99,12 +99,28 @@ describe('a long answer', () => {
       fc.property(text, (parts) => {
         const markdown = parts.map(([some, end]) => `${some}w${end}`).join('');
         const pieces = piecesOf({ markdown, style, maxChars: 200 });
-        for (const piece of pieces) expect(piece.text.length).toBeLessThanOrEqual(200);
+        for (const piece of pieces)
+          expect(Math.max(piece.text.length, piece.plainText.length)).toBeLessThanOrEqual(200);
         const letters = (from: string): number => from.replaceAll(/[^a-z]/g, '').length;
-        if (style === 'markdown')
+        if (style === 'markdown' && pieces.length < 50)
           expect(pieces.reduce((sum, piece) => sum + letters(piece.text), 0)).toBe(letters(markdown));
       }),
       { numRuns: 200 },
     );
+  });
+
+  it.each([
+    ['a long list', '- item\n'.repeat(4_000), 7],
+    ['deep quotes', `${'> '.repeat(400)}a`, 2],
+    ['an empty block', '```', 1],
+    ['more than anybody reads', 'word '.repeat(60_000), 50],
+  ])('is written in time, and fits, for %s', (_what, markdown, count) => {
+    const began = performance.now();
+    const pieces = piecesOf({ markdown, style: 'telegram', maxChars: 4_096 });
+    // Of three seconds that it may take; here it takes 0.6.
+    expect(performance.now() - began).toBeLessThan(6_000);
+    expect(pieces).toHaveLength(count);
+    for (const { text, plainText } of pieces)
+      expect(Math.max(text.length, plainText.length)).toBeLessThanOrEqual(4_096);
   });
 });

@@ -1,5 +1,5 @@
 import { lexer, type Token } from 'marked';
-import { written, type ReplyStyle } from './reply-style.ts';
+import { escaped, written, type ReplyStyle } from './reply-style.ts';
 
 /** An answer, as Markdown, and what the provider's messages are like. */
 export interface Answer {
@@ -22,12 +22,37 @@ export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
   const write = (source: string): string =>
     style === 'markdown' ? source.trim() : written(lexer(source), style);
   const fits = (source: string): boolean => write(source).length <= maxChars;
-  return joined(
+  const sources = joined(
     lexer(text).flatMap((token) => parts(token, { fits, maxChars })),
     fits,
-  )
+  );
+  const pieces = sources
     .map((source) => ({ text: write(source), plainText: written(lexer(source), 'plain') }))
-    .filter((piece) => piece.plainText.trim() !== '');
+    .filter((piece) => piece.plainText.trim() !== '')
+    .flatMap((piece) =>
+      isShort(piece, maxChars) ? [piece] : unformatted(piece.plainText, { style, maxChars }),
+    );
+  // Nothing is left of Markdown such as an empty block of code.
+  return bounded(pieces.length > 0 ? pieces : unformatted(text, { style, maxChars }));
+}
+
+/** A text as it is, cut into messages. */
+export function unformatted(text: string, { style, maxChars }: Omit<Answer, 'markdown'>): Piece[] {
+  // What is escaped gets longer, at most fivefold.
+  return bounded(
+    cut(text, Math.floor(maxChars / 6)).map((plainText) => ({ text: escaped(plainText, style), plainText })),
+  );
+}
+
+const isShort = ({ text, plainText }: Piece, maxChars: number): boolean =>
+  Math.max(text.length, plainText.length) <= maxChars;
+
+/** More is not read in a conversation, and providers limit how much is sent. */
+const maxPieces = 50;
+
+function bounded(pieces: readonly Piece[]): Piece[] {
+  const last = { text: '…', plainText: '…' };
+  return pieces.length <= maxPieces ? [...pieces] : [...pieces.slice(0, maxPieces - 1), last];
 }
 
 interface Room {
@@ -36,13 +61,26 @@ interface Room {
   maxChars: number;
 }
 
-/** As many blocks in each piece as fit. */
+/** As many blocks in each piece as fit. Few are tried, because each must be parsed. */
 function joined(sources: readonly string[], fits: (source: string) => boolean): string[] {
   const pieces: string[] = [];
-  for (const source of sources) {
-    const both = `${pieces.at(-1) ?? ''}${source}`;
-    if (pieces.length > 0 && fits(both)) pieces[pieces.length - 1] = both;
-    else pieces.push(source);
+  for (let from = 0; from < sources.length;) {
+    const together = (count: number): string => sources.slice(from, from + count).join('');
+    const left = sources.length - from;
+    // `fitting` blocks fit, or one that can't be made shorter; `beyond` do not.
+    let [fitting, beyond] = [1, left + 1];
+    for (let step = 1; fitting < left && beyond > left; step *= 2) {
+      const next = Math.min(fitting + step, left);
+      if (fits(together(next))) fitting = next;
+      else beyond = next;
+    }
+    while (beyond - fitting > 1 && beyond <= left) {
+      const middle = Math.floor((fitting + beyond) / 2);
+      if (fits(together(middle))) fitting = middle;
+      else beyond = middle;
+    }
+    pieces.push(together(fitting));
+    from += fitting;
   }
   return pieces;
 }

@@ -2,8 +2,7 @@ import path from 'node:path';
 import type { Logger } from '@gatehouse/kit/log';
 import { AppError } from '@gatehouse/kit/errors';
 import { ThreadPool } from '@gatehouse/threads/thread-pool';
-import type { Answer, Piece } from './reply-pieces.ts';
-import { escaped } from './reply-style.ts';
+import { unformatted, type Answer, type Piece } from './reply-pieces.ts';
 
 const file = path.join(import.meta.dirname, `reply-worker${path.extname(import.meta.filename)}`);
 
@@ -37,19 +36,7 @@ export class ReplyWriter {
       if (error instanceof AppError) throw error;
       // The thread was ended at its deadline, or ran out of memory.
       this.#log.warn({ err: error, tenant_id: tenantId }, 'failed to format an answer');
-      return unformatted(answer);
+      return unformatted(answer.markdown, answer);
     }
   }
-}
-
-/** The answer as it is, cut into messages. */
-function unformatted({ markdown, style, maxChars }: Answer): Piece[] {
-  const characters = Array.from(markdown);
-  // What is escaped gets longer, at most fivefold.
-  const size = Math.floor(maxChars / 6);
-  const count = Math.ceil(characters.length / size);
-  return Array.from({ length: count }, (_, index) => {
-    const plainText = characters.slice(index * size, (index + 1) * size).join('');
-    return { text: escaped(plainText, style), plainText };
-  });
 }

@@ -122,7 +122,8 @@ function parse(body: unknown): Inbound {
       // A mention comes as two events: `app_mention` and `message`.
       keys: [eventId, `${channel}:${ts}`],
       conversation: { externalId: place === undefined ? channel : `${channel}:${place}`, group: !isDirect },
-      sender: { id: user, name: null },
+      // Slack sends no names; in a thread the agent must distinguish people.
+      sender: { id: user, name: `@${user}` },
       text: text === '' ? null : text,
       hasAttachment,
       position: ts,

@@ -54,7 +54,9 @@ const sentMessage = z.object({ message_id: z.int() });
 
 export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
   const call = async (method: string, body: object, { credentials }: OpenChannel<'telegram'>, ways: Ways) => {
-    const url = `${apiUrl}/bot${credentials.bot_token}/${method}`;
+    // A tenant's text must not lead to other paths.
+    const token = encodeURIComponent(credentials.bot_token).replaceAll('%3A', ':');
+    const url = `${apiUrl}/bot${token}/${method}`;
     const { response, answer } = await postJson(ways, { url, body, shape: answerShape });
     const code = answer?.error_code ?? response.status;
     const reason = answer?.description ?? `Telegram responds with ${response.status}.`;
@@ -102,6 +104,8 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
         return { kind: 'sent', externalId: data === undefined ? null : String(data.message_id) };
       }
       if (code === 429) return pausedBy(response, answer?.parameters?.retry_after);
+      // A proxy's page is not Telegram's word.
+      if (answer === null) return { kind: 'retry', reason };
       if (isUnauthorized(code)) return { kind: 'unauthorized', reason };
       return code >= 400 && code < 500 ? { kind: 'rejected', reason } : { kind: 'retry', reason };
     },
@@ -111,7 +115,7 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
     check: async (channel, ways): Promise<Checked> => {
       const { answer, code, reason } = await call('getMe', {}, channel, ways);
       if (answer?.ok === true) return { kind: 'connected' };
-      return { kind: isUnauthorized(code) ? 'unauthorized' : 'retry', reason };
+      return { kind: answer !== null && isUnauthorized(code) ? 'unauthorized' : 'retry', reason };
     },
   };
 }

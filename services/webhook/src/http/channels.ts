@@ -103,7 +103,11 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const settings = patchedSettings(before, call.body);
         const given = call.body.credentials;
         const credentials = given === undefined ? before.credentials : merged(before, given, secrets);
-        const state = given === undefined ? null : check.firstStatus(type);
+        const state = isOtherAccount(before, settings)
+          ? 'pending'
+          : given === undefined || type === 'zalo_oa'
+            ? null
+            : check.firstStatus(type);
         const after = await updateChannel(db, id, { settings, credentials, state });
         // Credentials may be valid again, and what waits may go on.
         await check.queue(db, { tenantId, id });
@@ -136,6 +140,13 @@ function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): 
   const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
   const credentials = credentialsOf(before.type, { ...kept, ...given });
   return secrets.seal(placeOf(before), JSON.stringify(credentials));
+}
+
+/** Whether a channel would be for another app or account of Zalo, for which its tokens are not good. */
+function isOtherAccount(before: Channel, { config }: Pick<Channel, 'config'>): boolean {
+  if (before.type !== 'zalo_oa') return false;
+  const [old, next] = [before.config, config] as ChannelConfig<'zalo_oa'>[];
+  return old?.app_id !== next?.app_id || old?.oa_id !== next?.oa_id;
 }
 
 /** Throws a 400 unless the agent exists for the caller, and the URL may be called. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ChannelConfig } from '@gatehouse/contract/channel-instances';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { isJson, parseJson, readBody } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
@@ -9,10 +10,12 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { toPgText } from '@gatehouse/pg/text';
 import type { InboundMessage } from '../channels/adapter.ts';
 import type { ChannelAdapters } from '../channels/adapters.ts';
-import { actingUserOf, type SealedChannel } from '../channels/channel.ts';
+import { actingUserOf, type Channel, type SealedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
+import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
 import type { QueueRoom } from '../calls/queue-room.ts';
 import { channelIdOf, deliveryOf } from '../inbound/delivery-request.ts';
@@ -21,6 +24,8 @@ import type { MessageStore } from '../store/message-store.ts';
 
 export interface MessageDependencies {
   findChannel: (id: string) => Promise<SealedChannel | null>;
+  /** The channel of a tenant for an account of an app of Zalo. */
+  findByAccount: (tenantId: string, of: { app: string; account: string }) => Promise<Channel | null>;
   adapters: ChannelAdapters;
   gate: ChannelGate;
   tenants: TenantClient;
@@ -29,9 +34,12 @@ export interface MessageDependencies {
   room: QueueRoom;
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  metrics: Pick<ChannelMetrics, 'taken'>;
   /** Of `anonymousBodyBudget`. */
   bodyBudget: BodyBudget;
 }
+
+const longestName = 255;
 
 interface Answer {
   status: 200 | 202;
@@ -54,7 +62,7 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer> {
-  const { findChannel, gate, adapters, bodyBudget, tenants } = dependencies;
+  const { findChannel, gate, adapters, bodyBudget, tenants, metrics } = dependencies;
   const channelId = channelIdOf(request);
   const named = channelId === null ? null : await findChannel(channelId);
   // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
@@ -67,28 +75,50 @@ async function receive(
   const adapter = adapters[channel.type];
   const inbound = adapter.parse(parseJson(body));
   if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
-  if (inbound.kind === 'ignored') return { status: 200, body: { status: 'ignored', message_id: null } };
-  const taken = await take(dependencies, channel, inbound.message, retentionDays);
-  return taken.isDuplicate
-    ? { status: 200, body: { status: 'duplicate', message_id: taken.id } }
-    : { status: adapter.acceptedStatus, body: { status: 'accepted', message_id: taken.id } };
+  const addressed =
+    inbound.kind === 'ignored' ? null : await addressedChannel(dependencies, channel, inbound.account);
+  if (inbound.kind === 'ignored' || addressed === null) {
+    metrics.taken(channel.type, 'ignored');
+    return { status: 200, body: { status: 'ignored', message_id: null } };
+  }
+  const taken = await take(dependencies, addressed, inbound.message, retentionDays);
+  const status = taken.isDuplicate ? 'duplicate' : 'accepted';
+  metrics.taken(channel.type, status);
+  return {
+    status: taken.isDuplicate ? 200 : adapter.acceptedStatus,
+    body: { status, message_id: taken.id },
+  };
+}
+
+/** The channel of an account, where one URL takes the messages of several; null if there is none. */
+async function addressedChannel(
+  { findByAccount }: MessageDependencies,
+  channel: SealedChannel,
+  account: string | undefined,
+): Promise<Channel | null> {
+  const { app_id: app, oa_id: own } = channel.config as Partial<ChannelConfig<'zalo_oa'>>;
+  if (account === undefined || app === undefined || own === account) return channel;
+  const other = await findByAccount(channel.tenantId, { app, account });
+  return other?.enabled === true ? other : null;
 }
 
 async function take(
   { messages, texts, room, queue }: MessageDependencies,
-  channel: SealedChannel,
+  channel: Channel,
   message: InboundMessage,
   keptDays: number,
 ): Promise<{ id: string; isDuplicate: boolean }> {
   const [{ tenantId }, id] = [channel, newId()];
   await room.assert(tenantId);
-  const { text, externalId, keys, sender, position, conversation, hasAttachment } = message;
+  const { text, sender, position, conversation, hasAttachment } = message;
   return messages.take(
     {
-      ...{ id, tenantId, instanceId: channel.id, externalId, keys, position, hasAttachment, keptDays },
-      conversation: { id: newId(), ...conversation },
+      ...{ id, tenantId, instanceId: channel.id, position, hasAttachment, keptDays },
+      externalId: toPgText(message.externalId),
+      keys: message.keys.map(toPgText),
+      conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },
       userId: actingUserOf(channel, sender.id),
-      senderName: sender.name,
+      senderName: sender.name === null ? null : toPgText(sender.name.slice(0, longestName)),
       text: text === null ? null : texts.sealText({ tenantId, id }, text),
       textBytes: Buffer.byteLength(text ?? ''),
     },

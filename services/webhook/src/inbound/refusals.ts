@@ -48,11 +48,12 @@ export class Refusals {
 
   /** Throws `signature_invalid`, or `rate_limit_exceeded` if the address has sent too many that are not genuine. */
   async refuse(address: string | null, message: string): Promise<never> {
-    await this.#note(address);
+    await this.count(address);
     throw new AppError('signature_invalid', message, { headers: { [signatureRefusedHeader]: 'true' } });
   }
 
-  async #note(address: string | null): Promise<void> {
+  /** Counts a request that was not genuine. Throws `rate_limit_exceeded` beyond the limit. */
+  async count(address: string | null): Promise<void> {
     const key = networkOf(address ?? '');
     const until = this.#over.get(key) ?? 0;
     if (until > monotonicMs()) throw tooMany(until - monotonicMs());

@@ -1,12 +1,14 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import type { Checked, Ways } from '../channels/adapter.ts';
+import type { TenantClient } from '../peers/tenants.ts';
 import type { ChannelHealth } from '../channels/channel-health.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
 
 export interface CheckDependencies {
   channels: OpenChannels;
   health: ChannelHealth;
+  tenants: TenantClient;
   ways: Ways;
   /** Goes on with what waits in the conversations of a channel. */
   wake: (channel: { tenantId: string; id: string }) => Promise<void>;
@@ -16,12 +18,18 @@ export interface CheckDependencies {
 export function checkChannel({
   channels,
   health,
+  tenants,
   ways,
   wake,
 }: CheckDependencies): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
     const usable = await channels.open(tenantId, channelId);
     if (usable === null || !usable.channel.enabled) return;
+    // Throws while the tenant is not active: this is tried again.
+    await tenants.assertActive(tenantId);
+    // Only a consent connects it.
+    if (usable.adapter.needsConsent === true)
+      return usable.open.accessToken === null ? undefined : wake(usable.channel);
     const { channel } = usable;
     const checked = await check(usable);
     if (checked.kind === 'retry') {

@@ -9,8 +9,9 @@ import type { Ways } from '../channels/adapter.ts';
 import type { ChannelAdapters } from '../channels/adapters.ts';
 import { nextBurst, type WaitingMessage } from '../channels/burst.ts';
 import type { Channel } from '../channels/channel.ts';
+import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
-import { promptOf, type Spoken } from '../channels/prompt.ts';
+import { historyBytes, promptOf, type Spoken } from '../channels/prompt.ts';
 import type { Piece } from '../channels/reply-pieces.ts';
 import type { ReplyWriter } from '../channels/reply-writer.ts';
 import { showTyping, type OpenChannels } from '../channels/open-channels.ts';
@@ -28,6 +29,7 @@ export interface ConverseDependencies {
   completions: CompletionClient;
   tenants: TenantClient;
   ways: Ways;
+  metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
 }
@@ -52,6 +54,8 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       const { turn, waiting } = await turns.open(conversation);
       if (turn !== null) {
         await answer(dependencies, { turn, conversation, channel }, context);
+        // Attempts count for one turn: later messages have jobs of their own.
+        if (context.attempt > 1) return;
         continue;
       }
       const { messages, readyInS } = nextBurst(waiting);
@@ -69,20 +73,24 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
     const { tenantId, isGroup } = conversation;
     const [{ userId } = { userId: '' }] = messages;
     const id = newId();
-    const read = ({ id: messageId, text, ...message }: WaitingMessage | EarlierMessage): Spoken[] => {
+    const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): Spoken[] => {
       if (text === null) return [];
-      const { senderName } = message;
-      const direction = 'direction' in message ? message.direction : 'in';
       const row = { tenantId, id: messageId };
       const said = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: said }];
     };
-    const said = messages.flatMap(read);
+    const sealed = await turns.texts(
+      conversation,
+      messages.map((message) => message.id),
+    );
+    const said = messages.flatMap(({ id: messageId, senderName }) =>
+      read({ id: messageId, senderName, direction: 'in', text: sealed.get(messageId) ?? null }),
+    );
+    const historyTokens = channel.history_tokens;
     const prompt = async (): Promise<string> =>
       promptOf(said, {
-        earlier: (await turns.earlier(conversation)).flatMap(read),
-        historyTokens: channel.history_tokens,
-        isGroup,
+        earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(read),
+        ...{ historyTokens, isGroup },
       });
     await turns.begin(conversation, {
       id,
@@ -108,7 +116,7 @@ async function answer(
   context: JobContext,
 ): Promise<void> {
   const { turn, conversation, channel } = open;
-  const { turns, writer, texts, tenants, adapters, send } = dependencies;
+  const { turns, writer, texts, tenants, adapters, metrics, send } = dependencies;
   const { tenantId } = turn;
   const { said, ...end } = await spokenFor(dependencies, open, context);
   const { style, maxChars } = adapters[channel.type];
@@ -123,6 +131,7 @@ async function answer(
   });
   const { retentionDays: keptDays } = await tenants.settingsOf(tenantId);
   await turns.end(turn, { ...end, replies, keptDays }, (db) => send(db, conversation));
+  metrics.ended(channel.type, end.status);
 }
 
 type Said = Pick<TurnEnd, 'status' | 'runId'> & { said: string[] };

@@ -2,6 +2,8 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Sent, Ways } from '../channels/adapter.ts';
+import type { ConnectedChannel } from '../channels/channel.ts';
+import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
 import type { TenantClient } from '../peers/tenants.ts';
@@ -15,21 +17,26 @@ export interface SendDependencies {
   texts: ChannelTexts;
   tenants: TenantClient;
   ways: Ways;
-  /** Goes on with a conversation at a time. */
-  later: (conversation: { tenantId: string; id: string }, at: Date) => Promise<void>;
+  metrics: Pick<ChannelMetrics, 'attempted'>;
+  /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+  renew: (channel: ConnectedChannel) => Promise<boolean>;
+  /** Goes on with a conversation in some seconds. */
+  later: (conversation: { tenantId: string; id: string }, afterS: number) => Promise<void>;
 }
 
 /** Seconds after each failed attempt until the next one; the last is repeated. */
 const scheduleS = [1, 2, 5, 10, 20, 30, 60];
+/** While a new access token is fetched. */
+const renewS = 5;
 /** Then a reply is given up. */
-const longestMs = 24 * 3_600_000;
+const longestS = 24 * 3_600;
 
 /**
  * Sends the replies of a conversation in order: one that can't be sent holds up those after it. A reply whose outcome is
  * not known is sent again.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
-  const { channels, health, replies, texts, tenants, ways, later } = dependencies;
+  const { channels, health, replies, texts, tenants, ways, metrics, renew, later } = dependencies;
   return async ({ conversationId }, { tenantId, signal, log }) => {
     for (;;) {
       signal.throwIfAborted();
@@ -38,8 +45,8 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       const usable = await channels.open(tenantId, reply.instanceId);
       // What waits goes on when the channel is enabled, has new credentials, or the tenant is active again.
       if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
-      const dueAt = Math.max(reply.dueAt.getTime(), usable.channel.pausedUntil?.getTime() ?? 0);
-      if (dueAt > Date.now()) return later({ tenantId, id: conversationId }, new Date(dueAt));
+      const waitS = Math.max(reply.waitS, usable.channel.pausedS ?? 0);
+      if (waitS > 0) return later({ tenantId, id: conversationId }, waitS);
       await sendOne(reply, usable, log);
     }
   };
@@ -47,6 +54,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
   async function sendOne(reply: QueuedReply, usable: UsableChannel, log: Logger): Promise<void> {
     const { channel } = usable;
     const sent = await attempt(reply, usable, log);
+    metrics.attempted(channel.type, sent.kind);
     log.debug({ message_id: reply.id, channel_id: channel.id, outcome: sent.kind }, 'sent a reply');
     switch (sent.kind) {
       case 'sent':
@@ -56,12 +64,15 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
         log.warn({ message_id: reply.id, channel_id: channel.id }, 'the provider rejects a reply');
         return replies.fail(reply);
       case 'paused':
-        return health.pause(channel, sent.afterS);
+        await health.pause(channel, sent.afterS);
+        return reply.ageS > longestS ? replies.fail(reply) : undefined;
       case 'unauthorized':
-        return health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
+        return (await renew(channel))
+          ? replies.postpone(reply, renewS)
+          : health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
       case 'retry': {
         await health.note(channel, { status: 'error', status_reason: sent.reason });
-        if (Date.now() - reply.createdAt.getTime() > longestMs) return replies.fail(reply);
+        if (reply.ageS > longestS) return replies.fail(reply);
         return replies.postpone(reply, scheduleS[reply.attempts] ?? scheduleS.at(-1) ?? 0);
       }
     }
@@ -80,6 +91,8 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
   }
 }
 
-function isUsable({ channel }: UsableChannel): boolean {
-  return channel.enabled && channel.status !== 'needs_reauth';
+/** Without the consent that it needs, a channel sends nothing. */
+function isUsable({ channel, adapter }: UsableChannel): boolean {
+  const isConnected = adapter.needsConsent !== true || channel.accessToken !== null;
+  return channel.enabled && channel.status !== 'needs_reauth' && isConnected;
 }

@@ -23,7 +23,8 @@ export const tasks = {
   converse: defineTask<{ conversationId: string }>({
     retryAfterS: [1, 2, 5, 10, 30, ...Array.from({ length: 29 }, () => minute)],
     deadlineMs: 12 * minute * 1_000,
-    concurrency: 128,
+    // A slot is held as long as the agent takes, and costs little.
+    concurrency: 1_024,
     perTenant: 32,
     inOrder: true,
   }),
@@ -31,7 +32,7 @@ export const tasks = {
   send_replies: defineTask<{ conversationId: string }>({
     retryAfterS: [1, 5, 30, ...Array.from({ length: 60 }, () => minute)],
     deadlineMs: 3 * minute * 1_000,
-    concurrency: 128,
+    concurrency: 512,
     perTenant: 32,
     inOrder: true,
   }),
@@ -39,6 +40,13 @@ export const tasks = {
   check_channel: defineTask<{ channelId: string }>({
     retryAfterS: [2, 10, 30, minute, ...Array.from({ length: 12 }, () => 10 * minute)],
     deadlineMs: 30_000,
+    concurrency: 16,
+    perTenant: 4,
+  }),
+  /** Refreshes the tokens of a channel. Upkeep adds another job while that is due. */
+  refresh_tokens: defineTask<{ channelId: string }>({
+    retryAfterS: [31, minute, minute],
+    deadlineMs: 45_000,
     concurrency: 16,
     perTenant: 4,
   }),

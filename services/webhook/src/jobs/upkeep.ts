@@ -1,16 +1,21 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { TokenJobs } from '../channels/token-jobs.ts';
 import type { ConversationQueue } from '../channels/conversation-queue.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
+import type { TenantClient } from '../peers/tenants.ts';
 import type { CallStore } from '../store/call-store.ts';
 import { deleteExpiredCalls, findLostCalls } from '../store/call-system-store.ts';
 import {
-  deleteEmptyConversations,
+  deleteExpiredKeys,
   deleteExpiredMessages,
+  findDueRefreshes,
+  findEmptyConversations,
   findOverdueConversations,
 } from '../store/channel-system-store.ts';
-import { putOffOverdue } from '../store/message-store.ts';
+import { deleteOldTickets } from '../store/consent-system-store.ts';
+import { deleteEmpty, noteWoken } from '../store/message-store.ts';
 import { findOverdueTargets } from '../store/delivery-system-store.ts';
 import { removeDeleted } from '../store/removal-system-store.ts';
 import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../store/event-system-store.ts';
@@ -21,6 +26,8 @@ export interface UpkeepOptions {
   calls: CallStore;
   outbox: DeliveryOutbox;
   conversations: ConversationQueue;
+  tokenJobs: TokenJobs;
+  tenants: TenantClient;
   log: Logger;
 }
 
@@ -36,14 +43,38 @@ export async function wakeOverdue({ app, system, outbox }: UpkeepOptions): Promi
   return false;
 }
 
-/** Queues work on conversations that waits for longer than it should: a channel or a tenant was not active. */
-export async function wakeConversations({ app, system, conversations }: UpkeepOptions): Promise<boolean> {
+/** Queues work on conversations that waits for longer than it should: a job was lost, or a tenant was not active. */
+export async function wakeConversations(options: UpkeepOptions): Promise<boolean> {
+  const { app, system, conversations, tenants } = options;
   const overdue = await findOverdueConversations(system, { seconds: overdueMs / 1_000, limit: batch });
-  for (const { tenantId, conversationId: id, work } of overdue)
+  for (const { tenantId, conversationId: id, answers, sends } of overdue) {
+    const isActive = await tenants.isActive(tenantId);
     await withTenant(app, tenantId, async (db) => {
-      await putOffOverdue(db, id);
-      await conversations[work](db, { tenantId, id });
+      await noteWoken(db, id);
+      if (isActive && answers) await conversations.answer(db, { tenantId, id });
+      if (isActive && sends) await conversations.send(db, { tenantId, id });
     });
+  }
+  return false;
+}
+
+/** Deletes conversations without messages in which nothing has happened for long. */
+export async function deleteEmptyConversations({ app, system }: UpkeepOptions): Promise<boolean> {
+  const found = await findEmptyConversations(system, batch);
+  for (const [tenantId, some] of Map.groupBy(found, (each) => each.tenantId))
+    await withTenant(app, tenantId, (db) =>
+      deleteEmpty(
+        db,
+        some.map(({ id }) => id),
+      ),
+    );
+  return found.length === batch;
+}
+
+/** Queues refreshes of tokens that are due. */
+export async function refreshDue({ app, system, tokenJobs }: UpkeepOptions): Promise<boolean> {
+  const due = await findDueRefreshes(system, batch);
+  for (const channel of due) await withTenant(app, channel.tenantId, (db) => tokenJobs.queue(db, channel));
   return false;
 }
 
@@ -75,6 +106,7 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
   return [
     every('queue overdue deliveries', overdueMs, () => wakeOverdue(options)),
     every('queue overdue conversations', overdueMs, () => wakeConversations(options)),
+    every('queue refreshes of tokens', overdueMs, () => refreshDue(options)),
     every('end lost calls', tenMinutesMs, () => failLost(options)),
     every('delete expired calls', tenMinutesMs, inBatches(deleteExpiredCalls)),
     every(
@@ -83,12 +115,14 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
       inBatches((pool, limit) => removeDeleted(pool, 'endpoints', limit)),
     ),
     every('delete expired messages', tenMinutesMs, inBatches(deleteExpiredMessages)),
-    every('delete empty conversations', tenMinutesMs, inBatches(deleteEmptyConversations)),
+    every('delete old keys of messages', tenMinutesMs, inBatches(deleteExpiredKeys)),
+    every('delete empty conversations', tenMinutesMs, () => deleteEmptyConversations(options)),
     every(
       'remove deleted channels',
       tenMinutesMs,
       inBatches((pool, limit) => removeDeleted(pool, 'channels', limit)),
     ),
+    every('delete old tickets', tenMinutesMs, inBatches(deleteOldTickets)),
     every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
     every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
     every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),

@@ -4,7 +4,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 export interface SecretPlace {
   tenantId: string;
   table: 'endpoints' | 'subscriptions' | 'channel_instances';
-  column: 'secret' | 'callback_secret' | 'credentials';
+  column: 'secret' | 'callback_secret' | 'credentials' | 'access_token' | 'refresh_token';
   id: string;
 }
 

@@ -8,6 +8,7 @@ import {
   type Channel,
   type ChannelSettings,
   type ChannelState,
+  type ConnectedChannel,
   type SealedChannel,
 } from '../channels/channel.ts';
 import { lockAndCount } from './lock-and-count.ts';
@@ -57,11 +58,29 @@ export class ChannelStore {
     });
   }
 
-  /** With its credentials, and how long the provider wants nothing to be sent. */
-  async open(tenantId: string, id: string): Promise<(SealedChannel & { pausedUntil: Date | null }) | null> {
+  /** The channel for an account of an app of Zalo. */
+  async findByAccount(
+    tenantId: string,
+    { app, account }: { app: string; account: string },
+  ): Promise<Channel | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<SealedChannel & { pausedUntil: Date | null }>(
-        `select ${columns}, credentials, case when paused_until > now() then paused_until end as "pausedUntil"
+      const { rows } = await db.query<Channel>(
+        `select ${columns} from webhook.channel_instances
+         where tenant_id = $1 and deleted_at is null and type = 'zalo_oa'
+           and config->>'app_id' = $2 and config->>'oa_id' = $3
+         order by id limit 1`,
+        [tenantId, app, account],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** With its secrets. */
+  async open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<ConnectedChannel>(
+        `select ${columns}, credentials, access_token as "accessToken",
+           greatest(extract(epoch from paused_until - clock_timestamp()), 0)::float8 as "pausedS"
          from webhook.channel_instances where id = $1 and deleted_at is null`,
         [id],
       );
@@ -69,17 +88,21 @@ export class ChannelStore {
     });
   }
 
-  /** Notes what is known of the connection now, and does `also` in the same transaction if that is new. */
+  /**
+   * Notes what is known of the connection by the credentials and the token that `channel` has, and does `also` in the
+   * same transaction if that is new. What is known of others that were replaced meanwhile is of no use.
+   */
   async setState(
-    { tenantId, id }: Pick<Channel, 'tenantId' | 'id'>,
+    { tenantId, id, credentials, accessToken }: ConnectedChannel,
     { status, status_reason: reason }: ChannelState,
     also: (db: Queryable) => Promise<unknown>,
   ): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.channel_instances set status = $2, status_reason = $3
-         where id = $1 and (status, status_reason) is distinct from ($2, $3)`,
-        [id, status, reason],
+         where id = $1 and (status, status_reason) is distinct from ($2, $3)
+           and credentials = $4 and ($2 <> 'needs_reauth' or access_token is not distinct from $5)`,
+        [id, status, reason, credentials, accessToken],
       );
       if (rowCount === 1) await also(db);
     });
@@ -134,7 +157,7 @@ export async function insertChannel(
   );
 }
 
-/** `state`: null leaves what is known of the connection. */
+/** `state`: null leaves what is known of the connection; `pending` removes the tokens. */
 export async function updateChannel(
   db: Queryable,
   id: string,
@@ -155,7 +178,12 @@ export async function updateChannel(
        set ${settingNames.map((name, index) => `${name} = $${index + 4}`).join(', ')}, credentials = $2,
          updated_at = clock_timestamp(), status = coalesce($3, status),
          status_reason = case when $3::text is null then status_reason end,
-         paused_until = case when $3::text is null then paused_until end
+         paused_until = null,
+         access_token = case when $3 = 'pending' then null else access_token end,
+         refresh_token = case when $3 = 'pending' then null else refresh_token end,
+         refresh_due_at = case when $3 = 'pending' then null else refresh_due_at end,
+         -- A refresh under way is of no use any more.
+         refresh_claim = case when $3 = 'pending' then null else refresh_claim end
        where id = $1 returning ${columns}`,
       [id, credentials, state, ...valuesOf(settings)],
     ),

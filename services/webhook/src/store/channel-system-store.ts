@@ -12,20 +12,28 @@ export async function findSealedChannel(pool: Pool, id: string): Promise<SealedC
   return rows[0] ?? null;
 }
 
-/** Conversations with messages that should have been worked on `seconds` ago, of any tenant. */
+/**
+ * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
+ * those first that were not woken for the longest time, so that none keeps others from being found.
+ */
 export async function findOverdueConversations(
   pool: Pool,
   { seconds, limit }: { seconds: number; limit: number },
-): Promise<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }[]> {
-  const { rows } = await pool.query<{ tenantId: string; conversationId: string; work: 'answer' | 'send' }>(
-    `select distinct "tenantId", "conversationId", work from (
-       select m.tenant_id as "tenantId", m.conversation_id as "conversationId",
-         case m.direction when 'in' then 'answer' else 'send' end as work
-       from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
-       where m.status in ('received', 'queued') and m.due_at < now() - make_interval(secs => $1)
-         -- Else a channel that can't be used would keep others from being found.
-         and i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')
-       order by m.due_at limit $2) as overdue`,
+): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
+  const { rows } = await pool.query<{
+    tenantId: string;
+    conversationId: string;
+    answers: boolean;
+    sends: boolean;
+  }>(
+    `select c.tenant_id as "tenantId", c.id as "conversationId",
+       bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
+     from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
+       join webhook.conversations as c on c.id = m.conversation_id
+     where m.status in ('received', 'queued') and m.due_at < now() - make_interval(secs => $1)
+       and (c.woken_at is null or c.woken_at < now() - interval '1 minute')
+       and i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')
+     group by c.id order by c.woken_at nulls first limit $2`,
     [seconds, limit],
   );
   return rows;
@@ -41,13 +49,40 @@ export async function deleteExpiredMessages(pool: Pool, limit: number): Promise<
   return rowCount ?? 0;
 }
 
-/** Deletes up to `limit` conversations without messages in which nothing has happened for a day; returns how many. */
-export async function deleteEmptyConversations(pool: Pool, limit: number): Promise<number> {
+/** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
+export async function findEmptyConversations(
+  pool: Pool,
+  limit: number,
+): Promise<{ tenantId: string; id: string }[]> {
+  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+    `select tenant_id as "tenantId", id from webhook.conversations as c
+     where last_message_at < now() - interval '1 day'
+       and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id) limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Deletes up to `limit` keys of messages whose time is over; returns how many. */
+export async function deleteExpiredKeys(pool: Pool, limit: number): Promise<number> {
   const { rowCount } = await pool.query(
-    `delete from webhook.conversations where id = any (array(
-       select id from webhook.conversations as c where last_message_at < now() - interval '1 day'
-         and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id) limit $1))`,
+    `delete from webhook.channel_message_keys where ctid = any (array(
+       select ctid from webhook.channel_message_keys where expires_at <= now() limit $1))`,
     [limit],
   );
   return rowCount ?? 0;
+}
+
+/** Channels of any tenant whose tokens are to be refreshed. */
+export async function findDueRefreshes(
+  pool: Pool,
+  limit: number,
+): Promise<{ tenantId: string; id: string }[]> {
+  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+    `select tenant_id as "tenantId", id from webhook.channel_instances
+     where refresh_due_at <= now() and deleted_at is null and status <> 'needs_reauth'
+       and (refresh_claimed_until is null or refresh_claimed_until < now()) limit $1`,
+    [limit],
+  );
+  return rows;
 }

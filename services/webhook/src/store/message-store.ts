@@ -42,6 +42,9 @@ export interface StoredMessage {
   createdAt: Date;
 }
 
+/** Providers repeat a message for a day or two; one that was deleted meanwhile is not taken again. */
+const keysKeptDays = 7;
+
 /** Aborts the transaction of a message that another one has stored meanwhile. */
 class Taken extends Error {}
 
@@ -165,20 +168,25 @@ export class MessageStore {
     limit: number,
   ): Promise<number> {
     return withTenant(this.#pool, tenantId, async (db) => {
+      // With their turns: what an agent is asked holds the same texts.
       const { rowCount } = await db.query(
-        `delete from webhook.channel_messages where id = any (array(
-           select id from webhook.channel_messages
-           where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
+        `with gone as (
+           delete from webhook.channel_messages where id = any (array(
+             select id from webhook.channel_messages
+             where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
+           returning turn_id),
+         turns as (delete from webhook.channel_turns where id in (select turn_id from gone))
+         select from gone`,
         [tenantId, userId, before, limit],
       );
-      await db.query(
-        'delete from webhook.channel_turns where tenant_id = $1 and user_id = $2 and created_at <= $3',
-        [tenantId, userId, before],
-      );
-      await db.query(
-        `delete from webhook.conversations as c where tenant_id = $1 and user_id = $2
-           and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id)`,
+      const { rows: own } = await db.query<{ id: string }>(
+        `select id from webhook.conversations where tenant_id = $1 and user_id = $2 and not exists (
+           select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
         [tenantId, userId],
+      );
+      await deleteEmpty(
+        db,
+        own.map(({ id }) => id),
       );
       return rowCount ?? 0;
     });
@@ -199,7 +207,7 @@ async function upsertConversation(db: Queryable, message: NewMessage): Promise<s
     await db.query<{ id: string }>(
       `insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
        values ($1, $2, $3, $4, $5, $6)
-       on conflict (instance_id, external_id) do update set last_message_at = clock_timestamp()
+       on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
        returning id`,
       [
         conversation.id,
@@ -225,9 +233,10 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
         values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => ${burst.seconds}),
           now() + make_interval(days => $11), $13)
         returning id)
-      insert into webhook.channel_message_keys (instance_id, key, tenant_id, message_id)
+      insert into webhook.channel_message_keys (instance_id, key, tenant_id, message_id, expires_at)
       -- In the same order in every transaction, so that no two wait for each other.
-      select $3, key, $2, made.id from made, unnest($12::text[]) as key order by key
+      select $3, key, $2, made.id, now() + make_interval(days => greatest($11, ${keysKeptDays}))
+      from made, unnest($12::text[]) as key order by key
       on conflict do nothing`,
     values: [
       message.id,
@@ -248,11 +257,23 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
   return rowCount === message.keys.length;
 }
 
-/** Takes what waits in a conversation for due in a minute again. */
-export async function putOffOverdue(db: Queryable, conversationId: string): Promise<void> {
-  await db.query(
-    `update webhook.channel_messages set due_at = now() + interval '1 minute'
-     where conversation_id = $1 and status in ('received', 'queued') and due_at < now()`,
-    [conversationId],
+/** Notes that work on what is overdue in a conversation is queued. */
+export async function noteWoken(db: Queryable, conversationId: string): Promise<void> {
+  await db.query('update webhook.conversations set woken_at = clock_timestamp() where id = $1', [
+    conversationId,
+  ]);
+}
+
+/** Deletes those of these conversations that have no messages; returns how many. */
+export async function deleteEmpty(db: Queryable, conversationIds: readonly string[]): Promise<number> {
+  // A message that is being stored holds its conversation: only a later statement sees it.
+  await db.query('select from webhook.conversations where id = any ($1) order by id for update', [
+    conversationIds,
+  ]);
+  const { rowCount } = await db.query(
+    `delete from webhook.conversations as c where id = any ($1)
+       and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id)`,
+    [conversationIds],
   );
+  return rowCount ?? 0;
 }

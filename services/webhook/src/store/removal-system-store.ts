@@ -1,27 +1,40 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** What is hidden when it is deleted, and the parts that it is removed with in batches. */
+/** What is hidden when it is deleted, and the parts that it is removed with, in their order. */
 const removable = {
-  endpoints: { owners: 'webhook.endpoints', parts: 'webhook.calls', by: 'endpoint_id' },
-  channels: { owners: 'webhook.channel_instances', parts: 'webhook.channel_messages', by: 'instance_id' },
+  endpoints: { owners: 'webhook.endpoints', by: 'endpoint_id', parts: ['webhook.calls'] },
+  channels: {
+    owners: 'webhook.channel_instances',
+    by: 'instance_id',
+    parts: ['webhook.channel_messages', 'webhook.channel_message_keys', 'webhook.conversations'],
+  },
 } as const;
 
-/** Removes up to `limit` parts of what was deleted, and the owners that have none left; returns how many parts. */
+/**
+ * Removes up to `limit` parts of each kind of what was deleted, and up to `limit` owners that have none left. Returns
+ * the most that it has removed of a kind.
+ */
 export async function removeDeleted(
   pool: Pool,
   what: keyof typeof removable,
   limit: number,
 ): Promise<number> {
   const { owners, parts, by } = removable[what];
-  const { rowCount } = await pool.query(
-    `delete from ${parts} where id = any (array(
-       select p.id from ${owners} as o join ${parts} as p on p.${by} = o.id
-       where o.deleted_at is not null limit $1))`,
+  let most = 0;
+  for (const part of parts) {
+    const { rowCount } = await pool.query(
+      `delete from ${part} where ctid = any (array(
+         select p.ctid from ${owners} as o join ${part} as p on p.${by} = o.id
+         where o.deleted_at is not null limit $1))`,
+      [limit],
+    );
+    most = Math.max(most, rowCount ?? 0);
+  }
+  const empty = parts.map((part) => `not exists (select from ${part} as p where p.${by} = o.id)`);
+  await pool.query(
+    `delete from ${owners} where id = any (array(
+       select id from ${owners} as o where o.deleted_at is not null and ${empty.join(' and ')} limit $1))`,
     [limit],
   );
-  await pool.query(
-    `delete from ${owners} as o where o.deleted_at is not null
-       and not exists (select from ${parts} as p where p.${by} = o.id)`,
-  );
-  return rowCount ?? 0;
+  return most;
 }

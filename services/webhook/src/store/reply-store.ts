@@ -14,8 +14,9 @@ export interface QueuedReply {
   text: Buffer;
   /** Failed attempts so far. */
   attempts: number;
-  createdAt: Date;
-  dueAt: Date;
+  /** Since when it waits, and for how long still, in seconds by the database's clock. */
+  ageS: number;
+  waitS: number;
 }
 
 /** Replies that are not sent yet, of one tenant at a time. */
@@ -33,7 +34,8 @@ export class ReplyStore {
       const { rows } = await db.query<QueuedReply>(
         `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
            r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.attempts,
-           r.created_at as "createdAt", r.due_at as "dueAt",
+           extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",
+           greatest(extract(epoch from r.due_at - clock_timestamp()), 0)::float8 as "waitS",
            array(select m.external_id from webhook.channel_messages as m
                  where m.turn_id = r.turn_id and m.direction = 'in' order by m.position nulls last, m.sequence)
              as "inReplyTo"

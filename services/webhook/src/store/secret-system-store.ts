@@ -5,7 +5,7 @@ import type { SecretPlace } from '../secrets/webhook-secrets.ts';
 const columnsOf = {
   endpoints: ['secret', 'previous_secret', 'callback_secret'],
   subscriptions: ['secret'],
-  channel_instances: ['credentials'],
+  channel_instances: ['credentials', 'access_token', 'refresh_token'],
 } as const;
 
 /** An encrypted secret of any tenant. */

@@ -84,16 +84,32 @@ export class TurnStore {
     });
   }
 
-  /** The messages before a turn, newest first. */
-  async earlier({ tenantId, id }: Conversation): Promise<EarlierMessage[]> {
+  /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
+  async earlier({ tenantId, id }: Conversation, maxBytes: number): Promise<EarlierMessage[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<EarlierMessage>(
-        `select id, direction, sender_name as "senderName", text from webhook.channel_messages
-         where conversation_id = $1 and status <> 'received' and text is not null
-         order by sequence desc limit ${maxEarlier}`,
-        [id],
+        `select id, direction, "senderName", text from (
+           select id, direction, sender_name as "senderName", text, sequence,
+             coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
+               as newer
+           from webhook.channel_messages
+           where conversation_id = $1 and status <> 'received' and text is not null
+           order by sequence desc limit ${maxEarlier}) as newest
+         where newer < $2 order by sequence desc`,
+        [id, maxBytes],
       );
       return rows;
+    });
+  }
+
+  /** The encrypted texts of messages, by their ids. */
+  async texts({ tenantId }: Conversation, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ id: string; text: Buffer | null }>(
+        'select id, text from webhook.channel_messages where id = any ($1)',
+        [ids],
+      );
+      return new Map(rows.map(({ id, text }) => [id, text]));
     });
   }
 
@@ -107,11 +123,13 @@ export class TurnStore {
         [turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request, turn.hasAttachment],
       );
       if (rowCount !== 1) return false;
-      await db.query(
+      const { rowCount: taken } = await db.query(
         `update webhook.channel_messages set turn_id = $1 where id = any ($2) and status = 'received'`,
         [turn.id, turn.messageIds],
       );
-      return true;
+      if (taken === turn.messageIds.length) return true;
+      await db.query('delete from webhook.channel_turns where id = $1', [turn.id]);
+      return false;
     });
   }
 
@@ -179,7 +197,7 @@ async function findTurn(db: Queryable, conversationId: string): Promise<Turn | n
 
 async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
   const { rows } = await db.query<WaitingMessage>(
-    `select id, user_id as "userId", sender_name as "senderName", text, text_bytes as "textBytes",
+    `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
        has_attachment as "hasAttachment",
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
      from webhook.channel_messages where conversation_id = $1 and status = 'received'

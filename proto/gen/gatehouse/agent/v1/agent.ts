@@ -19,6 +19,27 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export interface ForgetUserRequest {
+  tenantId: string;
+  userId: string;
+  /** The id of the deletion. */
+  deletionId: string;
+  /** Milliseconds since the epoch: what is from before that time is removed. */
+  requestedAtMs: bigint;
+}
+
+export interface ForgetUserResponse {
+  /** What this call removed, by kind: "cookies". */
+  counts: { [key: string]: bigint };
+  /** False when more is to be removed: call again. */
+  completed: boolean;
+}
+
+export interface ForgetUserResponse_CountsEntry {
+  key: string;
+  value: bigint;
+}
+
 export interface ResolveAgentRequest {
   idOrKey: string;
 }
@@ -59,7 +80,18 @@ export interface Agent {
   /** Seconds since the epoch. */
   created: bigint;
   /** Absent from a release without memory. */
-  memory?: MemorySettings | undefined;
+  memory?:
+    | MemorySettings
+    | undefined;
+  /** Absent for agents without tools, and from a release without tools. */
+  tools?: ToolSettings | undefined;
+}
+
+export interface ToolSettings {
+  /** Calls of the model that may call tools. */
+  maxIterations: number;
+  /** In pico-USD; absent for no limit. */
+  maxCostPico?: string | undefined;
 }
 
 export interface MemorySettings {
@@ -69,6 +101,249 @@ export interface MemorySettings {
   /** "english" or "simple". */
   analyser: string;
 }
+
+export interface ListToolsRequest {
+  agentId: string;
+}
+
+export interface ListToolsResponse {
+  tools: Tool[];
+}
+
+export interface Tool {
+  /** As models get it: 1 to 64 of a-z, A-Z, 0-9, "_" and "-", unique in the list. */
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  schemaJson: string;
+  /** Name the tool in CallTool. */
+  serverId: string;
+  tool: string;
+  /** Whether a call can be repeated: it changes nothing, or nothing more. */
+  repeatable: boolean;
+  /** How long a call may take. */
+  timeoutMs: number;
+}
+
+export interface CallToolRequest {
+  agentId: string;
+  serverId: string;
+  tool: string;
+  /** A JSON object. */
+  argumentsJson: string;
+}
+
+export interface CallToolResponse {
+  /** What the model gets, at most 200,000 characters. */
+  content: string;
+  /**
+   * "ok", "error" (of the tool), or what went wrong with the server: "unreachable", "unauthorized", "timeout",
+   * "too_large", "busy", "session", "invalid".
+   */
+  outcome: string;
+}
+
+function createBaseForgetUserRequest(): ForgetUserRequest {
+  return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
+}
+
+export const ForgetUserRequest: MessageFns<ForgetUserRequest> = {
+  encode(message: ForgetUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.deletionId !== "") {
+      writer.uint32(26).string(message.deletionId);
+    }
+    if (message.requestedAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.requestedAtMs) !== message.requestedAtMs) {
+        throw new globalThis.Error("value provided for field message.requestedAtMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.requestedAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.deletionId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.requestedAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse(): ForgetUserResponse {
+  return { counts: {}, completed: false };
+}
+
+export const ForgetUserResponse: MessageFns<ForgetUserResponse> = {
+  encode(message: ForgetUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.counts).forEach(([key, value]: [string, bigint]) => {
+      ForgetUserResponse_CountsEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
+    });
+    if (message.completed !== false) {
+      writer.uint32(16).bool(message.completed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ForgetUserResponse_CountsEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.counts[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.completed = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse_CountsEntry(): ForgetUserResponse_CountsEntry {
+  return { key: "", value: 0n };
+}
+
+export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_CountsEntry> = {
+  encode(message: ForgetUserResponse_CountsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0n) {
+      if (BigInt.asIntN(64, message.value) !== message.value) {
+        throw new globalThis.Error("value provided for field message.value of type int64 too large");
+      }
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse_CountsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse_CountsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseResolveAgentRequest(): ResolveAgentRequest {
   return { idOrKey: "" };
@@ -347,6 +622,7 @@ function createBaseAgent(): Agent {
     status: "",
     created: 0n,
     memory: undefined,
+    tools: undefined,
   };
 }
 
@@ -381,6 +657,9 @@ export const Agent: MessageFns<Agent> = {
     }
     if (message.memory !== undefined) {
       MemorySettings.encode(message.memory, writer.uint32(74).fork()).join();
+    }
+    if (message.tools !== undefined) {
+      ToolSettings.encode(message.tools, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -468,6 +747,71 @@ export const Agent: MessageFns<Agent> = {
             }
 
             message.memory = MemorySettings.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.tools = ToolSettings.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseToolSettings(): ToolSettings {
+  return { maxIterations: 0, maxCostPico: undefined };
+}
+
+export const ToolSettings: MessageFns<ToolSettings> = {
+  encode(message: ToolSettings, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.maxIterations !== 0) {
+      writer.uint32(8).int32(message.maxIterations);
+    }
+    if (message.maxCostPico !== undefined) {
+      writer.uint32(18).string(message.maxCostPico);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ToolSettings {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseToolSettings();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.maxIterations = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.maxCostPico = reader.string();
             continue;
           }
         }
@@ -562,7 +906,347 @@ export const MemorySettings: MessageFns<MemorySettings> = {
   },
 };
 
-/** Agents of tenants, for other services. Every call acts for the principal of its assertion. */
+function createBaseListToolsRequest(): ListToolsRequest {
+  return { agentId: "" };
+}
+
+export const ListToolsRequest: MessageFns<ListToolsRequest> = {
+  encode(message: ListToolsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.agentId !== "") {
+      writer.uint32(10).string(message.agentId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.agentId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListToolsResponse(): ListToolsResponse {
+  return { tools: [] };
+}
+
+export const ListToolsResponse: MessageFns<ListToolsResponse> = {
+  encode(message: ListToolsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.tools) {
+      Tool.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tools.push(Tool.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTool(): Tool {
+  return { name: "", description: "", schemaJson: "", serverId: "", tool: "", repeatable: false, timeoutMs: 0 };
+}
+
+export const Tool: MessageFns<Tool> = {
+  encode(message: Tool, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.description !== "") {
+      writer.uint32(18).string(message.description);
+    }
+    if (message.schemaJson !== "") {
+      writer.uint32(26).string(message.schemaJson);
+    }
+    if (message.serverId !== "") {
+      writer.uint32(34).string(message.serverId);
+    }
+    if (message.tool !== "") {
+      writer.uint32(42).string(message.tool);
+    }
+    if (message.repeatable !== false) {
+      writer.uint32(48).bool(message.repeatable);
+    }
+    if (message.timeoutMs !== 0) {
+      writer.uint32(56).int32(message.timeoutMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Tool {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTool();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.schemaJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.repeatable = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.timeoutMs = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolRequest(): CallToolRequest {
+  return { agentId: "", serverId: "", tool: "", argumentsJson: "" };
+}
+
+export const CallToolRequest: MessageFns<CallToolRequest> = {
+  encode(message: CallToolRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.agentId !== "") {
+      writer.uint32(10).string(message.agentId);
+    }
+    if (message.serverId !== "") {
+      writer.uint32(18).string(message.serverId);
+    }
+    if (message.tool !== "") {
+      writer.uint32(26).string(message.tool);
+    }
+    if (message.argumentsJson !== "") {
+      writer.uint32(34).string(message.argumentsJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.agentId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.argumentsJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolResponse(): CallToolResponse {
+  return { content: "", outcome: "" };
+}
+
+export const CallToolResponse: MessageFns<CallToolResponse> = {
+  encode(message: CallToolResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.content !== "") {
+      writer.uint32(10).string(message.content);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(18).string(message.outcome);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.content = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.outcome = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+/** Agents of tenants, for other services. Calls about agents act for the principal of their assertion. */
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
@@ -591,6 +1275,39 @@ export const AgentServiceService = {
       Buffer.from(ListVisibleAgentsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListVisibleAgentsResponse => ListVisibleAgentsResponse.decode(value),
   },
+  /** Returns the tools that an agent may use now, in a stable order. Callers: chat. NOT_FOUND as for ResolveAgent. */
+  listTools: {
+    path: "/gatehouse.agent.v1.AgentService/ListTools" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListToolsRequest): Buffer => Buffer.from(ListToolsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListToolsRequest => ListToolsRequest.decode(value),
+    responseSerialize: (value: ListToolsResponse): Buffer => Buffer.from(ListToolsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListToolsResponse => ListToolsResponse.decode(value),
+  },
+  /**
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
+   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   */
+  callTool: {
+    path: "/gatehouse.agent.v1.AgentService/CallTool" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CallToolRequest): Buffer => Buffer.from(CallToolRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CallToolRequest => CallToolRequest.decode(value),
+    responseSerialize: (value: CallToolResponse): Buffer => Buffer.from(CallToolResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
+  },
+  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  forgetUser: {
+    path: "/gatehouse.agent.v1.AgentService/ForgetUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetUserRequest): Buffer => Buffer.from(ForgetUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetUserRequest => ForgetUserRequest.decode(value),
+    responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
+  },
 } as const;
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
@@ -601,6 +1318,15 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
   resolveAgent: handleUnaryCall<ResolveAgentRequest, ResolveAgentResponse>;
   /** Returns a page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
   listVisibleAgents: handleUnaryCall<ListVisibleAgentsRequest, ListVisibleAgentsResponse>;
+  /** Returns the tools that an agent may use now, in a stable order. Callers: chat. NOT_FOUND as for ResolveAgent. */
+  listTools: handleUnaryCall<ListToolsRequest, ListToolsResponse>;
+  /**
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
+   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   */
+  callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
+  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
 }
 
 export interface AgentServiceClient extends Client {
@@ -638,6 +1364,57 @@ export interface AgentServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListVisibleAgentsResponse) => void,
+  ): ClientUnaryCall;
+  /** Returns the tools that an agent may use now, in a stable order. Callers: chat. NOT_FOUND as for ResolveAgent. */
+  listTools(
+    request: ListToolsRequest,
+    callback: (error: ServiceError | null, response: ListToolsResponse) => void,
+  ): ClientUnaryCall;
+  listTools(
+    request: ListToolsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListToolsResponse) => void,
+  ): ClientUnaryCall;
+  listTools(
+    request: ListToolsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListToolsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
+   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   */
+  callTool(
+    request: CallToolRequest,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  callTool(
+    request: CallToolRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  callTool(
+    request: CallToolRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  forgetUser(
+    request: ForgetUserRequest,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { utcTime } from './fields.ts';
+import { created, ok, route, scope, type Route } from './route.ts';
+import { instanceExample } from './channel-instances.ts';
+
+/** Consent of the administrator of a Zalo Official Account: `/v1/channels/instances/{id}/zalo-oa/*`. */
+
+/** How long a link and its state are valid. */
+export const consentMinutes = 10;
+
+export const zaloConsentLink = z.strictObject({
+  url: z.string().describe('To be opened in a browser, by an administrator of the Official Account'),
+  expires_at: utcTime,
+});
+
+export const zaloConsent = z.strictObject({
+  authorization_url: z.string().describe('To be opened in a browser'),
+  state: z.string().describe('What Zalo gets as `state` when the link is used first'),
+  expires_at: utcTime,
+});
+
+const ticketQuery = z.strictObject({ ticket: z.string().max(128).optional() });
+/** Zalo decides what it adds. */
+const callbackQuery = z.looseObject({
+  code: z.string().max(4_096).optional(),
+  state: z.string().max(256).optional(),
+  oa_id: z.string().max(64).optional(),
+});
+
+const path = '/v1/channels/instances/{id}/zalo-oa/consent';
+const params = { id: instanceExample.id };
+const link = {
+  url: `https://gateway.example.com${path.replace('{id}', instanceExample.id)}?ticket=q3mE…`,
+  expires_at: '2026-01-10T09:10:00.000Z',
+};
+
+export const routes: readonly Route[] = [
+  route({
+    service: 'webhook',
+    access: scope('channels.write'),
+    id: 'channels.zalo-oa.consent-links.create',
+    method: 'POST',
+    path: '/v1/channels/instances/{id}/zalo-oa/consent-links',
+    idempotencyKey: true,
+    response: created(zaloConsentLink),
+    summary: 'Make a link to the consent page of a Zalo channel',
+    examples: { link: { summary: 'A link for ten minutes', params, response: link } },
+  }),
+  route({
+    service: 'webhook',
+    access: { kind: 'ticket', headers: [], scope: 'channels.write' },
+    id: 'channels.zalo-oa.consent',
+    method: 'GET',
+    path,
+    query: ticketQuery,
+    response: ok(zaloConsent),
+    summary: 'Begin the consent for a Zalo channel',
+    description: [
+      'With a key, returns a link as `authorization_url`. A browser that opens the link, with `?ticket=` and without a key,',
+      'gets a page with one button, which leads to Zalo. Opening the page uses nothing up, so a preview of the link is safe.',
+    ].join('\n'),
+    examples: {
+      link: {
+        summary: 'A link for ten minutes',
+        params,
+        response: { authorization_url: link.url, state: 'Vx8r…', expires_at: link.expires_at },
+      },
+    },
+  }),
+];
+
+/** What only browsers do: not part of the OpenAPI document. */
+export const pageRoutes: readonly Route[] = [
+  route({
+    service: 'webhook',
+    access: { kind: 'ticket', headers: [] },
+    id: 'channels.zalo-oa.consent.begin',
+    method: 'POST',
+    path,
+    query: ticketQuery,
+    response: { status: 303, shape: null },
+    summary: 'The button of the consent page: leads to Zalo',
+  }),
+  route({
+    service: 'webhook',
+    access: { kind: 'ticket', headers: ['cookie'] },
+    id: 'channels.zalo-oa.callback',
+    method: 'GET',
+    path: '/v1/channels/zalo-oa/callback',
+    query: callbackQuery,
+    response: { status: 200, shape: null },
+    summary: 'Where Zalo sends the browser after the consent',
+  }),
+];

@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import { count, listOf, page, storableText, timestamp, utcTime, uuid } from './fields.ts';
+import { noContent, ok, route, scope, type Route } from './route.ts';
+
+/** The cookies of a user's browser, for the tools of an agent: `/v1/browser/cookies*`. */
+
+const maxValueBytes = 4_096;
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+/** What can be neither in a name nor in a value (RFC 6265bis, 5.6). */
+// eslint-disable-next-line no-control-regex -- the rule is about control characters
+const forbidden = /[\u0000-\u0008\u000a-\u001f\u007f;]/;
+const text = (max: number) =>
+  storableText(0, max)
+    .refine((value) => bytesOf(value) <= max, `must have at most ${max} bytes`)
+    .refine((value) => !forbidden.test(value), 'must not contain control characters or semicolons')
+    .refine((value) => value === value.trim(), 'must not begin or end with white space');
+
+/** The end of the year 9998, in seconds. */
+const lastS = 253_370_764_799;
+
+/** Seconds since the epoch, as browsers export it, or a time; -1 and null are a session's end. */
+const expires = z.union([z.number().min(-lastS).max(lastS), timestamp, z.null()]);
+
+const sameSite = z
+  .string()
+  .max(20)
+  .toLowerCase()
+  .pipe(z.enum(['strict', 'lax', 'none', 'no_restriction', 'unspecified']));
+
+const partitionKey = z.union([
+  storableText(1, 512),
+  z.object({ topLevelSite: storableText(0, 512).optional(), hasCrossSiteAncestor: z.boolean().optional() }),
+  z.null(),
+]);
+
+/** A cookie in our spelling, that of Chrome's extension API, or that of Playwright's storage state. */
+export const cookieInput = z
+  .strictObject({
+    name: text(1_024).refine(
+      (name) => name !== '' && !name.includes('='),
+      'must not be empty or contain "="',
+    ),
+    value: text(maxValueBytes),
+    domain: storableText(1, 255).describe('A leading dot: subdomains too. Required without `url`'),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .max(2_048)
+      .describe('Of the page that the cookie is for'),
+    path: storableText(1, 1_024).startsWith('/'),
+    expires: expires.describe('A time, or seconds since the epoch. Without it: the end of the session'),
+    expirationDate: expires,
+    host_only: z.boolean(),
+    hostOnly: z.boolean(),
+    http_only: z.boolean(),
+    httpOnly: z.boolean(),
+    secure: z.boolean(),
+    same_site: sameSite,
+    sameSite,
+    partition_key: partitionKey,
+    partitionKey,
+    // Exported by browsers, and not needed here.
+    session: z.boolean(),
+    storeId: z.string().max(64),
+    id: z.union([
+      z
+        .int()
+        .min(0)
+        .max(2 ** 31),
+      z.string().max(64),
+    ]),
+    _crHasCrossSiteAncestor: z.boolean(),
+  })
+  .partial()
+  .required({ name: true, value: true });
+export type CookieInput = z.output<typeof cookieInput>;
+
+export const syncCookies = z.strictObject({
+  agent_id: storableText(1, 64).describe('Id or key'),
+  mode: z
+    .enum(['merge', 'replace'])
+    .default('merge')
+    .describe('`replace` deletes the cookies that the request does not have'),
+  source: storableText(0, 100).default('').describe('Where the cookies come from, such as a browser'),
+  cookies: z.array(cookieInput).min(1).max(500),
+});
+export type SyncCookies = z.output<typeof syncCookies>;
+
+export const syncedCookies = z.strictObject({
+  synced: count.describe('Cookies that were stored'),
+  deleted: count.describe('Cookies that were deleted: replaced as a whole, or expired'),
+  agent_id: uuid,
+  user_id: z.string(),
+  domains: z
+    .array(z.strictObject({ domain: z.string(), cookies: count }))
+    .describe('Of those that were stored'),
+});
+export type SyncedCookies = z.output<typeof syncedCookies>;
+
+export const browserCookie = z.strictObject({
+  agent_id: uuid,
+  name: z.string(),
+  domain: z.string(),
+  host_only: z.boolean().describe('Whether subdomains do not get it'),
+  path: z.string(),
+  secure: z.boolean(),
+  http_only: z.boolean(),
+  same_site: z.enum(['strict', 'lax', 'none']).nullable(),
+  partition_key: z.string().nullable(),
+  expires_at: utcTime.nullable().describe('Null for the end of the session'),
+  source: z.string(),
+  created_at: utcTime,
+  updated_at: utcTime,
+});
+export type BrowserCookie = z.output<typeof browserCookie>;
+
+const agentFilter = { agent_id: uuid.optional() };
+export const listCookies = z.strictObject({ ...page, ...agentFilter });
+export const cookieList = listOf(browserCookie);
+export const deleteCookies = z.strictObject({
+  ...agentFilter,
+  domain: storableText(1, 255).optional().describe('Only cookies of this domain'),
+});
+
+const agentId = '0198c2b1-3c4d-7e5f-8a9b-0c1d2e3f4a5b';
+const example: BrowserCookie = {
+  agent_id: agentId,
+  name: '__Host-session',
+  domain: 'intranet.example.com',
+  host_only: true,
+  path: '/',
+  secure: true,
+  http_only: true,
+  same_site: 'lax',
+  partition_key: null,
+  expires_at: '2026-02-10T09:00:00.000Z',
+  source: 'chrome',
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+
+const shared = { service: 'agent', access: scope('cookies.write'), actingUser: true } as const;
+const base = '/v1/browser/cookies';
+
+export const routes: readonly Route[] = [
+  route({
+    ...shared,
+    id: 'browser.cookies.sync',
+    method: 'POST',
+    path: `${base}/sync`,
+    body: syncCookies,
+    response: ok(syncedCookies),
+    summary: 'Give an agent cookies of the acting user',
+    description:
+      "For runs of this user only. Values are encrypted and never returned. Cookies are held to RFC 6265bis; one that breaks a rule is named by its index, and nothing is stored. The spellings of Chrome's extension API and of Playwright's storage state are accepted too. A domain without a leading dot is for that host only. Kept for 400 days at most.",
+    examples: {
+      one: {
+        summary: 'A session of an internal page',
+        body: {
+          ...{ agent_id: agentId, mode: 'merge', source: 'chrome' },
+          cookies: [
+            {
+              ...{ name: '__Host-session', value: 'replace-me', domain: 'intranet.example.com', path: '/' },
+              ...{ expires: '2026-02-10T09:00:00Z', http_only: true, secure: true, same_site: 'lax' },
+            },
+          ],
+        },
+        response: {
+          ...{ synced: 1, deleted: 0, agent_id: agentId, user_id: 'ada' },
+          domains: [{ domain: 'intranet.example.com', cookies: 1 }],
+        },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'browser.cookies.list',
+    method: 'GET',
+    path: base,
+    query: listCookies,
+    response: ok(cookieList),
+    summary: 'List the cookies of the acting user, without their values',
+    examples: {
+      page: {
+        summary: 'Those of one agent',
+        query: { agent_id: agentId },
+        response: { data: [example], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'browser.cookies.delete',
+    method: 'DELETE',
+    path: base,
+    query: deleteCookies,
+    response: noContent,
+    summary: 'Delete cookies of the acting user',
+    examples: { agent: { summary: 'Those of one agent', query: { agent_id: agentId } } },
+  }),
+];

@@ -1,0 +1,256 @@
+import { z } from 'zod';
+import { listOf, page, slug, storableText, utcTime, uuid } from './fields.ts';
+import { created, noContent, ok, route, scope, type Route } from './route.ts';
+
+/** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
+
+/** Of one tenant. */
+export const maxMcpServers = 500;
+
+export const mcpTransports = ['streamable_http', 'sse', 'auto'] as const;
+export type McpTransport = (typeof mcpTransports)[number];
+
+/** Refused by a code of its own: clients that know `stdio` from elsewhere must learn why it is missing. */
+const transport = z
+  .enum([...mcpTransports, 'stdio'])
+  .refine((name) => name !== 'stdio', {
+    message: 'stdio would run a command on the platform; use a server with HTTP',
+    params: { code: 'transport_not_allowed' },
+  })
+  .pipe(z.enum(mcpTransports))
+  .describe('`auto`: streamable HTTP, else SSE. `stdio` is not allowed')
+  .meta({ enum: [...mcpTransports] });
+
+/** Printable ASCII without spaces at its ends, as a header can have it. */
+const secret = z
+  .string()
+  .max(8_192)
+  .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, 'must be printable ASCII');
+
+/** Headers of the connection, of the protocol and of the gateway. */
+const ownHeaders =
+  /^(?:host|connection|content-.*|transfer-encoding|keep-alive|upgrade|te|trailer|expect|accept(?:-encoding)?|last-event-id|user-agent|mcp-.*|proxy-.*|sec-.*)$/i;
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be 1 to 64 letters, digits and hyphens')
+  .refine((name) => !ownHeaders.test(name), 'is set by the gateway');
+const maxHeaders = 20;
+const headers = z
+  .record(headerName, secret)
+  .refine((given) => {
+    const names = Object.keys(given).map((name) => name.toLowerCase());
+    return names.length <= maxHeaders && new Set(names).size === names.length;
+  }, `must be at most ${maxHeaders} headers of different names`)
+  .meta({ maxProperties: maxHeaders });
+
+/** How requests to a server are authenticated, with secrets. */
+export const mcpAuth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('none') }),
+  z.strictObject({ type: z.literal('bearer'), token: secret }),
+  z.strictObject({ type: z.literal('headers'), headers }),
+]);
+export type McpAuth = z.output<typeof mcpAuth>;
+
+/** The same as it is shown: whether secrets are set, never the secrets. */
+const shownAuth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('none') }),
+  z.strictObject({ type: z.literal('bearer'), token_set: z.boolean() }),
+  z.strictObject({
+    type: z.literal('headers'),
+    headers: z.array(z.strictObject({ name: z.string(), set: z.boolean() })),
+  }),
+]);
+export type ShownMcpAuth = z.output<typeof shownAuth>;
+
+const toolName = storableText(1, 256);
+const toolNames = z.array(toolName).max(500);
+
+const toolFilter = z
+  .strictObject({ allow: toolNames, deny: toolNames })
+  .describe('Names of tools. An empty `allow` allows all; `deny` wins');
+
+export const mcpTool = z.strictObject({
+  name: z.string().describe('As the server names it'),
+  model_name: z.string().describe('As models get it: `<server>__<tool>`'),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema, as the server gives it'),
+  read_only: z.boolean().describe('Whether the server says that the tool changes nothing'),
+  idempotent: z.boolean().describe('Whether the server says that a repeated call changes nothing more'),
+  enabled: z.boolean().describe('Whether `tool_filter` lets agents use it'),
+});
+
+export const mcpStatus = z.enum(['pending', 'connected', 'needs_auth', 'error', 'disabled']);
+export type McpStatus = z.output<typeof mcpStatus>;
+
+const settings = {
+  name: slug,
+  url: storableText(1, 2_000),
+  transport,
+  tool_filter: toolFilter,
+  timeout_ms: z.int().min(100).max(300_000).describe('For each call of a tool'),
+  enabled: z.boolean(),
+};
+
+export const mcpServer = z.strictObject({
+  id: uuid,
+  ...settings,
+  transport: z.enum(mcpTransports),
+  auth: shownAuth,
+  status: mcpStatus,
+  status_reason: z.string().nullable().describe('Why the server is not connected'),
+  protocol_version: z.string().nullable().describe('Of the last connection'),
+  tools: z.array(mcpTool),
+  tools_updated_at: utcTime.nullable(),
+  created_at: utcTime,
+  updated_at: utcTime,
+});
+export type WireMcpServer = z.output<typeof mcpServer>;
+
+const noFilter = () => ({ allow: [], deny: [] });
+
+export const createMcpServer = z.strictObject({
+  // Checked first: a request for `stdio` has no URL.
+  transport: settings.transport.default('auto'),
+  name: settings.name,
+  url: settings.url,
+  auth: mcpAuth.default({ type: 'none' }),
+  tool_filter: z
+    .strictObject({ allow: toolNames.default([]), deny: toolNames.default([]) })
+    .default(noFilter),
+  timeout_ms: settings.timeout_ms.default(60_000),
+  enabled: settings.enabled.default(true),
+  verify: z
+    .boolean()
+    .default(true)
+    .describe('Whether to connect and to list the tools before anything is stored'),
+});
+export type CreateMcpServer = z.output<typeof createMcpServer>;
+
+export const patchMcpServer = z
+  .strictObject({ ...settings, auth: mcpAuth, tool_filter: toolFilter.partial() })
+  .partial();
+export type PatchMcpServer = z.output<typeof patchMcpServer>;
+
+export const listMcpServers = z.strictObject(page);
+export const mcpServerList = listOf(mcpServer);
+
+const serverExample = {
+  id: '0198c2e1-5a6b-7c8d-9e0f-1a2b3c4d5e6f',
+  name: 'tickets',
+  url: 'https://mcp.example.com/mcp',
+  transport: 'auto',
+  auth: { type: 'bearer', token_set: true },
+  tool_filter: { allow: [], deny: [] },
+  timeout_ms: 60_000,
+  enabled: true,
+  status: 'connected',
+  status_reason: null,
+  protocol_version: '2025-11-25',
+  tools: [
+    {
+      name: 'search_tickets',
+      model_name: 'tickets__search_tickets',
+      description: 'Searches tickets by text.',
+      input_schema: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+      read_only: true,
+      idempotent: false,
+      enabled: true,
+    },
+  ],
+  tools_updated_at: '2026-01-10T09:00:00.000Z',
+  created_at: '2026-01-10T09:00:00.000Z',
+  updated_at: '2026-01-10T09:00:00.000Z',
+};
+const pendingExample = {
+  ...serverExample,
+  ...{ status: 'pending', protocol_version: null, tools: [], tools_updated_at: null },
+};
+const { id, name, url } = serverExample;
+const params = { id };
+
+const common = { service: 'agent', access: scope('mcp.write') } as const;
+
+export const routes: readonly Route[] = [
+  route({
+    ...common,
+    id: 'mcp.servers.list',
+    method: 'GET',
+    path: '/v1/mcp/servers',
+    query: listMcpServers,
+    response: ok(mcpServerList),
+    summary: 'List the MCP servers of the tenant',
+    examples: {
+      page: {
+        summary: 'The newest server',
+        query: { limit: 20 },
+        response: { data: [serverExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.create',
+    method: 'POST',
+    path: '/v1/mcp/servers',
+    idempotencyKey: true,
+    body: createMcpServer,
+    response: created(mcpServer),
+    summary: 'Register an MCP server; its secrets are never shown',
+    description:
+      'Connects and lists the tools first, unless `verify` is false. 422 `mcp_unreachable` if that fails: nothing is stored then.',
+    examples: {
+      later: {
+        summary: 'A server that is connected later',
+        body: { name, url, auth: { type: 'bearer', token: 'a-token-of-the-server' }, verify: false },
+        response: pendingExample,
+      },
+    },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.get',
+    method: 'GET',
+    path: '/v1/mcp/servers/{id}',
+    response: ok(mcpServer),
+    summary: 'Get an MCP server with its tools',
+    examples: { server: { summary: 'A server', params, response: serverExample } },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.patch',
+    method: 'PATCH',
+    path: '/v1/mcp/servers/{id}',
+    body: patchMcpServer,
+    response: ok(mcpServer),
+    summary: 'Change an MCP server',
+    description:
+      'A URL with another origin removes the secrets unless `auth` is given with it. After a change of `url`, `transport`, `auth` or `enabled` the gateway connects again; `status` of the response says how that went.',
+    examples: {
+      disable: {
+        summary: 'Offer its tools to no agent',
+        params,
+        body: { enabled: false },
+        response: { ...serverExample, enabled: false, status: 'disabled' },
+      },
+    },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.delete',
+    method: 'DELETE',
+    path: '/v1/mcp/servers/{id}',
+    response: noContent,
+    summary: 'Delete an MCP server with its secrets',
+    examples: { server: { summary: 'A server', params } },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.refresh',
+    method: 'POST',
+    path: '/v1/mcp/servers/{id}/refresh',
+    response: ok(mcpServer),
+    summary: 'Connect to an MCP server and list its tools again',
+    description: '422 `mcp_unreachable` if that fails; the tools from before stay.',
+    examples: { server: { summary: 'A server', params, response: serverExample } },
+  }),
+];

@@ -1,0 +1,111 @@
+import type { BrowserCookie, deleteCookies, listCookies, SyncCookies } from '@gatehouse/contract/cookies';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { z } from 'zod';
+import { viewerOf } from '../agents/viewer.ts';
+import { placeOf } from '../cookies/cookie.ts';
+import { readCookie, type ReadCookie } from '../cookies/read-cookie.ts';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import type { AgentStore } from '../store/agent-store.ts';
+import { syncCookies, type CookieStore, type StoredCookie } from '../store/cookie-store.ts';
+
+type Sync = Call<SyncCookies>;
+type List = Call<unknown, z.output<typeof listCookies>>;
+type Delete = Call<unknown, z.output<typeof deleteCookies>>;
+
+/** Of a user, for all agents together: as many as browsers keep. */
+const maxOfUser = 3_000;
+
+export interface CookieDependencies {
+  agents: AgentStore;
+  cookies: CookieStore;
+  /** A pool of `agent_app`. */
+  app: Pool;
+  /** Encrypts the values. */
+  values: SealedColumn;
+}
+
+/** `/v1/browser/cookies*` */
+export function cookieHandlers({
+  agents,
+  cookies,
+  app,
+  values,
+}: CookieDependencies): Record<string, Handler> {
+  return {
+    'browser.cookies.sync': async (call: Sync) => {
+      const { tenantId, userId } = userOf(call);
+      const { mode, source, agent_id: ref } = call.body;
+      const { id: agentId } = found(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
+      const read = await readAll(call.body);
+      const [expired, live] = [read.filter((each) => each.isExpired), read.filter((each) => !each.isExpired)];
+      const sealed = live.map((cookie) => {
+        const id = newId();
+        return { ...cookie, id, value: values.seal({ tenantId, id }, cookie.value) };
+      });
+      const owner = { tenantId, userId, agentId };
+      const deleted = await withTenant(app, tenantId, async (db) => {
+        const synced = await syncCookies(db, owner, {
+          ...{ cookies: sealed, expired, source, replace: mode === 'replace' },
+        });
+        if (synced.ofUser > maxOfUser)
+          throw new AppError('limit_reached', `A user has at most ${maxOfUser} cookies. Delete some.`);
+        return synced.deleted;
+      });
+      const byDomain = [...Map.groupBy(live, ({ domain }) => domain)].toSorted(([a], [b]) =>
+        a < b ? -1 : 1,
+      );
+      return {
+        body: {
+          ...{ synced: live.length, deleted, agent_id: agentId, user_id: userId },
+          domains: byDomain.map(([domain, some]) => ({ domain, cookies: some.length })),
+        },
+      };
+    },
+
+    'browser.cookies.list': async (call: List) => {
+      const { limit, cursor, agent_id: agentId = null } = call.query;
+      const rows = await cookies.list(userOf(call), { agentId, limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showCookie) };
+    },
+
+    'browser.cookies.delete': async (call: Delete) => {
+      const { agent_id: agentId = null, domain = null } = call.query;
+      await cookies.delete(userOf(call), { agentId, domain });
+      return {};
+    },
+  };
+}
+
+/** The acting user. Throws a 400 if there is none. */
+function userOf(call: Pick<Call, 'principal'>): { tenantId: string; userId: string } {
+  const { tenantId, actingUser } = tenantOf(call);
+  if (actingUser === null)
+    throw new AppError('acting_user_required', 'Cookies belong to a user: set X-Service-User-Id.');
+  return { tenantId, userId: actingUser };
+}
+
+/** The cookies of a request; of several for the same place the last one. */
+async function readAll({ cookies }: SyncCookies): Promise<ReadCookie[]> {
+  const now = new Date();
+  const read: ReadCookie[] = [];
+  for (const [index, cookie] of cookies.entries()) read.push(await readCookie(cookie, index, now));
+  return [...new Map(read.map((cookie) => [placeOf(cookie), cookie])).values()];
+}
+
+function showCookie(cookie: StoredCookie): BrowserCookie {
+  const { agentId, name, domain, path, secure, source } = cookie;
+  return {
+    ...{ agent_id: agentId, name, domain, host_only: cookie.hostOnly, path, secure, source },
+    http_only: cookie.httpOnly,
+    same_site: cookie.sameSite,
+    partition_key: cookie.partitionKey === '' ? null : cookie.partitionKey,
+    expires_at: cookie.expiresAt?.toISOString() ?? null,
+    created_at: cookie.createdAt.toISOString(),
+    updated_at: cookie.updatedAt.toISOString(),
+  };
+}

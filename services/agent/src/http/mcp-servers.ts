@@ -1,0 +1,188 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import {
+  maxMcpServers,
+  type CreateMcpServer,
+  type listMcpServers,
+  type PatchMcpServer,
+} from '@gatehouse/contract/mcp-servers';
+import type { Guard } from '@gatehouse/egress/guard';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import type { Reply } from '@gatehouse/http/reply';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { McpFailure } from '../mcp/failure.ts';
+import type { Listed, McpRegistry } from '../mcp/mcp-registry.ts';
+import {
+  connectsDifferently,
+  hasAuth,
+  newSettings,
+  patchedSettings,
+  showServer,
+  splitAuth,
+  type AuthSecrets,
+  type McpServer,
+  type McpSettings,
+} from '../mcp/mcp-server.ts';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import {
+  countMcpServers,
+  deleteMcpServer,
+  insertMcpServer,
+  lockMcpServer,
+  noteTools,
+  takenName,
+  updateMcpServer,
+  type McpServerStore,
+} from '../store/mcp-server-store.ts';
+
+type List = Call<unknown, z.output<typeof listMcpServers>>;
+type Create = Call<CreateMcpServer>;
+type Patch = Call<PatchMcpServer>;
+
+const what = 'MCP server';
+
+export interface McpServerDependencies {
+  servers: McpServerStore;
+  registry: McpRegistry;
+  guard: Guard;
+  /** Encrypts what authenticates requests. */
+  secrets: SealedColumn;
+  changes: Changes;
+}
+
+/** `/v1/mcp/servers*` */
+export function mcpServerHandlers(dependencies: McpServerDependencies): Record<string, Handler> {
+  const { servers, registry, guard, changes } = dependencies;
+  return {
+    'mcp.servers.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await servers.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showServer) };
+    },
+
+    'mcp.servers.create': (call: Create) => create(call, dependencies),
+
+    'mcp.servers.get': async (call: Call) => {
+      const server = await servers.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: showServer(found(server, what)) };
+    },
+
+    'mcp.servers.patch': async (call: Patch) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      found(await servers.find(tenantId, id), what);
+      if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
+      const { body } = call;
+      const connects = { now: false };
+      const reply = await changes.change(call, async (db) => {
+        const before = found(await lockMcpServer(db, id), what);
+        const after = await updateMcpServer(db, id, patched(before, body, dependencies));
+        connects.now = after.status === 'pending';
+        const [old, shown] = [showServer(before), showServer(after)];
+        return {
+          body: shown,
+          changes: [{ action: 'mcp_server.updated', id, before: old, after: shown }],
+        };
+      });
+      if (!connects.now) return reply;
+      const stored = found(await servers.find(tenantId, id), what);
+      await registry.refresh(stored).catch((error: unknown) => {
+        if (!(error instanceof McpFailure)) throw error;
+      });
+      return { ...reply, body: showServer(found(await servers.find(tenantId, id), what)) };
+    },
+
+    'mcp.servers.delete': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const before = showServer(found(await lockMcpServer(db, id), what));
+        await deleteMcpServer(db, id);
+        return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
+      });
+    },
+
+    'mcp.servers.refresh': async (call: Call) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      const server = found(await servers.find(tenantId, id), what);
+      if (!server.enabled || !hasAuth(server)) return { body: showServer(server) };
+      await registry.refresh(server).catch(unreachable);
+      return { body: showServer(found(await servers.find(tenantId, id), what)) };
+    },
+  };
+}
+
+async function create(
+  call: Create,
+  { servers, registry, guard, secrets, changes }: McpServerDependencies,
+): Promise<Reply> {
+  const [{ tenantId }, id] = [tenantOf(call), newId()];
+  const settings = newSettings(call.body);
+  const { secrets: given } = splitAuth(call.body.auth);
+  await guard.check(settings.url, 'url');
+  if (await servers.isNameTaken(tenantId, settings.name)) throw takenName();
+  // Before the transaction, which waits for no other server.
+  const listed = call.body.verify ? await registry.verify(settings, given).catch(unreachable) : null;
+  const sealed = seal(secrets, { tenantId, id }, given);
+  const connectionId = newId();
+  return changes.change(call, async (db) => {
+    if ((await countMcpServers(db, tenantId)) >= maxMcpServers)
+      throw new AppError('limit_reached', `There may be ${maxMcpServers} MCP servers.`);
+    const status = settings.enabled ? 'pending' : 'disabled';
+    const made = await insertMcpServer(db, { id, tenantId, connectionId, settings, secrets: sealed, status });
+    const after = showServer(await known(db, made, listed));
+    return {
+      body: after,
+      headers: { location: `/v1/mcp/servers/${id}` },
+      changes: [{ action: 'mcp_server.created', id, before: null, after }],
+    };
+  });
+}
+
+type Db = Parameters<typeof noteTools>[0];
+
+async function known(db: Db, server: McpServer, listed: Listed | null): Promise<McpServer> {
+  return listed === null ? server : ((await noteTools(db, server, listed)) ?? server);
+}
+
+/** What an update writes. Another origin gets no secret of the one before. */
+function patched(
+  before: McpServer,
+  body: PatchMcpServer,
+  { secrets }: Pick<McpServerDependencies, 'secrets'>,
+): Parameters<typeof updateMcpServer>[2] {
+  const settings: McpSettings = patchedSettings(before, body);
+  const moved = new URL(settings.url).origin !== new URL(before.url).origin;
+  const sealed =
+    body.auth !== undefined
+      ? seal(secrets, before, splitAuth(body.auth).secrets)
+      : moved
+        ? null
+        : before.secrets;
+  const isOther = connectsDifferently(before, body);
+  const connectionId = isOther ? newId() : before.connectionId;
+  const after = { settings, connectionId, secrets: sealed };
+  if (!settings.enabled) return { ...after, status: 'disabled', statusReason: null };
+  if (!hasAuth({ ...settings, secrets: sealed }))
+    return { ...after, status: 'needs_auth', statusReason: 'The secrets are not set.' };
+  if (isOther || !before.enabled) return { ...after, status: 'pending', statusReason: null };
+  return { ...after, status: before.status, statusReason: before.statusReason };
+}
+
+function seal(
+  column: SealedColumn,
+  row: { tenantId: string; id: string },
+  secrets: AuthSecrets | null,
+): Buffer | null {
+  return secrets === null ? null : column.seal(row, JSON.stringify(secrets));
+}
+
+function unreachable(error: unknown): never {
+  if (!(error instanceof McpFailure)) throw error;
+  // Not a word of what answered: the caller chose the address.
+  throw new AppError('mcp_unreachable', 'The gateway could not list the tools of the MCP server.', {
+    param: 'url',
+    cause: error,
+  });
+}

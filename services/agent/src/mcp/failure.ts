@@ -1,0 +1,72 @@
+import { SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { EgressError, type EgressFailure } from '@gatehouse/egress/errors';
+
+/** What went wrong with a server. */
+export type McpFailureKind =
+  /** No connection, or no answer of an MCP server: nothing was executed. */
+  | 'unreachable'
+  /** The server does not accept the credentials. */
+  | 'unauthorized'
+  | 'timeout'
+  | 'too_large'
+  /** Too many calls are under way. */
+  | 'busy'
+  /** The session is unknown to the server. */
+  | 'session'
+  /** The server answers with an error, or not as the protocol says. */
+  | 'invalid';
+
+const sentences: Record<McpFailureKind, string> = {
+  unreachable: 'The server could not be reached.',
+  unauthorized: 'The server did not accept the credentials.',
+  timeout: 'The server did not respond in time.',
+  too_large: 'The response of the server is too large.',
+  busy: 'Too many calls of the server are under way.',
+  session: 'The server has ended the session.',
+  invalid: 'The server returned an invalid response.',
+};
+
+/** A call of a server that failed. Its message may be shown to tenants and models: it has no word of the server. */
+export class McpFailure extends Error {
+  readonly kind: McpFailureKind;
+
+  constructor(kind: McpFailureKind, options?: ErrorOptions) {
+    super(sentences[kind], options);
+    this.name = 'McpFailure';
+    this.kind = kind;
+  }
+}
+
+const ofEgress: Record<EgressFailure, McpFailureKind> = {
+  not_allowed: 'unreachable',
+  invalid_request: 'invalid',
+  busy: 'busy',
+  unreachable: 'unreachable',
+  tls: 'unreachable',
+  timeout: 'timeout',
+  too_large: 'too_large',
+  invalid_response: 'invalid',
+};
+
+/** The failure that an error of the client stands for. */
+export function mcpFailure(error: unknown): McpFailure {
+  if (error instanceof McpFailure) return error;
+  return new McpFailure(kindOf(error), { cause: error });
+}
+
+function kindOf(error: unknown): McpFailureKind {
+  // The client wraps errors of its transport.
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof EgressError) return ofEgress[cause.failure];
+    if (cause instanceof UnauthorizedError) return 'unauthorized';
+    if (cause instanceof SdkHttpError) return ofStatus(cause.data.status);
+    if (cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout) return 'timeout';
+  }
+  return 'invalid';
+}
+
+function ofStatus(status: number): McpFailureKind {
+  if (status === 401 || status === 403) return 'unauthorized';
+  if (status === 404 || status === 400) return 'session';
+  return status === 502 || status === 503 || status === 504 ? 'unreachable' : 'invalid';
+}

@@ -1,0 +1,141 @@
+import type {
+  CreateMcpServer,
+  McpAuth,
+  McpStatus,
+  McpTransport,
+  PatchMcpServer,
+  ShownMcpAuth,
+  WireMcpServer,
+} from '@gatehouse/contract/mcp-servers';
+import { mergePatch } from '../agents/merge-patch.ts';
+import { modelNames } from './model-names.ts';
+
+/** A tool as its server describes it. */
+export interface McpTool {
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  readOnly: boolean;
+  idempotent: boolean;
+}
+
+/** What is public of the authentication of a server. */
+export type PublicAuth = { type: 'none' } | { type: 'bearer' } | { type: 'headers'; names: string[] };
+
+/** The secret part of it. */
+export type AuthSecrets = { token: string } | { headers: Record<string, string> };
+
+/** What a tenant sets. */
+export interface McpSettings {
+  name: string;
+  url: string;
+  transport: McpTransport;
+  auth: PublicAuth;
+  toolFilter: { allow: string[]; deny: string[] };
+  timeoutMs: number;
+  enabled: boolean;
+}
+
+export interface McpServer extends McpSettings {
+  id: string;
+  tenantId: string;
+  /** Encrypted; null if they are not set. */
+  secrets: Buffer | null;
+  status: McpStatus;
+  statusReason: string | null;
+  /** Another one after a change of what a connection depends on. */
+  connectionId: string;
+  protocolVersion: string | null;
+  tools: McpTool[];
+  toolsUpdatedAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** Splits what a client gives into what may be shown and what may not. */
+export function splitAuth(auth: McpAuth): { auth: PublicAuth; secrets: AuthSecrets | null } {
+  switch (auth.type) {
+    case 'none':
+      return { auth, secrets: null };
+    case 'bearer':
+      return { auth: { type: auth.type }, secrets: { token: auth.token } };
+    case 'headers':
+      return {
+        auth: { type: auth.type, names: Object.keys(auth.headers) },
+        secrets: { headers: auth.headers },
+      };
+  }
+}
+
+export function newSettings(body: CreateMcpServer): McpSettings {
+  const { name, url, transport, enabled, tool_filter: toolFilter, timeout_ms: timeoutMs } = body;
+  return { name, url, transport, enabled, toolFilter, timeoutMs, auth: splitAuth(body.auth).auth };
+}
+
+/** The settings after a patch. Members of the tool filter that it lacks are kept. */
+export function patchedSettings(before: McpSettings, patch: PatchMcpServer): McpSettings {
+  const { tool_filter: filter, timeout_ms: timeoutMs, auth, ...others } = patch;
+  // A patch has only values of the full shape, so the result has the full shape again.
+  return mergePatch(before, {
+    ...others,
+    toolFilter: filter,
+    timeoutMs,
+    auth: undefined,
+    ...(auth !== undefined && { auth: splitAuth(auth).auth }),
+  }) as McpSettings;
+}
+
+/** Whether a change of settings makes the connection another one. */
+export function connectsDifferently(before: McpSettings, patch: PatchMcpServer): boolean {
+  const { url = before.url, transport = before.transport, auth } = patch;
+  return auth !== undefined || url !== before.url || transport !== before.transport;
+}
+
+/** Whether requests can be authenticated. */
+export function hasAuth({ auth, secrets }: Pick<McpServer, 'auth' | 'secrets'>): boolean {
+  return auth.type === 'none' || secrets !== null;
+}
+
+/** Whether the tenant lets agents use a tool. */
+export function isEnabled({ toolFilter }: Pick<McpServer, 'toolFilter'>, tool: string): boolean {
+  const { allow, deny } = toolFilter;
+  return !deny.includes(tool) && (allow.length === 0 || allow.includes(tool));
+}
+
+export function showServer(server: McpServer): WireMcpServer {
+  const { id, name, url, transport, enabled, status, tools } = server;
+  const names = modelNames(tools.map((tool) => ({ server: name, tool: tool.name })));
+  return {
+    ...{ id, name, url, transport },
+    auth: showAuth(server),
+    tool_filter: server.toolFilter,
+    timeout_ms: server.timeoutMs,
+    ...{ enabled, status },
+    status_reason: server.statusReason,
+    protocol_version: server.protocolVersion,
+    tools: tools.map((tool, index) => ({
+      name: tool.name,
+      model_name: names[index] ?? '',
+      description: tool.description,
+      input_schema: tool.inputSchema,
+      read_only: tool.readOnly,
+      idempotent: tool.idempotent,
+      enabled: isEnabled(server, tool.name),
+    })),
+    tools_updated_at: server.toolsUpdatedAt?.toISOString() ?? null,
+    created_at: server.createdAt.toISOString(),
+    updated_at: server.updatedAt.toISOString(),
+  };
+}
+
+function showAuth({ auth, secrets }: McpServer): ShownMcpAuth {
+  const set = secrets !== null;
+  switch (auth.type) {
+    case 'none':
+      return auth;
+    case 'bearer':
+      return { type: auth.type, token_set: set };
+    case 'headers':
+      return { type: auth.type, headers: auth.names.map((name) => ({ name, set })) };
+  }
+}

@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto';
+
+/** A tool of a server, by their own names. */
+export interface ToolRef {
+  server: string;
+  tool: string;
+}
+
+/** The longest name of a function that providers accept. */
+const maxChars = 64;
+const digestChars = 8;
+
+/**
+ * The names that models get for tools: `<server>__<tool>` in characters that providers accept, each at most 64 long.
+ * A name that would be cut, changed into that of another tool, or is too long ends with a digest of both names, so that
+ * it stays the same whatever other tools there are.
+ */
+export function modelNames(tools: readonly ToolRef[]): string[] {
+  const plain = tools.map(({ server, tool }) => `${server}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_'));
+  const counts = new Map<string, number>();
+  for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return tools.map((tool, index) => {
+    const name = plain[index] ?? '';
+    const isOwn = name === `${tool.server}__${tool.tool}` && name.length <= maxChars;
+    return isOwn && counts.get(name) === 1 ? name : withDigest(name, tool);
+  });
+}
+
+function withDigest(name: string, { server, tool }: ToolRef): string {
+  const digest = hash('sha256', JSON.stringify([server, tool])).slice(0, digestChars);
+  return `${name.slice(0, maxChars - digestChars - 1)}_${digest}`;
+}

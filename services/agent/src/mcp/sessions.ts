@@ -1,0 +1,134 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { McpConnection } from './connection.ts';
+
+interface Held {
+  tenantId: string;
+  connection: Promise<McpConnection>;
+  /** The same, once there is one. */
+  live: McpConnection | null;
+  uses: number;
+  idleSince: number;
+  /** Whether it is closed after its last use. */
+  discarded: boolean;
+}
+
+/** Whose connection it is. */
+export interface SessionKey {
+  tenantId: string;
+  /** Of the server's settings and secrets; see `McpServer`. */
+  connectionId: string;
+}
+
+const idleMs = 60_000;
+const sweepMs = 10_000;
+const maxHeld = { all: 256, ofTenant: 32 };
+
+/**
+ * Connections that are kept for the next call, since a connection costs up to three requests. Only a saving: any replica
+ * can begin another one. Beyond the limits the one that was idle for the longest time is closed.
+ */
+export class McpSessions {
+  readonly #held = new Map<string, Held>();
+  #sweep: NodeJS.Timeout | undefined;
+
+  start(): void {
+    this.#sweep = setInterval(() => this.#closeIdle(idleMs), sweepMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#sweep);
+    await Promise.all([...this.#held.keys()].map((key) => this.#close(key)));
+  }
+
+  /**
+   * The connection that is held, or a new one, until `release` is called. Throws what `connect` throws, and the reason of
+   * `signal`.
+   */
+  async take(
+    key: SessionKey,
+    signal: AbortSignal,
+    connect: () => Promise<McpConnection>,
+  ): Promise<{ connection: McpConnection; isNew: boolean; release: () => void }> {
+    const { held, isNew } = this.#hold(key, connect);
+    held.uses += 1;
+    const release = (): void => {
+      held.uses -= 1;
+      held.idleSince = monotonicMs();
+      if (held.discarded && held.uses === 0) void held.live?.close();
+    };
+    try {
+      return { connection: await unlessAborted(signal, held.connection), isNew, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Forgets the connection: the next use begins another. Calls that use it end first. */
+  discard({ connectionId }: SessionKey): void {
+    const held = this.#held.get(connectionId);
+    if (held === undefined) return;
+    this.#held.delete(connectionId);
+    held.discarded = true;
+    if (held.uses === 0) void held.live?.close();
+  }
+
+  #hold(
+    { tenantId, connectionId }: SessionKey,
+    connect: () => Promise<McpConnection>,
+  ): { held: Held; isNew: boolean } {
+    const known = this.#held.get(connectionId);
+    if (known !== undefined && known.live?.isClosed !== true) return { held: known, isNew: false };
+    this.#makeRoom(tenantId);
+    const connection = connect();
+    const held: Held = {
+      ...{ tenantId, connection, live: null, uses: 0, idleSince: monotonicMs(), discarded: false },
+    };
+    this.#held.set(connectionId, held);
+    connection.then(
+      (live) => {
+        held.live = live;
+      },
+      () => {
+        if (this.#held.get(connectionId) === held) this.#held.delete(connectionId);
+      },
+    );
+    return { held, isNew: true };
+  }
+
+  #makeRoom(tenantId: string): void {
+    const idle = [...this.#held].filter(([, { uses }]) => uses === 0);
+    const own = [...this.#held.values()].filter((held) => held.tenantId === tenantId).length;
+    const [victims, over] =
+      own >= maxHeld.ofTenant
+        ? [idle.filter(([, held]) => held.tenantId === tenantId), true]
+        : [idle, this.#held.size >= maxHeld.all];
+    const [oldest] = victims.toSorted(([, a], [, b]) => a.idleSince - b.idleSince);
+    if (over && oldest !== undefined) void this.#close(oldest[0]);
+  }
+
+  #closeIdle(longerThanMs: number): void {
+    const before = monotonicMs() - longerThanMs;
+    for (const [key, { uses, idleSince }] of this.#held)
+      if (uses === 0 && idleSince <= before) void this.#close(key);
+  }
+
+  async #close(key: string): Promise<void> {
+    const held = this.#held.get(key);
+    this.#held.delete(key);
+    const connection = await held?.connection.catch(() => undefined);
+    await connection?.close();
+  }
+}
+
+async function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

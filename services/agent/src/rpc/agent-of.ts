@@ -1,0 +1,26 @@
+import { actorOf, tenantOf, type RpcContext } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Agent } from '../agents/agent.ts';
+import { viewerOf, type Viewer } from '../agents/viewer.ts';
+import type { AgentStore } from '../store/agent-store.ts';
+
+/**
+ * The agent of a call and its tenant. Throws `not_found` when the principal may not see it, or there is none with the
+ * delegation's id.
+ */
+export async function agentOf(
+  agents: AgentStore,
+  context: RpcContext,
+  idOrKey: string,
+): Promise<{ tenantId: string; agent: Agent }> {
+  const seen = viewer(context, idOrKey);
+  const agent = await agents.find(seen, idOrKey);
+  if (agent === null) throw new AppError('not_found', 'There is no such agent.');
+  return { tenantId: seen.tenantId, agent };
+}
+
+/** A delegation is for an agent that its issuer has checked: also a private one. */
+function viewer(context: RpcContext, agentId: string): Viewer {
+  if (context.delegation === null) return viewerOf(tenantOf(context));
+  return { tenantId: actorOf(context, agentId).tenantId, seesAll: true, user: null };
+}

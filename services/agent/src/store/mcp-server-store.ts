@@ -1,0 +1,225 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { PageRows } from '@gatehouse/kit/page';
+import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
+import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
+
+/** The column of each setting. */
+const settingColumns = {
+  name: 'name',
+  url: 'url',
+  transport: 'transport',
+  auth: 'auth',
+  toolFilter: 'tool_filter',
+  timeoutMs: 'timeout_ms',
+  enabled: 'enabled',
+} as const satisfies Record<keyof McpSettings, string>;
+const settingNames = Object.keys(settingColumns) as (keyof McpSettings)[];
+
+const columns = `id, tenant_id as "tenantId",
+  ${settingNames.map((name) => `${settingColumns[name]} as "${name}"`).join(', ')},
+  secrets, status, status_reason as "statusReason", connection_id as "connectionId",
+  protocol_version as "protocolVersion", tools, tools_updated_at as "toolsUpdatedAt",
+  created_at as "createdAt", updated_at as "updatedAt"`;
+const health = `tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale",
+  greatest(extract(epoch from retry_at - clock_timestamp()), 0)::float8 as "retryInS"`;
+
+const valuesOf = (settings: McpSettings): unknown[] =>
+  settingNames.map((name) => {
+    const value = settings[name];
+    return typeof value === 'object' ? JSON.stringify(value) : value;
+  });
+
+/** How long a list of tools is good, in seconds. */
+const ttlS = { usual: 300, least: 10, most: 3_600 };
+/** The longest time that a server which does not answer is left alone, in seconds. */
+const longestRetryS = 300;
+
+/** The MCP servers of one tenant at a time. */
+export class McpServerStore implements ServerRecord {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `agent_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, below the id `before`. */
+  async list(
+    tenantId: string,
+    { limit, before }: { limit: number; before: string | null },
+  ): Promise<PageRows<McpServer>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<McpServer>(db, {
+        columns,
+        from: `agent.mcp_servers where tenant_id = $1 and ($2::uuid is null or id < $2)`,
+        order: 'id desc',
+        size: sizeOf('tools::text', 'tool_filter::text', 'url'),
+        limit,
+        values: [tenantId, before],
+      }),
+    );
+  }
+
+  async find(tenantId: string, id: string): Promise<KnownServer | null> {
+    const [server] = await this.#select(tenantId, 'id = $1', [id]);
+    return server ?? null;
+  }
+
+  /** Those of these names that agents may use. */
+  async findEnabled(tenantId: string, names: readonly string[]): Promise<KnownServer[]> {
+    return this.#select(tenantId, 'tenant_id = $1 and enabled and name = any ($2)', [tenantId, names]);
+  }
+
+  async isNameTaken(tenantId: string, name: string): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query(
+        'select 1 as one from agent.mcp_servers where tenant_id = $1 and name = $2',
+        [tenantId, name],
+      );
+      return rows.length > 0;
+    });
+  }
+
+  async setTools(server: McpServer, listed: Listed): Promise<void> {
+    await withTenant(this.#pool, server.tenantId, (db) => noteTools(db, server, listed));
+  }
+
+  async setFailure(
+    { tenantId, id, connectionId }: McpServer,
+    { status, reason }: { status: 'error' | 'needs_auth'; reason: string },
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_servers set status = $3, status_reason = $4, failures = least(failures + 1, 100),
+           retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 16), ${longestRetryS}))
+         where id = $1 and connection_id = $2 and enabled`,
+        [id, connectionId, status, reason],
+      ),
+    );
+  }
+
+  async setConnected({ tenantId, id, connectionId }: McpServer): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_servers set status = 'connected', status_reason = null, failures = 0, retry_at = null
+         where id = $1 and connection_id = $2 and enabled`,
+        [id, connectionId],
+      ),
+    );
+  }
+
+  async expireTools({ tenantId, id }: McpServer): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query('update agent.mcp_servers set tools_expire_at = clock_timestamp() where id = $1', [id]),
+    );
+  }
+
+  async #select(tenantId: string, where: string, values: unknown[]): Promise<KnownServer[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<KnownServer>(
+        `select ${columns}, ${health} from agent.mcp_servers where ${where}`,
+        values,
+      );
+      return rows;
+    });
+  }
+}
+
+/** The server, locked until the transaction ends; null when there is none. */
+export async function lockMcpServer(db: Queryable, id: string): Promise<McpServer | null> {
+  const { rows } = await db.query<McpServer>(
+    `select ${columns} from agent.mcp_servers where id = $1 for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** The servers of a tenant so far. Others that add one wait until the transaction ends. */
+export async function countMcpServers(db: Queryable, tenantId: string): Promise<number> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`mcp servers of ${tenantId}`]);
+  const { count } = only(
+    await db.query<{ count: number }>(
+      'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
+      [tenantId],
+    ),
+  );
+  return count;
+}
+
+/** Throws `mcp_name_taken`. */
+export async function insertMcpServer(
+  db: Queryable,
+  server: Pick<McpServer, 'id' | 'tenantId' | 'connectionId' | 'secrets' | 'status'> & {
+    settings: McpSettings;
+  },
+): Promise<McpServer> {
+  const { id, tenantId, connectionId, secrets, status, settings } = server;
+  const inserted = db.query<McpServer>(
+    `insert into agent.mcp_servers
+       (id, tenant_id, connection_id, secrets, status, ${Object.values(settingColumns).join(', ')})
+     values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
+     returning ${columns}`,
+    [id, tenantId, connectionId, secrets, status, ...valuesOf(settings)],
+  );
+  return only(await inserted.catch(nameTaken));
+}
+
+/** Throws `mcp_name_taken`. With another `connectionId`, what was known of the server is known no longer. */
+export async function updateMcpServer(
+  db: Queryable,
+  id: string,
+  {
+    settings,
+    connectionId,
+    secrets,
+    status,
+    statusReason,
+  }: Pick<McpServer, 'connectionId' | 'secrets' | 'status' | 'statusReason'> & { settings: McpSettings },
+): Promise<McpServer> {
+  const updated = db.query<McpServer>(
+    `update agent.mcp_servers set connection_id = $2, secrets = $3, status = $4, status_reason = $5,
+       ${settingNames.map((name, index) => `${settingColumns[name]} = $${index + 6}`).join(', ')},
+       updated_at = clock_timestamp(), failures = 0, retry_at = null,
+       tools_expire_at = case when connection_id = $2 then tools_expire_at end
+     where id = $1 returning ${columns}`,
+    [id, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
+  );
+  return only(await updated.catch(nameTaken));
+}
+
+/** Stores what a server listed, if its connection is still the same. */
+export async function noteTools(
+  db: Queryable,
+  { id, connectionId }: Pick<McpServer, 'id' | 'connectionId'>,
+  { tools, ttlMs, protocolVersion }: Listed,
+): Promise<McpServer | null> {
+  const goodS = ttlMs === null ? ttlS.usual : Math.min(Math.max(ttlMs / 1_000, ttlS.least), ttlS.most);
+  const { rows } = await db.query<McpServer>(
+    `update agent.mcp_servers set status = case when enabled then 'connected' else status end,
+       status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4,
+       tools_updated_at = clock_timestamp(), tools_expire_at = clock_timestamp() + make_interval(secs => $5)
+     where id = $1 and connection_id = $2 returning ${columns}`,
+    [id, connectionId, protocolVersion, JSON.stringify(tools), goodS],
+  );
+  return rows[0] ?? null;
+}
+
+export async function deleteMcpServer(db: Queryable, id: string): Promise<void> {
+  await db.query('delete from agent.mcp_servers where id = $1', [id]);
+}
+
+function nameTaken(error: unknown): never {
+  if (!isUniqueViolation(error, 'mcp_servers_tenant_id_name_key')) throw error;
+  throw takenName(error);
+}
+
+export function takenName(cause?: unknown): AppError {
+  return new AppError('mcp_name_taken', 'Another MCP server of the tenant has this name.', {
+    param: 'name',
+    cause,
+  });
+}

@@ -1,0 +1,118 @@
+import { chunkOf, frameOf, isFields, MessageBuilder, type ToolCall } from '../openai/tool-calls.ts';
+import type { FrameSink } from '../providers/frame-pipe.ts';
+
+type Fields = Record<string, unknown>;
+
+/** The message of a call of the model that has ended. */
+export interface StreamedMessage {
+  message: Fields;
+  calls: ToolCall[];
+}
+
+/**
+ * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
+ * of the calls that the gateway makes itself. Frames that need no change stay as they are.
+ */
+export class ToolStream implements FrameSink {
+  readonly #sink: FrameSink;
+  readonly #isOwn: (name: string) => boolean;
+  /** Of the first chunk: the same in all others. */
+  #head: Fields | null = null;
+  #isFirst = true;
+  #message = new MessageBuilder();
+  /** The index that the client gets for each call of its own. */
+  #indexes = new Map<number, number>();
+  #hasOwn = false;
+  /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
+  #held: Buffer[] = [];
+  #mayCall = true;
+  #onDrain: () => void = () => undefined;
+
+  constructor(sink: FrameSink, isOwn: (name: string) => boolean) {
+    this.#sink = sink;
+    this.#isOwn = isOwn;
+    sink.onDrain(() => this.#onDrain());
+  }
+
+  /** Of the call under way. */
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  write(frames: readonly Buffer[]): boolean {
+    const passed = frames.flatMap((frame) => {
+      const chunk = chunkOf(frame);
+      return chunk === null ? [frame] : this.#read(frame, chunk);
+    });
+    return this.#sink.write(passed);
+  }
+
+  /** Begins the next call. With `mayCall` false, calls of the gateway's tools are left out of its answer. */
+  next({ mayCall }: { mayCall: boolean }): void {
+    this.#isFirst = false;
+    this.#message = new MessageBuilder();
+    this.#indexes = new Map();
+    this.#hasOwn = false;
+    this.#held = [];
+    this.#mayCall = mayCall;
+  }
+
+  /** What the model said. */
+  get answered(): StreamedMessage {
+    return this.#message.built;
+  }
+
+  /** Passes on what was held: the answer is the last. */
+  finish(): void {
+    this.#sink.write(this.#held);
+  }
+
+  get head(): Fields {
+    return this.#head ?? {};
+  }
+
+  #read(frame: Buffer, chunk: Fields): Buffer[] {
+    const { id, created, model } = chunk;
+    this.#head ??= { id, created, model };
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return this.#isFirst ? [frame] : [];
+    const [choice] = choices as unknown[];
+    if (!isFields(choice)) return this.#isFirst ? [frame] : [];
+    const delta = isFields(choice['delta']) ? choice['delta'] : {};
+    const passed = this.#withoutOwn(delta, this.#message.add(delta));
+    const reason = choice['finish_reason'] ?? null;
+    const isSame = this.#isFirst && passed === delta && !(this.#hasOwn && reason !== null);
+    const own = this.#hasOwn && this.#indexes.size === 0;
+    const shown = {
+      ...chunk,
+      ...this.#head,
+      choices: [{ ...choice, delta: passed, finish_reason: own && reason !== null ? 'stop' : reason }],
+    };
+    const out = isSame ? frame : frameOf(shown);
+    if (reason !== null && own && this.#mayCall) {
+      this.#held.push(out);
+      return [];
+    }
+    return reason === null && !isSame && Object.keys(passed).length === 0 ? [] : [out];
+  }
+
+  /** The delta without calls of the gateway, and without the role again. */
+  #withoutOwn(delta: Fields, calls: readonly { index: number; call: Fields }[]): Fields {
+    const { tool_calls: _calls, role, ...others } = delta;
+    if (calls.length === 0 && (this.#isFirst || role === undefined)) return delta;
+    const kept = calls.flatMap(({ index: at, call }) => {
+      if (this.#isOwn(this.#message.nameOf(at))) {
+        this.#hasOwn = true;
+        return [];
+      }
+      const index = this.#indexes.get(at) ?? this.#indexes.size;
+      this.#indexes.set(at, index);
+      return [{ ...call, index }];
+    });
+    return {
+      ...(this.#isFirst && role !== undefined && { role }),
+      ...others,
+      ...(kept.length > 0 && { tool_calls: kept }),
+    };
+  }
+}

@@ -1,0 +1,78 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Target } from '../catalogue/target.ts';
+import type { CompletionRequest } from '../openai/completion-request.ts';
+import type { Actor } from '../peers/actor.ts';
+import type { ServerTool, ToolClient } from '../peers/tools.ts';
+
+/** Tools that the gateway calls itself in a turn. */
+export interface TurnTools {
+  /** By the names that models get. */
+  byName: ReadonlyMap<string, ServerTool>;
+  /** What each request gets of them. */
+  definitions: readonly string[];
+  maxIterations: number;
+  /** Once the run has cost so much, it calls no more tools; null for no limit. */
+  maxCostPico: bigint | null;
+  call: (
+    tool: ServerTool,
+    argumentsJson: string,
+    signal: AbortSignal,
+  ) => Promise<{ content: string; outcome: string }>;
+}
+
+export interface ToolDependencies {
+  tools: ToolClient;
+  log: Logger;
+}
+
+export interface ToolTurn {
+  request: CompletionRequest;
+  actor: Actor;
+  target: Target;
+  /** Awaited before a call that must not be made again, where the turn may be repeated. */
+  act?: () => Promise<void>;
+}
+
+/**
+ * The tools of an agent for a turn; null if it has none. A tool of the client with the same name replaces that of the
+ * agent. While the agent service is away, the agent answers without its tools. Throws a 400 for several answers at once.
+ */
+export async function withTools(
+  { tools, log }: ToolDependencies,
+  { request, actor, target, act }: ToolTurn,
+): Promise<TurnTools | null> {
+  const { agentId, tools: settings } = target;
+  if (settings === null || agentId === null) return null;
+  const several = Math.max(request.choices, numberOf(target.defaults['n']));
+  if (several > 1)
+    throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', { param: 'n' });
+  const offered = await tools.list(actor, agentId).catch((error: unknown) => {
+    log.warn(
+      { err: error, request_id: actor.requestId, agent_id: agentId },
+      'an agent answers without its tools',
+    );
+    return [];
+  });
+  const own = new Set(namesOf(request.fields['tools']));
+  const byName = new Map(offered.filter(({ name }) => !own.has(name)).map((tool) => [tool.name, tool]));
+  if (byName.size === 0) return null;
+  return {
+    byName,
+    definitions: [...byName.values()].map(({ definition }) => definition),
+    ...settings,
+    call: async (tool, argumentsJson, signal) => {
+      if (!tool.repeatable) await act?.();
+      return tools.call(actor, { agentId, tool, argumentsJson }, signal);
+    },
+  };
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 1;
+}
+
+function namesOf(tools: unknown): unknown[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.map((tool) => (Object(tool) as { function?: { name?: unknown } }).function?.name);
+}

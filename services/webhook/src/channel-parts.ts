@@ -1,0 +1,160 @@
+import { AllowList } from '@gatehouse/egress/allow-list';
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import type { Changes } from '@gatehouse/changes/changes';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { Alerts } from './alerts/alerts.ts';
+import { QueueRoom } from './calls/queue-room.ts';
+import type { Ways } from './channels/adapter.ts';
+import { channelAdapters } from './channels/adapters.ts';
+import { ChannelCheck } from './channels/channel-check.ts';
+import { ChannelGate } from './channels/channel-gate.ts';
+import { ChannelHealth } from './channels/channel-health.ts';
+import { channelMetrics } from './channels/channel-metrics.ts';
+import { ChannelTexts } from './channels/channel-texts.ts';
+import { ChannelTokens } from './channels/channel-tokens.ts';
+import { Consents } from './channels/consents.ts';
+import { ConversationQueue } from './channels/conversation-queue.ts';
+import { OpenChannels } from './channels/open-channels.ts';
+import { ReplyWriter } from './channels/reply-writer.ts';
+import { TokenJobs } from './channels/token-jobs.ts';
+import { ZaloConsents } from './channels/zalo-consents.ts';
+import { ZaloOAuth } from './channels/zalo-oauth.ts';
+import type { WebhookConfig } from './config.ts';
+import { channelHandlers } from './http/channels.ts';
+import { consentLinkHandlers, consentPageHandlers, type ConsentDependencies } from './http/consents.ts';
+import { conversationHandlers } from './http/conversations.ts';
+import { messageHandlers } from './http/messages.ts';
+import type { Refusals } from './inbound/refusals.ts';
+import { checkChannel } from './jobs/check-channel.ts';
+import { converse } from './jobs/converse.ts';
+import { refreshTokens } from './jobs/refresh-tokens.ts';
+import { sendReplies } from './jobs/send-replies.ts';
+import type { tasks } from './jobs/tasks.ts';
+import type { AgentClient } from './peers/agents.ts';
+import type { CompletionClient } from './peers/completions.ts';
+import type { TenantClient } from './peers/tenants.ts';
+import type { WebhookSecrets } from './secrets/webhook-secrets.ts';
+import { ChannelStore } from './store/channel-store.ts';
+import { findSealedChannel } from './store/channel-system-store.ts';
+import { ConsentStore } from './store/consent-store.ts';
+import { findTicket, findTicketOfState } from './store/consent-system-store.ts';
+import { MessageStore } from './store/message-store.ts';
+import { ReplyStore } from './store/reply-store.ts';
+import { TokenStore } from './store/token-store.ts';
+import { TurnStore } from './store/turn-store.ts';
+
+/** What channels share with webhooks. */
+export interface ChannelPartsOptions {
+  config: WebhookConfig;
+  app: Pool;
+  system: Pool;
+  jobs: Jobs<typeof tasks>;
+  alerts: Alerts;
+  changes: Changes;
+  secrets: WebhookSecrets;
+  agents: AgentClient;
+  completions: CompletionClient;
+  tenants: TenantClient;
+  refusals: Refusals;
+  /** The way out to URLs of tenants, and what guards it. */
+  egress: Egress;
+  guard: Guard;
+  bodyBudget: BodyBudget;
+}
+
+/** The half of the service that lets people write to agents: its routes, jobs and parts. */
+export function channelParts({ log, registry }: Shell, options: ChannelPartsOptions) {
+  const { config, app, system, jobs, alerts, changes, secrets, tenants, completions, refusals } = options;
+  const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl, ZALO_OAUTH_URL: zaloOAuthUrl } = config;
+  const urls = {
+    telegram: config.TELEGRAM_API_URL,
+    slack: config.SLACK_API_URL,
+    zalo: config.ZALO_API_URL,
+  };
+  const adapters = channelAdapters(urls);
+  const providerHosts = [...Object.values(urls), zaloOAuthUrl].map((text) => new URL(text).hostname);
+  const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
+  const ways: Ways = {
+    tenant: (request) => options.egress.request(request),
+    provider: (request) => providers.request(request),
+  };
+  const metrics = channelMetrics(registry);
+  const store = new ChannelStore(app);
+  const tokens = new ChannelTokens(secrets);
+  const channels = new OpenChannels({ store, secrets, adapters, tokens });
+  const health = new ChannelHealth({ store, alerts, log });
+  const messages = new MessageStore(app);
+  const texts = new ChannelTexts(keyRing);
+  const writer = new ReplyWriter(log);
+  const conversations = new ConversationQueue(jobs);
+  const wake = (channel: { tenantId: string; id: string }): Promise<void> =>
+    messages.wake(channel, (db, some) => conversations.resume(db, some));
+  const tokenStore = new TokenStore(app);
+  const tokenJobs = new TokenJobs(jobs);
+  const oauth = new ZaloOAuth(zaloOAuthUrl, ways);
+  const consentStore = new ConsentStore(app);
+  const consentDependencies: ConsentDependencies = {
+    channels: store,
+    consents: new Consents(consentStore, keyRing),
+    zalo: new ZaloConsents({
+      origin: new URL(zaloOAuthUrl).origin,
+      ...{ app, channels, tokens, oauth, changes, wake, log, store: consentStore },
+    }),
+    findTicket: (digest) => findTicket(system, digest),
+    findTicketOfState: (digest) => findTicketOfState(system, digest),
+    ...{ refusals, changes, app, log, publicUrl },
+  };
+  return {
+    ...{ messages, conversations, tokenJobs },
+    parts: [{ stop: () => writer.stop() }, providers],
+    handlers: {
+      ...channelHandlers({
+        channels: store,
+        check: new ChannelCheck(adapters, jobs),
+        ...{ agents: options.agents, guard: options.guard, secrets, changes, publicUrl },
+      }),
+      ...consentLinkHandlers(consentDependencies),
+      ...conversationHandlers({ channels: store, messages, texts }),
+    },
+    rawHandlers: {
+      ...consentPageHandlers(consentDependencies),
+      ...messageHandlers({
+        findChannel: (id) => findSealedChannel(system, id),
+        findByAccount: (tenantId, of) => store.findByAccount(tenantId, of),
+        gate: new ChannelGate({ adapters, secrets, refusals, log }),
+        room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
+        queue: (db, conversation) => conversations.answer(db, conversation),
+        ...{ adapters, tenants, messages, texts, metrics, bodyBudget: options.bodyBudget },
+      }),
+    },
+    jobHandlers: {
+      converse: converse({
+        turns: new TurnStore(app),
+        send: (db, conversation) => conversations.send(db, conversation),
+        ...{ adapters, channels, texts, writer, completions, tenants, ways, metrics },
+      }),
+      send_replies: sendReplies({
+        renew: async (channel) => {
+          if (channel.accessToken === null) return false;
+          const verdict = await tokenStore.refused(channel, channel.accessToken);
+          if (verdict === 'refresh')
+            await withTenant(app, channel.tenantId, (db) => tokenJobs.queue(db, channel));
+          return verdict !== 'lost';
+        },
+        replies: new ReplyStore(app),
+        later: (conversation, afterS) =>
+          withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
+        ...{ channels, health, texts, tenants, ways, metrics },
+      }),
+      check_channel: checkChannel({ channels, health, tenants, ways, wake }),
+      refresh_tokens: refreshTokens({
+        store: tokenStore,
+        ...{ channels, tokens, tenants, oauth, health, wake },
+      }),
+    },
+  };
+}

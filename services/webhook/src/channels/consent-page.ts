@@ -1,0 +1,75 @@
+/** Pages that people see in a browser when they consent: no scripts, nothing from elsewhere. */
+
+/** What the page before a consent names. */
+export interface ConsentPage {
+  tenant: string;
+  channel: string;
+  askedBy: string;
+}
+
+const escaped = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+
+const style = `
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 32rem; margin: 4rem auto; padding: 0 1rem; color: #1b1f24 }
+  h1 { font-size: 1.4rem }
+  dt { color: #57606a } dd { margin: 0 0 .5rem; font-weight: 600; overflow-wrap: anywhere }
+  button { font: inherit; padding: .6rem 1.2rem; border: 0; border-radius: .4rem; background: #0a58ca; color: #fff; cursor: pointer }
+  @media (prefers-color-scheme: dark) { body { background: #0d1117; color: #e6edf3 } dt { color: #8b949e } }`;
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${escaped(title)}</title>
+<style>${style}
+</style>
+</head>
+<body>
+<main>
+<h1>${escaped(title)}</h1>
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+/** The page with the button. */
+export function consentPage({ tenant, channel, askedBy }: ConsentPage): string {
+  return page(
+    'Connect a Zalo Official Account',
+    `<p>If you go on, agents of this tenant read and answer what people write to the account that you choose.</p>
+<dl>
+<dt>Tenant</dt><dd>${escaped(tenant)}</dd>
+<dt>Channel</dt><dd>${escaped(channel)}</dd>
+<dt>Asked by</dt><dd>${escaped(askedBy)}</dd>
+</dl>
+<form method="post"><button type="submit">Continue to Zalo</button></form>`,
+  );
+}
+
+/** A page that says how it ended. */
+export function endPage(title: string, text: string): string {
+  return page(title, `<p>${escaped(text)}</p>`);
+}
+
+/** The policy of these pages. The form leads to the provider by a redirect, which some browsers check too. */
+export function pageHeaders(formTarget: string): Record<string, string> {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': `default-src 'none'; style-src 'unsafe-inline'; form-action 'self' ${formTarget}; base-uri 'none'; frame-ancestors 'none'`,
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  };
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+import { sameText } from '../inbound/same-text.ts';
+import type { ChannelAdapter, Sent } from './adapter.ts';
+import { parseOrNull, pausedBy, postJson } from './provider-call.ts';
+
+/** https://developers.zalo.me/docs/official-account */
+
+const signatureHeader = 'x-zevent-signature';
+
+const event = z.object({
+  event_name: z.string().max(64),
+  sender: z.object({ id: z.string().max(64) }).optional(),
+  recipient: z.object({ id: z.string().max(64) }).optional(),
+  message: z.object({ msg_id: z.string().min(1).max(128), text: z.string().optional() }).optional(),
+  timestamp: z.coerce.string().max(20).optional(),
+});
+
+/** What people send. `oa_send_…` are the account's own messages, others are news. */
+const written = /^user_send_/;
+const onlyText = 'user_send_text';
+
+const answerShape = z.object({
+  error: z.int(),
+  message: z.string().max(1_000).optional(),
+  data: z.object({ message_id: z.string().max(128).optional() }).nullish(),
+});
+
+const unauthorized = new Set([-216, -220, -124, -14_014]);
+const limited = -32;
+/** Zalo limits by the minute, and does not say for how long. */
+const limitedS = 60;
+
+export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
+  return {
+    verify: (request, { config, credentials }) => {
+      const { body } = request;
+      const [given = '', ...others] = request.header(signatureHeader);
+      const mac = createHash('sha256')
+        .update(config.app_id)
+        .update(body)
+        .update(timestampOf(body))
+        .update(credentials.oa_secret)
+        .digest('hex');
+      return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0;
+    },
+    parse: (body) => {
+      const { event_name: name, sender, recipient, message, timestamp } = validate(event, body, 'body');
+      if (!written.test(name) || sender === undefined || recipient === undefined || message === undefined)
+        return { kind: 'ignored' };
+      const text = message.text === undefined || message.text === '' ? null : message.text;
+      return {
+        kind: 'message',
+        account: recipient.id,
+        message: {
+          externalId: message.msg_id,
+          keys: [message.msg_id],
+          conversation: { externalId: sender.id, group: false },
+          sender: { id: sender.id, name: null },
+          text,
+          hasAttachment: name !== onlyText,
+          position: timestamp !== undefined && /^\d{1,16}$/.test(timestamp) ? timestamp : null,
+        },
+      };
+    },
+    needsConsent: true,
+    acceptedStatus: 200,
+    style: 'plain',
+    maxChars: 2_000,
+    send: async ({ conversation, text }, { accessToken }, ways): Promise<Sent> => {
+      if (accessToken === null) return { kind: 'unauthorized', reason: 'There is no consent yet.' };
+      const { response, answer } = await postJson(ways, {
+        url: `${apiUrl}/v3.0/oa/message/cs`,
+        headers: { access_token: accessToken },
+        body: { recipient: { user_id: conversation }, message: { text } },
+        shape: answerShape,
+      });
+      if (answer?.error === 0) return { kind: 'sent', externalId: answer.data?.message_id ?? null };
+      const reason = `Zalo responds with ${answer?.error ?? `HTTP ${response.status}`}.`;
+      if (answer?.error === limited || response.status === 429) return pausedBy(response, limitedS);
+      if (answer === null || response.status >= 500) return { kind: 'retry', reason };
+      return { kind: unauthorized.has(answer.error) ? 'unauthorized' : 'rejected', reason };
+    },
+  };
+}
+
+/** Of the body, which is part of what is signed. */
+function timestampOf(body: Buffer): string {
+  const { timestamp } = Object(parseOrNull(body)) as { timestamp?: unknown };
+  return typeof timestamp === 'string' || typeof timestamp === 'number' ? String(timestamp) : '';
+}

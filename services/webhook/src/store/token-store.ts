@@ -1,0 +1,109 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+
+/** Tokens of a channel, encrypted. */
+export interface SealedTokens {
+  accessToken: Buffer;
+  refreshToken: Buffer;
+  expiresInS: number;
+}
+
+interface Ref {
+  tenantId: string;
+  id: string;
+}
+
+/** A younger access token that the provider refuses is not replaced by another one: a refresh would not help. */
+const youngS = 300;
+/** How long a replica may take for a refresh, after which another one may begin. */
+const claimS = 60;
+
+/** Tokens that providers give for a time, of one tenant at a time. */
+export class TokenStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Claims a refresh that is due. Null if none is, or another replica is at it. */
+  async claimRefresh({ tenantId, id }: Ref, claim: string): Promise<Buffer | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ refreshToken: Buffer }>(
+        `update webhook.channel_instances
+         set refresh_claim = $2, refresh_claimed_until = now() + make_interval(secs => ${claimS})
+         where id = $1 and deleted_at is null and status <> 'needs_reauth'
+           and refresh_due_at <= now()
+           and (refresh_claimed_until is null or refresh_claimed_until < now())
+         returning refresh_token as "refreshToken"`,
+        [id, claim],
+      );
+      return rows[0]?.refreshToken ?? null;
+    });
+  }
+
+  /** Stores refreshed tokens. Returns false if the claim is no longer this one: a consent came meanwhile. */
+  async refreshed({ tenantId, id }: Ref, claim: string, tokens: SealedTokens): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update webhook.channel_instances set access_token = $3, refresh_token = $4,
+           refresh_due_at = now() + make_interval(secs => $5), token_at = now(), refresh_claim = null, refresh_claimed_until = null
+         where id = $1 and refresh_claim = $2`,
+        [id, claim, tokens.accessToken, tokens.refreshToken, dueInS(tokens)],
+      );
+      return rowCount === 1;
+    });
+  }
+
+  /** Gives a claim up, so that another attempt may follow in `afterS`. */
+  async release({ tenantId, id }: Ref, claim: string, afterS: number): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update webhook.channel_instances set refresh_claimed_until = now() + make_interval(secs => $3)
+         where id = $1 and refresh_claim = $2`,
+        [id, claim, afterS],
+      ),
+    );
+  }
+
+  /**
+   * What to do about an access token that the provider refuses: it was replaced meanwhile, it is to be refreshed, which
+   * is due now, or nothing helps.
+   */
+  async refused({ tenantId, id }: Ref, refused: Buffer): Promise<'replaced' | 'refresh' | 'lost'> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ isSame: boolean; isYoung: boolean }>(
+        `update webhook.channel_instances
+         set refresh_due_at = case when access_token = $2 and token_at < now() - make_interval(secs => ${youngS})
+           then least(refresh_due_at, now()) else refresh_due_at end
+         where id = $1 and access_token is not null
+         returning access_token = $2 as "isSame", token_at >= now() - make_interval(secs => ${youngS}) as "isYoung"`,
+        [id, refused],
+      );
+      const [row] = rows;
+      if (row === undefined) return 'lost';
+      if (!row.isSame) return 'replaced';
+      return row.isYoung ? 'lost' : 'refresh';
+    });
+  }
+}
+
+/** Tokens are refreshed after this part of their time. */
+const refreshAfter = 0.9;
+const dueInS = ({ expiresInS }: SealedTokens): number => Math.floor(expiresInS * refreshAfter);
+
+/** Stores the tokens of a consent, with the account that it is for, in a transaction that has locked the channel. */
+export async function storeConsent(
+  db: Queryable,
+  id: string,
+  { tokens, config }: { tokens: SealedTokens; config: object },
+): Promise<void> {
+  await db.query(
+    `update webhook.channel_instances set access_token = $2, refresh_token = $3,
+       refresh_due_at = clock_timestamp() + make_interval(secs => $4), token_at = clock_timestamp(), config = $5,
+       refresh_claim = null, refresh_claimed_until = null, status = 'connected', status_reason = null,
+       updated_at = clock_timestamp()
+     where id = $1`,
+    [id, tokens.accessToken, tokens.refreshToken, dueInS(tokens), JSON.stringify(config)],
+  );
+}
