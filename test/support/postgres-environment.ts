@@ -34,8 +34,14 @@ export function superuserUrl(server: TestPostgres, database: string): string {
   return urlOf(server, server.superuser.name, server.superuser.password, database);
 }
 
+/** Ten times the time that a service has, because the cores of a test machine may be busy for seconds. */
+const patience = new URLSearchParams({
+  connect_timeout: '20',
+  options: '-c idle_in_transaction_session_timeout=10s',
+});
+
 export function loginUrl(server: TestPostgres, service: string, database: string): string {
-  return urlOf(server, loginName(service), server.loginPassword, database);
+  return `${urlOf(server, loginName(service), server.loginPassword, database)}?${patience.toString()}`;
 }
 
 function urlOf(

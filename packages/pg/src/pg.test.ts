@@ -153,6 +153,20 @@ describe('working for a tenant', () => {
   });
 });
 
+it('takes limits from its URL, and no other role', async () => {
+  const url = new URL(probe.url);
+  url.searchParams.set('connect_timeout', '20');
+  url.searchParams.set('options', '-c statement_timeout=7s -c role=probe_system');
+  const own = createPool({ url: url.href, role: 'probe_app', max: 1, log });
+  const { rows } = await own.query(
+    `select current_user, current_setting('statement_timeout') as statement,
+      current_setting('idle_in_transaction_session_timeout') as idle`,
+  );
+  expect(rows).toEqual([{ current_user: 'probe_app', statement: '7s', idle: '1s' }]);
+  expect(own.options.connectionTimeoutMillis).toBe(20_000);
+  await own.end();
+});
+
 describe('a database that is away', () => {
   it('is database_unavailable for statements and transactions, at once when it refuses', async () => {
     const refused = createPool({

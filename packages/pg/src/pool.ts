@@ -9,7 +9,10 @@ export type { Pool, PoolClient } from 'pg';
 export type Queryable = Pick<PoolClient, 'query'>;
 
 export interface PoolOptions {
-  /** `postgres://` URL of the service's login role. */
+  /**
+   * `postgres://` URL of the service's login role. As for libpq, `connect_timeout` (seconds) and `options`
+   * (`-c name=value`) in its query take precedence over the limits here; nothing takes precedence over `role`.
+   */
   url: string;
   /** The role of the sessions: `<svc>_app` (one tenant at a time) or `<svc>_system` (spans tenants). */
   role: string;
@@ -40,24 +43,23 @@ const deadPeerSettings = {
  * `database_unavailable` in an outage and `query_timeout` when they take too long.
  */
 export function createPool(options: PoolOptions): Pool {
-  const settings = {
-    role: options.role,
+  const limits = {
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     timezone: 'UTC',
     ...deadPeerSettings,
     ...options.settings,
   };
+  const { server, settings, connectMs } = parts(options.url);
   const pool = new Pool({
-    connectionString: options.url,
+    connectionString: server,
     max: options.max,
     application_name: `gatehouse ${options.role}`,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: connectMs ?? connectTimeoutMs,
     Client: PatientClient,
     keepAlive: true,
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    // The last one counts.
+    options: [startUp(limits), settings, startUp({ role: options.role })].join(' '),
   });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => options.log.warn({ err: error }, 'lost an idle database connection'));
@@ -65,6 +67,23 @@ export function createPool(options: PoolOptions): Pool {
   pool.on('connect', (client) => client.on('error', () => undefined));
   wrapQueryErrors(pool);
   return pool;
+}
+
+/** Takes out of a URL what pg would let replace the whole start-up options, the role included. */
+function parts(url: string): { server: string; settings: string; connectMs: number | undefined } {
+  const server = new URL(url);
+  const { searchParams: query } = server;
+  const settings = query.get('options') ?? '';
+  const seconds = Number(query.get('connect_timeout'));
+  query.delete('options');
+  query.delete('connect_timeout');
+  return { server: server.href, settings, connectMs: seconds > 0 ? seconds * 1_000 : undefined };
+}
+
+function startUp(settings: Readonly<Record<string, string | number>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
 }
 
 /** Wraps the errors of `pool.query`, as `transaction` does for its own, so that stores need not. */

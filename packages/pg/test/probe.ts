@@ -43,6 +43,7 @@ export class Probe {
     this.#database = database;
     this.folder = folder;
     const own = new URL(database.url);
+    own.search = '';
     own.username = 'probe_login';
     own.password = encodeURIComponent("p'ss w:rd");
     this.url = own.href;
