@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
@@ -23,7 +24,8 @@ export async function isPortFree(port: number, host: string = loopback): Promise
 }
 
 const count = lastPort - firstPort + 1;
-let next = (process.pid * 2_003) % count;
+/** Anywhere: a process may load this module again, and would find its own reservations of before. */
+let next = randomInt(count);
 
 /** A TCP port that nothing listens on and that no process found in the last two minutes. */
 export async function freePort(): Promise<number> {
