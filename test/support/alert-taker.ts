@@ -19,7 +19,7 @@ export class AlertTaker {
   static async start(identity: TestIdentity): Promise<AlertTaker> {
     const taker = new AlertTaker();
     const notify = {
-      callers: ['chat', 'tenant'],
+      callers: ['agent', 'chat', 'tenant'],
       handle: ({ events }: NotifyRequest) => {
         for (const event of events) {
           const alert = readAlertEvent(event);

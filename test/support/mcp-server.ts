@@ -17,6 +17,7 @@ export interface TestTool {
 /** A request that the server got. */
 export interface McpRequest {
   httpMethod: string;
+  path: string;
   headers: IncomingHttpHeaders;
   /** `tools/call`; empty if there is no body. */
   method: string;
@@ -98,7 +99,8 @@ export class TestMcpServer {
     const body = parse(Buffer.concat(chunks).toString());
     const { method = '', id, params } = Object(body) as McpBody;
     const { headers } = request;
-    const got = { httpMethod: request.method ?? '', headers, method, id, name: params?.name ?? null };
+    const { method: httpMethod = '', url: path = '' } = request;
+    const got = { httpMethod, path, headers, method, id, name: params?.name ?? null };
     this.requests.push(got);
     await this.hold();
     if (this.intercept(got, response)) return;

@@ -130,12 +130,13 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
   }
 
   /** The service as `caller` sees it over gRPC. */
-  async peer(caller: string): Promise<Caller> {
-    const known = this.#callers.get(caller);
+  async peer(caller: string, { grpcPort } = this.service): Promise<Caller> {
+    const key = `${caller} ${grpcPort}`;
+    const known = this.#callers.get(key);
     if (known !== undefined) return known;
     const signer = await this.identity.signer(caller);
-    const connected = this.connect(`${host}:${this.service.grpcPort}`, signer);
-    this.#callers.set(caller, connected);
+    const connected = this.connect(`${host}:${grpcPort}`, signer);
+    this.#callers.set(key, connected);
     return connected;
   }
 

@@ -69,7 +69,7 @@
 - name: WEBHOOK_ALLOW_TOKEN
   value: '1'
 {{- end }}
-{{- if and (eq .name "webhook") .root.Values.publicUrl }}
+{{- if and (has .name (list "agent" "webhook")) .root.Values.publicUrl }}
 - name: PUBLIC_URL
   value: {{ .root.Values.publicUrl | quote }}
 {{- end }}

@@ -42,6 +42,13 @@ export const alertData = {
     reason: z.enum(['gone', 'failing']),
   }),
   'channel.needs_reauth': z.object({ channel_id: uuid, name: z.string(), type: z.string() }),
+  'mcp.needs_auth': z.object({
+    mcp_server_id: uuid,
+    name: z.string(),
+    // Of the consent that is needed; null if it is for all users.
+    user_id: z.string().nullable(),
+    reason: z.string(),
+  }),
   'key.expiring': z.object({ api_key_id: uuid, name: z.string(), expires_at: utcTime }),
   'provider.down': z.object(deployment),
   'model.unpriced': z.object(deployment),

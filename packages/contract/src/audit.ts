@@ -19,6 +19,7 @@ export const auditActions = [
   'mcp_server.created',
   'mcp_server.updated',
   'mcp_server.deleted',
+  'mcp_server.connected',
   'memory.forgotten',
   'memory.imported',
   'memory_document.created',

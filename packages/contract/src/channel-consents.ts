@@ -5,9 +5,6 @@ import { instanceExample } from './channel-instances.ts';
 
 /** Consent of the administrator of a Zalo Official Account: `/v1/channels/instances/{id}/zalo-oa/*`. */
 
-/** How long a link and its state are valid. */
-export const consentMinutes = 10;
-
 export const zaloConsentLink = z.strictObject({
   url: z.string().describe('To be opened in a browser, by an administrator of the Official Account'),
   expires_at: utcTime,

@@ -43,11 +43,39 @@ const headers = z
   }, `must be at most ${maxHeaders} headers of different names`)
   .meta({ maxProperties: maxHeaders });
 
+/** Scopes with a space between them (RFC 6749, 3.3). */
+const oauthScope = z
+  .string()
+  .max(1_000)
+  .regex(
+    /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/,
+    'must be scopes, one space between them',
+  );
+const clientId = secret.max(2_000);
+
 /** How requests to a server are authenticated, with secrets. */
 export const mcpAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
   z.strictObject({ type: z.literal('bearer'), token: secret }),
   z.strictObject({ type: z.literal('headers'), headers }),
+  z.strictObject({
+    type: z.literal('oauth_client_credentials'),
+    client_id: clientId,
+    client_secret: secret,
+    scope: oauthScope.optional(),
+  }),
+  z
+    .strictObject({
+      type: z.literal('oauth'),
+      per_user: z.boolean().default(false).describe('Whether each user gives a consent of their own'),
+      client_id: clientId.optional().describe('Without it, the gateway registers itself as a client'),
+      client_secret: secret.optional(),
+      scope: oauthScope.optional(),
+    })
+    .refine((given) => given.client_secret === undefined || given.client_id !== undefined, {
+      path: ['client_id'],
+      message: 'is required with client_secret',
+    }),
 ]);
 export type McpAuth = z.output<typeof mcpAuth>;
 
@@ -58,6 +86,19 @@ const shownAuth = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('headers'),
     headers: z.array(z.strictObject({ name: z.string(), set: z.boolean() })),
+  }),
+  z.strictObject({
+    type: z.literal('oauth_client_credentials'),
+    client_id: z.string(),
+    client_secret_set: z.boolean(),
+    scope: z.string().nullable(),
+  }),
+  z.strictObject({
+    type: z.literal('oauth'),
+    per_user: z.boolean(),
+    client_id: z.string().nullable(),
+    client_secret_set: z.boolean(),
+    scope: z.string().nullable(),
   }),
 ]);
 export type ShownMcpAuth = z.output<typeof shownAuth>;
@@ -133,6 +174,19 @@ export type PatchMcpServer = z.output<typeof patchMcpServer>;
 
 export const listMcpServers = z.strictObject(page);
 export const mcpServerList = listOf(mcpServer);
+
+export const mcpConsentLink = z.strictObject({
+  url: z.string().describe('To be opened in the browser of the person who consents'),
+  expires_at: utcTime,
+});
+
+const ticketQuery = z.strictObject({ ticket: z.string().max(128).optional() });
+/** The authorization server decides what it adds. */
+const callbackQuery = z.looseObject({
+  code: z.string().max(4_096).optional(),
+  state: z.string().max(256).optional(),
+  iss: z.string().max(2_000).optional(),
+});
 
 const serverExample = {
   id: '0198c2e1-5a6b-7c8d-9e0f-1a2b3c4d5e6f',
@@ -252,5 +306,64 @@ export const routes: readonly Route[] = [
     summary: 'Connect to an MCP server and list its tools again',
     description: '422 `mcp_unreachable` if that fails; the tools from before stay.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
+  }),
+  route({
+    service: 'agent',
+    access: scope('chat'),
+    id: 'mcp.servers.consent-links.create',
+    method: 'POST',
+    path: '/v1/mcp/servers/{id}/consent-links',
+    actingUser: true,
+    idempotencyKey: true,
+    response: created(mcpConsentLink),
+    summary: 'Make a link to the consent page of an MCP server with OAuth',
+    description: [
+      'The id may be the name. With `per_user` the consent is for the acting user; without, it is for all users, and',
+      'the key needs `mcp.write` too. 422 `mcp_unreachable` if the authorization server cannot be found or used.',
+    ].join('\n'),
+    examples: {
+      link: {
+        summary: 'A link for ten minutes',
+        params,
+        response: {
+          url: `https://gateway.example.com/v1/mcp/servers/${id}/consent?ticket=q3mE…`,
+          expires_at: '2026-01-10T09:10:00.000Z',
+        },
+      },
+    },
+  }),
+];
+
+/** What only browsers do: not part of the OpenAPI document. */
+export const pageRoutes: readonly Route[] = [
+  route({
+    service: 'agent',
+    access: { kind: 'ticket', headers: [] },
+    id: 'mcp.servers.consent',
+    method: 'GET',
+    path: '/v1/mcp/servers/{id}/consent',
+    query: ticketQuery,
+    response: { status: 200, shape: null },
+    summary: 'The consent page of an MCP server',
+  }),
+  route({
+    service: 'agent',
+    access: { kind: 'ticket', headers: [] },
+    id: 'mcp.servers.consent.begin',
+    method: 'POST',
+    path: '/v1/mcp/servers/{id}/consent',
+    query: ticketQuery,
+    response: { status: 303, shape: null },
+    summary: 'The button of the consent page: leads to the authorization server',
+  }),
+  route({
+    service: 'agent',
+    access: { kind: 'ticket', headers: ['cookie'] },
+    id: 'mcp.oauth.callback',
+    method: 'GET',
+    path: '/v1/mcp/oauth/callback',
+    query: callbackQuery,
+    response: { status: 200, shape: null },
+    summary: 'Where the authorization server sends the browser after the consent',
   }),
 ];

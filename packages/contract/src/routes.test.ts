@@ -67,10 +67,11 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, agents, cookies, traces, usage and costs, and nowhere else', () => {
+  it('takes the acting user on chat, agents, cookies, consents of MCP servers, traces, usage and costs, and nowhere else', () => {
     for (const { actingUser, path } of routes) {
       expect(actingUser).toBe(
-        /^\/v1\/(chat|embeddings|models|agents|browser|traces|usage|costs)(\/|$)/.test(path),
+        /^\/v1\/(chat|embeddings|models|agents|browser|traces|usage|costs)(\/|$)/.test(path) ||
+          path === '/v1/mcp/servers/{id}/consent-links',
       );
     }
   });
@@ -83,7 +84,7 @@ describe('the route table', () => {
       expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);
       // A link is made of nothing, and buttons send nothing.
-      else if (!id.startsWith('channels.zalo-oa.consent') && id !== 'mcp.servers.refresh')
+      else if (!/\.consent(\.|-)/.test(id) && id !== 'mcp.servers.refresh')
         expect(
           body !== undefined || bodyLines !== undefined || passThrough || isSigned || method === '*',
         ).toBe(true);

@@ -61,4 +61,9 @@ export const apiRoutes: readonly Route[] = resources.flatMap((resource) => resou
  * All paths of the gateway: the edge routes requests by this table, and services validate by it. No other path can be
  * reached.
  */
-export const routes: readonly Route[] = [...apiRoutes, ...channelConsents.pageRoutes, ...consoleRoutes];
+export const routes: readonly Route[] = [
+  ...apiRoutes,
+  ...channelConsents.pageRoutes,
+  ...mcpServers.pageRoutes,
+  ...consoleRoutes,
+];

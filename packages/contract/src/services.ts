@@ -36,7 +36,7 @@ const facts = {
     kafka: true,
     keyRing: true,
     egress: true,
-    calls: ['chat', 'memory', 'tenant'],
+    calls: ['chat', 'memory', 'tenant', 'webhook'],
   },
   analytics: { database: true, grpc: true, kafka: true, calls: ['tenant'] },
   memory: {

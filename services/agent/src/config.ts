@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
+import { publicUrlSettings } from '@gatehouse/keyless/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
@@ -13,9 +14,11 @@ const settings = z.object({
   ...databaseSettings,
   ...secretsSettings,
   ...egressSettings,
+  ...publicUrlSettings,
   CHAT_GRPC: addresses,
   MEMORY_GRPC: addresses,
   TENANT_GRPC: addresses,
+  WEBHOOK_GRPC: addresses,
   ...kafkaSettings,
 });
 

@@ -4,12 +4,16 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { rpcService } from '@gatehouse/grpc/server';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
+import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import { Refusals } from '@gatehouse/keyless/refusals';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { createPools } from '@gatehouse/service/pools';
+import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -17,9 +21,15 @@ import { migrations, type AgentConfig } from './config.ts';
 import { agentTasks, forgetAgent, type DeletedAgent } from './agents/deleted-agents.ts';
 import { agentHandlers } from './http/agents.ts';
 import { cookieHandlers } from './http/cookies.ts';
+import { mcpConsentLinkHandlers, mcpConsentPageHandlers } from './http/mcp-consents.ts';
 import { mcpServerHandlers } from './http/mcp-servers.ts';
 import { McpRegistry } from './mcp/mcp-registry.ts';
-import type { AuthSecrets } from './mcp/mcp-server.ts';
+import type { AuthSecrets, OpenSecrets } from './mcp/mcp-server.ts';
+import { McpConsents } from './mcp/mcp-consents.ts';
+import { Logins } from './mcp/logins.ts';
+import { OAuthClient } from './mcp/oauth-client.ts';
+import { ServerAccesses } from './mcp/server-access.ts';
+import { Verification } from './mcp/verification.ts';
 import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
 import { callTool } from './rpc/call-tool.ts';
@@ -30,6 +40,7 @@ import { resolveAgent } from './rpc/resolve-agent.ts';
 import { SealedColumn, secretsToReseal } from './secrets/sealed-column.ts';
 import { AgentStore } from './store/agent-store.ts';
 import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
+import { LoginStore, raiseLost } from './store/login-store.ts';
 import { McpServerStore } from './store/mcp-server-store.ts';
 
 const tenMinutesMs = 600_000;
@@ -58,31 +69,55 @@ export async function createAgentService(
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const { log, registry } = shell;
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
   const addForgetJob = ({ tenantId, agentId }: DeletedAgent) =>
     jobs.add(system, { task: 'forget_agent', tenantId, ids: { agentId } });
-  const { SECRETS_KEYRING: keyRing } = config;
+  const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
   const cookies = new CookieStore(app);
   const agents = new AgentStore(app);
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard, maxCalls });
-  const servers = new McpServerStore(app);
+  const raise = publishedAlerts(shell, { kafka: config, pool: system, webhook });
+  const servers = new McpServerStore(app, raise);
   const secrets = new SealedColumn(keyRing, 'mcp_servers');
-  const openSecrets = (server: { tenantId: string; id: string }, sealed: Buffer) =>
+  const openSecrets: OpenSecrets = (server, sealed) =>
     JSON.parse(secrets.open(server, sealed)) as AuthSecrets;
-  const mcp = new McpRegistry({ egress, record: servers, openSecrets, log });
+  const oauth = new OAuthClient({ egress, guard, publicUrl });
+  const loginStore = new LoginStore(app);
+  const logins = new Logins({
+    store: loginStore,
+    column: new SealedColumn(keyRing, 'mcp_logins'),
+    sealSecrets: (server, plain) => secrets.seal(server, JSON.stringify(plain)),
+    onLost: (db, login) => raiseLost(db, login, raise),
+    replaceSecrets: (server, change) => servers.replaceSecrets(server, change),
+    ...{ oauth, openSecrets, log },
+  });
+  const accesses = new ServerAccesses(logins, openSecrets);
+  const mcp = new McpRegistry({ egress, record: servers, accesses, log });
   const agentsOfRpcs = new AgentStore(rpc);
-  const tools = { agents: agentsOfRpcs, servers: new McpServerStore(rpc), registry: mcp };
+  const tools = { agents: agentsOfRpcs, servers: new McpServerStore(rpc, raise), registry: mcp };
+  const refusals = new Refusals({ service: 'agent', system, log });
+  const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
+  const consents = {
+    kind: new McpConsents({ app, servers, tickets, logins, oauth, registry: mcp, changes, log }),
+    ...{ servers, tickets, logins, refusals, changes, publicUrl },
+  };
   return shell.createService({
     handler: shell.createApp({
       handlers: {
         ...agentHandlers({ agents, models: new ModelClient(chat), changes, jobs }),
         ...cookieHandlers({ agents, cookies, app, values: new SealedColumn(keyRing, 'cookies') }),
-        ...mcpServerHandlers({ servers, registry: mcp, guard, secrets, changes }),
+        ...mcpServerHandlers({
+          verification: new Verification(mcp, oauth),
+          ...{ servers, registry: mcp, guard, secrets, changes },
+        }),
+        ...mcpConsentLinkHandlers(consents),
       },
+      rawHandlers: mcpConsentPageHandlers(consents),
       idempotency,
     }),
     rpcs: [
@@ -91,7 +126,7 @@ export async function createAgentService(
         listVisibleAgents: listVisibleAgents(agentsOfRpcs),
         listTools: listTools(tools),
         callTool: callTool(tools),
-        forgetUser: forgetUser(cookies),
+        forgetUser: forgetUser(cookies, loginStore),
       }),
     ],
     parts: [
@@ -107,6 +142,8 @@ export async function createAgentService(
       idempotency,
       mcp,
       egress,
+      refusals,
+      tickets,
       resealing(secretsToReseal({ app, system }, keyRing, log)),
       new PeriodicWork({
         task: 'delete old cookies',

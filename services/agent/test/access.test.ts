@@ -16,7 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => agents.stop());
 
-const own = routes.filter((route) => route.service === 'agent');
+const own = routes.filter(({ service, access }) => service === 'agent' && access.kind !== 'ticket');
+const linkRoute = 'mcp.servers.consent-links.create';
 
 /** A valid request for an agent that exists, so that only the right to make it is in question. */
 async function call(route: Route, as: As | null, headers: Record<string, string> = {}) {
@@ -78,24 +79,31 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
       [tenant.bound('ann'), false],
       [{ role: 'owner' }, false],
     ];
-    const callers: [As, boolean][] = route.id.startsWith('browser.')
-      ? ofCookies
-      : route.id.startsWith('mcp.')
-        ? ofServers
-        : [
-            [tenant.admin, true],
-            [tenant.acting('ann'), true],
-            [{ ...tenant.admin, scopes: ['agents.write'] }, true],
-            [{ ...tenant.admin, scopes: ['agents.read'] }, !write],
-            [{ ...tenant.admin, scopes: ['chat', 'mcp.write'] }, false],
-            [tenant.user, !write],
-            [tenant.bound('ann'), !write],
-            [{ role: 'owner' }, false],
-            [{ role: 'owner', scopes: ['agents.write'] }, false],
-          ];
+    const ofLinks: [As, boolean][] = [
+      [tenant.admin, true],
+      [tenant.bound('ann'), true],
+      [{ ...tenant.admin, scopes: ['mcp.write', 'agents.write'] }, false],
+      [{ role: 'owner' }, false],
+    ];
+    const ofAgents: [As, boolean][] = [
+      [tenant.admin, true],
+      [tenant.acting('ann'), true],
+      [{ ...tenant.admin, scopes: ['agents.write'] }, true],
+      [{ ...tenant.admin, scopes: ['agents.read'] }, !write],
+      [{ ...tenant.admin, scopes: ['chat', 'mcp.write'] }, false],
+      [tenant.user, !write],
+      [tenant.bound('ann'), !write],
+      [{ role: 'owner' }, false],
+      [{ role: 'owner', scopes: ['agents.write'] }, false],
+    ];
+    const ofOthers = route.id.startsWith('mcp.') ? ofServers : ofAgents;
+    const ofBrowsers = route.id.startsWith('browser.') ? ofCookies : ofOthers;
+    const callers = route.id === linkRoute ? ofLinks : ofBrowsers;
+    // The server of the request wants no consent.
+    const status = route.id === linkRoute ? 400 : route.response.status;
     for (const [as, allowed] of callers) {
       const answer = await call(route, as);
-      if (allowed) expect(answer.status).toBe(route.response.status);
+      if (allowed) expect(answer.status).toBe(status);
       else {
         expect(answer.status).toBe(403);
         expect(['scope_missing', 'role_missing']).toContain(answer.body.error.code);

@@ -17,6 +17,7 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
 import { createAgentService } from '../src/service.ts';
+import { AlertTaker } from '@gatehouse/test/alert-taker';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { MemoryOfAgents } from './memory-of-agents.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
@@ -50,19 +51,23 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   readonly memory: MemoryOfAgents;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
+  /** Stands in for webhook. */
+  readonly webhook: AlertTaker;
   readonly #settings: Record<string, string> = {};
 
   private constructor(
     ground: ServiceGround,
-    peers: Pick<AgentServiceUnderTest, 'chat' | 'memory' | 'tenant'>,
+    peers: Pick<AgentServiceUnderTest, 'chat' | 'memory' | 'tenant' | 'webhook'>,
   ) {
     super('agent', ground);
     this.chat = peers.chat;
     this.memory = peers.memory;
     this.tenant = peers.tenant;
+    this.webhook = peers.webhook;
     ground.onStop(() => peers.chat.stop());
     ground.onStop(() => peers.memory.server.stop());
     ground.onStop(() => peers.tenant.stop());
+    ground.onStop(() => peers.webhook.server.stop());
   }
 
   /** `settings`: those that differ from the defaults. */
@@ -74,7 +79,8 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     const chat = await ModelCatalogue.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const memory = await MemoryOfAgents.start(ground.identity);
-    const started = new AgentServiceUnderTest(ground, { chat, memory, tenant });
+    const webhook = await AlertTaker.start(ground.identity);
+    const started = new AgentServiceUnderTest(ground, { chat, memory, tenant, webhook });
     Object.assign(started.#settings, settings);
     await started.run(options);
     return started;
@@ -90,6 +96,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
       CHAT_GRPC: this.chat.address,
       MEMORY_GRPC: this.memory.server.address,
       TENANT_GRPC: this.tenant.address,
+      WEBHOOK_GRPC: this.webhook.server.address,
       ...this.#settings,
     };
   }

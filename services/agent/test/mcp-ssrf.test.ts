@@ -21,7 +21,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => inside.listen(0, '::', resolve));
   ({ port } = inside.address() as AddressInfo);
-  agents = await AgentServiceUnderTest.start({ settings: { EGRESS_ALLOW: '127.0.0.2' } });
+  const settings = { EGRESS_ALLOW: '127.0.0.2', PUBLIC_URL: 'https://gateway.example.com' };
+  agents = await AgentServiceUnderTest.start({ settings });
   tenant = agents.makeTenant();
 });
 afterAll(async () => {
@@ -102,3 +103,56 @@ it('an event stream that names another host to post to is not followed', async (
   expect(connections).toBe(0);
   await server.stop();
 });
+
+/** Where a server names URLs of its login. `at` puts one there. */
+const loginPlaces: [
+  place: string,
+  at: (url: string) => { challenge?: string; resource?: object; issuer?: object },
+][] = [
+  ['the metadata of the server', (url) => ({ challenge: url })],
+  ['its authorization server', (url) => ({ resource: { authorization_servers: [url] } })],
+  ['the authorization endpoint', (url) => ({ issuer: { authorization_endpoint: url } })],
+  ['the token endpoint', (url) => ({ issuer: { token_endpoint: url } })],
+  ['the registration endpoint', (url) => ({ issuer: { registration_endpoint: url } })],
+];
+
+it.each(loginPlaces)(
+  '%s leads nowhere inside',
+  async (_, at) => {
+    const server = await TestMcpServer.start([], 'current', '127.0.0.2');
+    const { origin } = new URL(server.url);
+    for (const template of insideUrls) {
+      const { challenge, resource, issuer } = at(withPort(template));
+      const documents: Record<string, object> = {
+        '/.well-known/oauth-protected-resource/mcp': {
+          ...{ resource: server.url, authorization_servers: [origin], ...resource },
+        },
+        '/.well-known/oauth-authorization-server': {
+          ...{ issuer: origin, response_types_supported: ['code'] },
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          registration_endpoint: `${origin}/register`,
+          ...issuer,
+        },
+      };
+      server.intercept = ({ path: asked }, response) => {
+        const document = documents[asked];
+        if (document === undefined) {
+          const named = challenge === undefined ? '' : ` resource_metadata="${encodeURI(challenge)}"`;
+          response.writeHead(asked === '/mcp' ? 401 : 404, { 'www-authenticate': `Bearer${named}` }).end();
+        } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+        return true;
+      };
+      for (const auth of [
+        { type: 'oauth' },
+        { type: 'oauth_client_credentials', client_id: 'one', client_secret: 'two' },
+      ]) {
+        const { status } = await call('POST', '', { name: 'login', url: server.url, auth });
+        expect([template, status]).toEqual([template, 422]);
+      }
+    }
+    expect(connections).toBe(0);
+    await server.stop();
+  },
+  60_000,
+);

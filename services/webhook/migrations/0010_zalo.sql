@@ -20,17 +20,20 @@ create index channel_instances_refresh_due_at_idx on webhook.channel_instances (
 create table webhook.consent_tickets (
   id uuid constraint consent_tickets_pkey primary key,
   tenant_id uuid not null,
-  instance_id uuid not null
-    constraint consent_tickets_instance_id_fkey references webhook.channel_instances on delete cascade,
+  -- The channel.
+  subject_id uuid not null
+    constraint consent_tickets_subject_id_fkey references webhook.channel_instances on delete cascade,
   ticket_sha256 bytea not null constraint consent_tickets_ticket_sha256_key unique,
   -- The key and user that have made the link.
   asked_by json not null,
+  -- Encrypted: what is kept with the ticket.
+  details bytea,
   -- When a consent was given by it.
   used_at timestamptz,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
 );
-create index consent_tickets_instance_id_idx on webhook.consent_tickets (instance_id);
+create index consent_tickets_subject_id_idx on webhook.consent_tickets (subject_id);
 create index consent_tickets_expires_at_idx on webhook.consent_tickets (expires_at);
 
 -- Consents that were begun: the browser comes back with the state.

@@ -4,6 +4,8 @@ import { Guard } from '@gatehouse/egress/guard';
 import type { Changes } from '@gatehouse/changes/changes';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import type { Jobs } from '@gatehouse/jobs/jobs';
+import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import type { Refusals } from '@gatehouse/keyless/refusals';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import type { Alerts } from './alerts/alerts.ts';
@@ -16,7 +18,6 @@ import { ChannelHealth } from './channels/channel-health.ts';
 import { channelMetrics } from './channels/channel-metrics.ts';
 import { ChannelTexts } from './channels/channel-texts.ts';
 import { ChannelTokens } from './channels/channel-tokens.ts';
-import { Consents } from './channels/consents.ts';
 import { ConversationQueue } from './channels/conversation-queue.ts';
 import { OpenChannels } from './channels/open-channels.ts';
 import { ReplyWriter } from './channels/reply-writer.ts';
@@ -28,7 +29,6 @@ import { channelHandlers } from './http/channels.ts';
 import { consentLinkHandlers, consentPageHandlers, type ConsentDependencies } from './http/consents.ts';
 import { conversationHandlers } from './http/conversations.ts';
 import { messageHandlers } from './http/messages.ts';
-import type { Refusals } from './inbound/refusals.ts';
 import { checkChannel } from './jobs/check-channel.ts';
 import { converse } from './jobs/converse.ts';
 import { refreshTokens } from './jobs/refresh-tokens.ts';
@@ -40,8 +40,6 @@ import type { TenantClient } from './peers/tenants.ts';
 import type { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { ChannelStore } from './store/channel-store.ts';
 import { findSealedChannel } from './store/channel-system-store.ts';
-import { ConsentStore } from './store/consent-store.ts';
-import { findTicket, findTicketOfState } from './store/consent-system-store.ts';
 import { MessageStore } from './store/message-store.ts';
 import { ReplyStore } from './store/reply-store.ts';
 import { TokenStore } from './store/token-store.ts';
@@ -96,21 +94,18 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   const tokenStore = new TokenStore(app);
   const tokenJobs = new TokenJobs(jobs);
   const oauth = new ZaloOAuth(zaloOAuthUrl, ways);
-  const consentStore = new ConsentStore(app);
+  const tickets = new ConsentTickets({ service: 'webhook', app, system, keyRing, log });
   const consentDependencies: ConsentDependencies = {
     channels: store,
-    consents: new Consents(consentStore, keyRing),
     zalo: new ZaloConsents({
       origin: new URL(zaloOAuthUrl).origin,
-      ...{ app, channels, tokens, oauth, changes, wake, log, store: consentStore },
+      ...{ app, store, tickets, channels, tokens, oauth, changes, wake, log },
     }),
-    findTicket: (digest) => findTicket(system, digest),
-    findTicketOfState: (digest) => findTicketOfState(system, digest),
-    ...{ refusals, changes, app, log, publicUrl },
+    ...{ tickets, refusals, changes, app, publicUrl },
   };
   return {
     ...{ messages, conversations, tokenJobs },
-    parts: [{ stop: () => writer.stop() }, providers],
+    parts: [{ stop: () => writer.stop() }, providers, tickets],
     handlers: {
       ...channelHandlers({
         channels: store,

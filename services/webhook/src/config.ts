@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
+import { publicUrlSettings } from '@gatehouse/keyless/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
@@ -8,10 +9,6 @@ import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
-
-/** Browsers keep the cookie of a consent for https only, and on this machine. */
-const isPublic = (text: string): boolean =>
-  text === '' || /^(https:\/\/[^/]|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/.test(text);
 
 /** The address of a provider's API, without a slash at its end. */
 const providerUrl = (url: string) =>
@@ -26,6 +23,7 @@ const settings = z.object({
   ...databaseSettings,
   ...secretsSettings,
   ...egressSettings,
+  ...publicUrlSettings,
   AGENT_GRPC: addresses,
   CHAT_GRPC: addresses,
   TENANT_GRPC: addresses,
@@ -34,12 +32,6 @@ const settings = z.object({
     .enum(['0', '1'])
     .default('0')
     .transform((text) => text === '1'),
-  /** Where clients reach the gateway. Without it, the URLs that channels show begin with their path. */
-  PUBLIC_URL: z
-    .string()
-    .default('')
-    .refine(isPublic, 'must be https, or http on this machine')
-    .transform(withoutSlash),
   TELEGRAM_API_URL: providerUrl('https://api.telegram.org'),
   SLACK_API_URL: providerUrl('https://slack.com/api'),
   ZALO_API_URL: providerUrl('https://openapi.zalo.me'),

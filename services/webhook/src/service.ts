@@ -5,6 +5,7 @@ import { rpcService } from '@gatehouse/grpc/server';
 import { anonymousBodyBudget } from '@gatehouse/http/body-share';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
+import { Refusals } from '@gatehouse/keyless/refusals';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -31,7 +32,6 @@ import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
 import { subscriptionHandlers } from './http/subscriptions.ts';
 import { Gate } from './inbound/gate.ts';
-import { Refusals } from './inbound/refusals.ts';
 import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
 import { tasks } from './jobs/tasks.ts';
@@ -51,7 +51,6 @@ import { EndpointStore } from './store/endpoint-store.ts';
 import { findSealedEndpoint } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
-import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createWebhookService(
@@ -81,11 +80,7 @@ export async function createWebhookService(
   const texts = new CallTexts(config.SECRETS_KEYRING);
   const completions = new CompletionClient(chat, shell.signer);
   const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
-  const refusals = new Refusals({
-    count: (address) => countRefusal(system, address),
-    deleteOld: (limit) => deleteOldRefusals(system, limit),
-    log,
-  });
+  const refusals = new Refusals({ service: 'webhook', system, log });
   const jobs = new Jobs({ service: 'webhook', tasks, system, log });
   const templates = new Templates();
   const deliveries = new DeliveryStore(app);

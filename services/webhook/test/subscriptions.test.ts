@@ -230,10 +230,10 @@ describe('an event', () => {
     await eventually(() => expect(receiver.at(`/moved${path}`)).toHaveLength(1), 15_000);
   });
 
-  it('may be accepted by chat and tenant only', async () => {
-    const agent = await webhooks.peer('agent');
+  it('may be accepted by agent, chat and tenant only', async () => {
+    const memory = await webhooks.peer('memory');
     await expect(
-      agent.call('notify', { source: 'x', events: [] }, { deadlineMs: 5_000 }),
+      memory.call('notify', { source: 'x', events: [] }, { deadlineMs: 5_000 }),
     ).rejects.toMatchObject({
       code: 'caller_not_allowed',
     });

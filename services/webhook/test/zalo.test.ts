@@ -3,6 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { ConsentBrowser } from '@gatehouse/test/consent-browser';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
 import { makeChannel, messagesOf, postMessage, type TestChannel } from './channels-under-test.ts';
@@ -44,23 +45,15 @@ afterAll(async () => {
 
 const consentPath = (id: string) => `/v1/channels/instances/${id}/zalo-oa/consent`;
 
-/** What the edge sends on of a browser's request, to one of the replicas. */
-async function browse(
-  routeId: string,
-  path: string,
-  { method = 'GET', cookie, port }: { method?: string; cookie?: string; port?: number } = {},
-): Promise<Response> {
-  const assertion = await (await webhooks.identity.signer('edge')).anonymous(routeId);
-  return fetch(`http://127.0.0.1:${port ?? webhooks.service.httpPort}${path}`, {
-    method,
-    redirect: 'manual',
-    headers: {
-      'x-gatehouse-assertion': assertion,
-      'x-gatehouse-client-ip': '198.51.100.8',
-      ...(cookie !== undefined && { cookie }),
-    },
+/** A browser at one of the replicas. */
+const browser = () =>
+  new ConsentBrowser(webhooks.identity, {
+    page: 'channels.zalo-oa.consent',
+    begin: 'channels.zalo-oa.consent.begin',
+    callback: 'channels.zalo-oa.callback',
   });
-}
+const openPage = (link: string) => browser().open(link, webhooks.service.httpPort);
+const press = (link: string) => browser().press(link, webhooks.service.httpPort);
 
 async function makeLink(): Promise<string> {
   const path = `/v1/channels/instances/${channel.id}/zalo-oa/consent-links`;
@@ -71,19 +64,11 @@ async function makeLink(): Promise<string> {
   return url.pathname + url.search;
 }
 
-/** Presses the button: where the browser goes, and the cookie that it has. */
-async function press(link: string): Promise<{ location: string; cookie: string }> {
-  const pressed = await browse('channels.zalo-oa.consent.begin', link, { method: 'POST' });
-  expect(pressed.status).toBe(303);
-  const set = pressed.headers.get('set-cookie') ?? '';
-  expect(set).toMatch(
-    /^__Host-gatehouse-consent=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
-  );
-  return { location: pressed.headers.get('location') ?? '', cookie: set.split(';')[0] ?? '' };
-}
-
-const comeBack = (query: string, options: { cookie?: string; port?: number } = {}) =>
-  browse('channels.zalo-oa.callback', `/v1/channels/zalo-oa/callback?${query}`, options);
+const comeBack = (query: string, { cookie, port }: { cookie?: string; port?: number } = {}) =>
+  browser().comeBack(`/v1/channels/zalo-oa/callback?${query}`, {
+    port: port ?? webhooks.service.httpPort,
+    ...(cookie !== undefined && { cookie }),
+  });
 
 async function connect(): Promise<void> {
   const { location, cookie } = await press(await makeLink());
@@ -98,7 +83,7 @@ describe('the consent', () => {
     expect((await getChannel()).status).toBe('pending');
     const link = await makeLink();
     for (let look = 0; look < 3; look += 1) {
-      const page = await browse('channels.zalo-oa.consent', link);
+      const page = await openPage(link);
       const html = await page.text();
       expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store']);
       expect(html).toContain('<dd>Support</dd>');
@@ -111,7 +96,7 @@ describe('the consent', () => {
     const end = await comeBack(zalo.consent(location, oaId), { cookie, port: replica.httpPort });
     expect([end.status, await end.text()]).toEqual([200, expect.stringContaining('Connected')]);
     expect(await getChannel()).toMatchObject({ status: 'connected', config: { app_id: '777', oa_id: oaId } });
-    expect((await browse('channels.zalo-oa.consent', link)).status).toBe(410);
+    expect((await openPage(link)).status).toBe(410);
   });
 
   it('is refused with a state of another browser, without one, a second time, and when it is over', async () => {
@@ -172,9 +157,7 @@ describe('the consent', () => {
   it('shows an end for an unknown ticket, and 429 to an address that guesses', async () => {
     const statuses: number[] = [];
     for (let guess = 0; guess < 70; guess += 1)
-      statuses.push(
-        (await browse('channels.zalo-oa.consent', `${consentPath(channel.id)}?ticket=${guess}`)).status,
-      );
+      statuses.push((await openPage(`${consentPath(channel.id)}?ticket=${guess}`)).status);
     expect(statuses[0]).toBe(410);
     expect(statuses.at(-1)).toBe(429);
     await webhooks.rows('delete from webhook.refused_addresses');

@@ -15,9 +15,11 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry } from '../mcp/mcp-registry.ts';
+import type { Verification } from '../mcp/verification.ts';
 import {
   connectsDifferently,
   hasAuth,
+  isPerUser,
   newSettings,
   patchedSettings,
   showServer,
@@ -27,6 +29,7 @@ import {
   type McpSettings,
 } from '../mcp/mcp-server.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
+import { deleteOldLogins } from '../store/login-store.ts';
 import {
   countMcpServers,
   deleteMcpServer,
@@ -43,10 +46,12 @@ type Create = Call<CreateMcpServer>;
 type Patch = Call<PatchMcpServer>;
 
 const what = 'MCP server';
+const needsConsent = 'A user must open a consent link.';
 
 export interface McpServerDependencies {
   servers: McpServerStore;
   registry: McpRegistry;
+  verification: Verification;
   guard: Guard;
   /** Encrypts what authenticates requests. */
   secrets: SealedColumn;
@@ -79,6 +84,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
       const reply = await changes.change(call, async (db) => {
         const before = found(await lockMcpServer(db, id), what);
         const after = await updateMcpServer(db, id, patched(before, body, dependencies));
+        await deleteOldLogins(db, after);
         connects.now = after.status === 'pending';
         const [old, shown] = [showServer(before), showServer(after)];
         return {
@@ -88,7 +94,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
       });
       if (!connects.now) return reply;
       const stored = found(await servers.find(tenantId, id), what);
-      await registry.refresh(stored).catch((error: unknown) => {
+      await registry.refresh(stored, null).catch((error: unknown) => {
         if (!(error instanceof McpFailure)) throw error;
       });
       return { ...reply, body: showServer(found(await servers.find(tenantId, id), what)) };
@@ -106,8 +112,10 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = found(await servers.find(tenantId, id), what);
-      if (!server.enabled || !hasAuth(server)) return { body: showServer(server) };
-      await registry.refresh(server).catch(unreachable);
+      // A list of tools is asked for as a user, where each has a login.
+      const isAskable = server.enabled && hasAuth(server) && !isPerUser(server);
+      if (!isAskable) return { body: showServer(server) };
+      await registry.refresh(server, null).catch(unreachable);
       return { body: showServer(found(await servers.find(tenantId, id), what)) };
     },
   };
@@ -115,7 +123,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
 
 async function create(
   call: Create,
-  { servers, registry, guard, secrets, changes }: McpServerDependencies,
+  { servers, verification, guard, secrets, changes }: McpServerDependencies,
 ): Promise<Reply> {
   const [{ tenantId }, id] = [tenantOf(call), newId()];
   const settings = newSettings(call.body);
@@ -123,15 +131,18 @@ async function create(
   await guard.check(settings.url, 'url');
   if (await servers.isNameTaken(tenantId, settings.name)) throw takenName();
   // Before the transaction, which waits for no other server.
-  const listed = call.body.verify ? await registry.verify(settings, given).catch(unreachable) : null;
-  const sealed = seal(secrets, { tenantId, id }, given);
+  const verified = call.body.verify
+    ? await verification.verify(settings, given).catch(unreachable)
+    : { listed: null, secrets: given };
+  const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();
   return changes.change(call, async (db) => {
     if ((await countMcpServers(db, tenantId)) >= maxMcpServers)
       throw new AppError('limit_reached', `There may be ${maxMcpServers} MCP servers.`);
-    const status = settings.enabled ? 'pending' : 'disabled';
+    const untried = settings.auth.type === 'oauth' ? 'needs_auth' : 'pending';
+    const status = settings.enabled ? untried : 'disabled';
     const made = await insertMcpServer(db, { id, tenantId, connectionId, settings, secrets: sealed, status });
-    const after = showServer(await known(db, made, listed));
+    const after = showServer(await known(db, made, verified.listed));
     return {
       body: after,
       headers: { location: `/v1/mcp/servers/${id}` },
@@ -166,6 +177,9 @@ function patched(
   if (!settings.enabled) return { ...after, status: 'disabled', statusReason: null };
   if (!hasAuth({ ...settings, secrets: sealed }))
     return { ...after, status: 'needs_auth', statusReason: 'The secrets are not set.' };
+  const isUnconsented = settings.auth.type === 'oauth' && (isOther || before.toolsUpdatedAt === null);
+  if (isUnconsented) return { ...after, status: 'needs_auth', statusReason: needsConsent };
+  if (!before.enabled && isPerUser(settings)) return { ...after, status: 'connected', statusReason: null };
   if (isOther || !before.enabled) return { ...after, status: 'pending', statusReason: null };
   return { ...after, status: before.status, statusReason: before.statusReason };
 }

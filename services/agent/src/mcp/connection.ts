@@ -16,13 +16,14 @@ import { version } from '@gatehouse/kit/version';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-server.ts';
+import type { ServerAccess } from './server-access.ts';
 
 export interface ConnectionOptions {
   egress: Egress;
   url: string;
   transport: McpTransport;
   /** What authenticates each request. */
-  headers: Readonly<Record<string, string>>;
+  access: Pick<ServerAccess, 'headers' | 'tokens'>;
   /** For each request. */
   timeoutMs: number;
   /** Called when the server says that its list of tools has changed. */
@@ -141,7 +142,7 @@ export class McpConnection {
 
 async function connectBy(
   transport: Exclude<McpTransport, 'auto'>,
-  { egress, url, headers, timeoutMs, onToolsChanged }: ConnectionOptions,
+  { egress, url, access, timeoutMs, onToolsChanged }: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<McpConnection> {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers of 2024 speak nothing else
@@ -165,7 +166,8 @@ async function connectBy(
     await client.connect(
       new Transport(new URL(url), {
         fetch: egressFetch({ egress, timeoutMs, maxBytes }),
-        requestInit: { headers },
+        requestInit: { headers: access.headers },
+        ...(access.tokens !== null && { authProvider: access.tokens }),
       }),
       { signal, timeout: timeoutMs },
     );

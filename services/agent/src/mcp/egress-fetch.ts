@@ -19,8 +19,10 @@ export function egressFetch({ egress, timeoutMs, maxBytes }: EgressFetchOptions)
     const method = init.method ?? 'GET';
     if (method !== 'GET' && method !== 'POST' && method !== 'DELETE')
       throw new EgressError('invalid_request');
-    // The client gives texts only.
-    const body = typeof init.body === 'string' ? Buffer.from(init.body) : undefined;
+    // The client gives texts and forms only.
+    const { body: given } = init;
+    const body =
+      typeof given === 'string' || given instanceof URLSearchParams ? Buffer.from(String(given)) : undefined;
     const limitMs = method === 'GET' ? streamMs : timeoutMs;
     const response = await egress.open({
       method,

@@ -7,6 +7,8 @@ export type McpFailureKind =
   | 'unreachable'
   /** The server does not accept the credentials. */
   | 'unauthorized'
+  /** A user must consent first. */
+  | 'needs_consent'
   | 'timeout'
   | 'too_large'
   /** Too many calls are under way. */
@@ -19,6 +21,7 @@ export type McpFailureKind =
 const sentences: Record<McpFailureKind, string> = {
   unreachable: 'The server could not be reached.',
   unauthorized: 'The server did not accept the credentials.',
+  needs_consent: 'The server needs a consent: a user must open a consent link of it first.',
   timeout: 'The server did not respond in time.',
   too_large: 'The response of the server is too large.',
   busy: 'Too many calls of the server are under way.',
@@ -57,6 +60,7 @@ export function mcpFailure(error: unknown): McpFailure {
 function kindOf(error: unknown): McpFailureKind {
   // The client wraps errors of its transport.
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof McpFailure) return cause.kind;
     if (cause instanceof EgressError) return ofEgress[cause.failure];
     if (cause instanceof UnauthorizedError) return 'unauthorized';
     if (cause instanceof SdkHttpError) return ofStatus(cause.data.status);

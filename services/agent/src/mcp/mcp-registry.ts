@@ -4,8 +4,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { CallSlots } from './call-slots.ts';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
-import { mcpFailure, McpFailure } from './failure.ts';
-import { hasAuth, type AuthSecrets, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
+import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
+import { isPerUser, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
+import type { ServerAccess, ServerAccesses } from './server-access.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
 /** A stored server, and what is known of its health. */
@@ -33,8 +34,7 @@ export interface ServerRecord {
 export interface McpRegistryOptions {
   egress: Egress;
   record: ServerRecord;
-  /** Decrypts the secrets of a server. */
-  openSecrets: (server: Pick<McpServer, 'tenantId' | 'id'>, sealed: Buffer) => AuthSecrets;
+  accesses: ServerAccesses;
   log: Logger;
 }
 
@@ -68,13 +68,14 @@ export class McpRegistry {
   /** Connects by settings that are not stored yet. Throws `McpFailure`. */
   async verify(
     settings: Pick<McpSettings, 'url' | 'transport' | 'timeoutMs'>,
-    secrets: AuthSecrets | null,
+    headers: ServerAccess['headers'],
   ): Promise<Listed> {
     const { url, transport, timeoutMs } = settings;
     const { egress } = this.#options;
     const limitMs = Math.min(timeoutMs, listMs);
     const signal = AbortSignal.timeout(limitMs);
-    const options = { egress, url, transport, timeoutMs: limitMs, headers: headersOf(secrets) };
+    const access = { headers, tokens: null };
+    const options = { egress, url, transport, timeoutMs: limitMs, access };
     let connection: McpConnection | null = null;
     try {
       connection = await McpConnection.connect(options, signal);
@@ -86,19 +87,23 @@ export class McpRegistry {
     }
   }
 
-  /** Lists the tools of a server again and notes them, or what went wrong. Throws `McpFailure`. */
-  async refresh(server: McpServer): Promise<Listed> {
-    return this.#refreshes.get(server.connectionId, () => this.#refresh(server));
+  /**
+   * Lists the tools of a server again, as a user or as the tenant, and notes them, or what went wrong. Throws
+   * `McpFailure`.
+   */
+  async refresh(server: McpServer, user: string | null): Promise<Listed> {
+    const as = isPerUser(server) ? (user ?? '') : '';
+    return this.#refreshes.get(`${server.connectionId}/${as}`, () => this.#refresh(server, user));
   }
 
   /**
    * The tools of a server, listed again if their time is over. Those from before while the server does not answer, or
    * takes long.
    */
-  async toolsOf(server: KnownServer): Promise<readonly McpTool[]> {
-    if (!server.isStale || server.retryInS > 0 || !hasAuth(server)) return server.tools;
+  async toolsOf(server: KnownServer, user: string | null): Promise<readonly McpTool[]> {
+    if (!server.isStale || server.retryInS > 0) return server.tools;
     const known: { tools: readonly McpTool[] } = { tools: server.tools };
-    const refreshed = this.refresh(server).then(({ tools }) => {
+    const refreshed = this.refresh(server, user).then(({ tools }) => {
       known.tools = tools;
     });
     await settledWithin(refreshed, turnWaitMs);
@@ -106,22 +111,22 @@ export class McpRegistry {
   }
 
   /**
-   * Calls a tool. Throws `McpFailure`, and the reason of `signal`. A call that the server has not begun, because it did
-   * not know the session, is made again in another one.
+   * Calls a tool as a user, or as the tenant. Throws `McpFailure`, and the reason of `signal`. A call that the server has
+   * not begun, because it did not know the session, is made again in another one.
    */
   async call(
     server: KnownServer,
-    { tool, args }: { tool: McpTool; args: Record<string, unknown> },
+    { tool, args, user }: { tool: McpTool; args: Record<string, unknown>; user: string | null },
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    if (!hasAuth(server)) throw new McpFailure('unauthorized');
-    if (server.retryInS > 0)
-      throw new McpFailure(server.status === 'needs_auth' ? 'unauthorized' : 'unreachable');
+    if (server.retryInS > 0) throw new McpFailure(failureOf(server));
     const limited = AbortSignal.any([signal, AbortSignal.timeout(server.timeoutMs)]);
     try {
       const result = await this.#perTenant.run(server.tenantId, limited, () =>
         this.#perServer.run(server.id, limited, () =>
-          this.#withConnection(server, limited, (connection) => connection.callTool(tool, args, limited)),
+          this.#withConnection(server, { user, signal: limited }, (connection) =>
+            connection.callTool(tool, args, limited),
+          ),
         ),
       );
       if (server.status !== 'connected') await this.#options.record.setConnected(server);
@@ -131,16 +136,15 @@ export class McpRegistry {
       if (limited.aborted) throw new McpFailure('timeout', { cause: error });
       const failure = mcpFailure(error);
       // All else may be due to the call.
-      if (failure.kind === 'unreachable' || failure.kind === 'unauthorized')
-        await this.#note(server, failure);
+      if (isOfServer.has(failure.kind)) await this.#note(server, failure);
       throw failure;
     }
   }
 
-  async #refresh(server: McpServer): Promise<Listed> {
+  async #refresh(server: McpServer, user: string | null): Promise<Listed> {
     const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
     try {
-      const listed = await this.#withConnection(server, signal, (connection) =>
+      const listed = await this.#withConnection(server, { user, signal }, (connection) =>
         this.#list(connection, signal),
       );
       await this.#options.record.setTools(server, listed);
@@ -158,15 +162,16 @@ export class McpRegistry {
 
   async #withConnection<Result>(
     server: McpServer,
-    signal: AbortSignal,
+    { user, signal }: { user: string | null; signal: AbortSignal },
     work: (connection: McpConnection) => Promise<Result>,
   ): Promise<Result> {
     const { tenantId, connectionId } = server;
-    const key: SessionKey = { tenantId, connectionId };
+    const access = await this.#options.accesses.of(server, user);
+    const key: SessionKey = { tenantId, connectionId, loginId: access.loginId };
     for (;;) {
       const { connection, isNew, release } = await this.#sessions.take(key, signal, () =>
         // Others may wait for the same connection when this caller has gone.
-        McpConnection.connect(this.#connectionTo(server), AbortSignal.timeout(listMs)),
+        McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(listMs)),
       );
       try {
         return await work(connection);
@@ -181,12 +186,11 @@ export class McpRegistry {
     }
   }
 
-  #connectionTo(server: McpServer): ConnectionOptions {
-    const { openSecrets, egress, record, log } = this.#options;
-    const { url, transport, timeoutMs, secrets } = server;
+  #connectionTo(server: McpServer, access: ServerAccess): ConnectionOptions {
+    const { egress, record, log } = this.#options;
+    const { url, transport, timeoutMs } = server;
     return {
-      ...{ egress, url, transport, timeoutMs },
-      headers: headersOf(secrets === null ? null : openSecrets(server, secrets)),
+      ...{ egress, url, transport, timeoutMs, access },
       onToolsChanged: () => {
         record.expireTools(server).catch((error: unknown) => {
           log.warn({ err: error, mcp_server_id: server.id }, 'failed to expire the tools of an MCP server');
@@ -197,16 +201,21 @@ export class McpRegistry {
 
   async #note(server: McpServer, { kind, message: reason }: McpFailure): Promise<void> {
     const { record, log } = this.#options;
-    const status = kind === 'unauthorized' ? 'needs_auth' : 'error';
+    const status = isOfAuth.has(kind) ? 'needs_auth' : 'error';
+    // One user without a login keeps no other one from calling.
+    if (status === 'needs_auth' && isPerUser(server)) return;
     const { id, tenantId } = server;
     log.info({ mcp_server_id: id, tenant_id: tenantId, failure: kind }, 'an MCP server failed');
     await record.setFailure(server, { status, reason });
   }
 }
 
-const endsConnection = new Set(['session', 'unreachable', 'invalid', 'unauthorized']);
-
-function headersOf(secrets: AuthSecrets | null): Record<string, string> {
-  if (secrets === null) return {};
-  return 'token' in secrets ? { authorization: `Bearer ${secrets.token}` } : secrets.headers;
+/** Why a server may not be called yet. */
+function failureOf({ status, auth }: KnownServer): McpFailureKind {
+  if (status !== 'needs_auth') return 'unreachable';
+  return auth.type === 'oauth' ? 'needs_consent' : 'unauthorized';
 }
+
+const isOfAuth: ReadonlySet<McpFailureKind> = new Set(['unauthorized', 'needs_consent']);
+const isOfServer: ReadonlySet<McpFailureKind> = new Set(['unreachable', ...isOfAuth]);
+const endsConnection: ReadonlySet<McpFailureKind> = new Set(['session', 'invalid', ...isOfServer]);

@@ -9,6 +9,7 @@ import type {
 } from '@gatehouse/contract/mcp-servers';
 import { mergePatch } from '../agents/merge-patch.ts';
 import { modelNames } from './model-names.ts';
+import type { OAuthBinding } from './oauth-binding.ts';
 
 /** A tool as its server describes it. */
 export interface McpTool {
@@ -20,10 +21,34 @@ export interface McpTool {
 }
 
 /** What is public of the authentication of a server. */
-export type PublicAuth = { type: 'none' } | { type: 'bearer' } | { type: 'headers'; names: string[] };
+export type PublicAuth =
+  | { type: 'none' }
+  | { type: 'bearer' }
+  | { type: 'headers'; names: string[] }
+  | { type: 'oauth_client_credentials'; clientId: string; scope: string | null }
+  | {
+      type: 'oauth';
+      perUser: boolean;
+      /** Null: the gateway registers itself. */
+      clientId: string | null;
+      hasSecret: boolean;
+      scope: string | null;
+    };
 
 /** The secret part of it. */
-export type AuthSecrets = { token: string } | { headers: Record<string, string> };
+export type AuthSecrets =
+  | { token: string }
+  | { headers: Record<string, string> }
+  | {
+      client_secret?: string;
+      /** Where the gateway has registered itself. */
+      binding?: OAuthBinding;
+    };
+
+/** Decrypts the secrets of a server. */
+export type OpenSecrets = (server: Pick<McpServer, 'tenantId' | 'id'>, sealed: Buffer) => AuthSecrets;
+/** Encrypts the secrets of a server. */
+export type SealSecrets = (server: Pick<McpServer, 'tenantId' | 'id'>, secrets: AuthSecrets) => Buffer;
 
 /** What a tenant sets. */
 export interface McpSettings {
@@ -64,6 +89,18 @@ export function splitAuth(auth: McpAuth): { auth: PublicAuth; secrets: AuthSecre
         auth: { type: auth.type, names: Object.keys(auth.headers) },
         secrets: { headers: auth.headers },
       };
+    case 'oauth_client_credentials': {
+      const { type, client_id: clientId, client_secret, scope = null } = auth;
+      return { auth: { type, clientId, scope }, secrets: { client_secret } };
+    }
+    case 'oauth': {
+      const { type, per_user: perUser, client_id: clientId = null, client_secret, scope = null } = auth;
+      const hasSecret = client_secret !== undefined;
+      return {
+        auth: { type, perUser, clientId, hasSecret, scope },
+        secrets: hasSecret ? { client_secret } : null,
+      };
+    }
   }
 }
 
@@ -91,9 +128,14 @@ export function connectsDifferently(before: McpSettings, patch: PatchMcpServer):
   return auth !== undefined || url !== before.url || transport !== before.transport;
 }
 
-/** Whether requests can be authenticated. */
+/** Whether the tenant has set what authenticates requests. Consents are apart from that. */
 export function hasAuth({ auth, secrets }: Pick<McpServer, 'auth' | 'secrets'>): boolean {
-  return auth.type === 'none' || secrets !== null;
+  return auth.type === 'none' || auth.type === 'oauth' || secrets !== null;
+}
+
+/** Whether each user has a login of their own. */
+export function isPerUser({ auth }: Pick<McpServer, 'auth'>): boolean {
+  return auth.type === 'oauth' && auth.perUser;
 }
 
 /** Whether the tenant lets agents use a tool. */
@@ -137,5 +179,13 @@ function showAuth({ auth, secrets }: McpServer): ShownMcpAuth {
       return { type: auth.type, token_set: set };
     case 'headers':
       return { type: auth.type, headers: auth.names.map((name) => ({ name, set })) };
+    case 'oauth_client_credentials': {
+      const { type, clientId, scope } = auth;
+      return { type, client_id: clientId, client_secret_set: set, scope };
+    }
+    case 'oauth': {
+      const { type, perUser, clientId, hasSecret, scope } = auth;
+      return { type, per_user: perUser, client_id: clientId, client_secret_set: hasSecret && set, scope };
+    }
   }
 }

@@ -17,7 +17,11 @@ export interface SessionKey {
   tenantId: string;
   /** Of the server's settings and secrets; see `McpServer`. */
   connectionId: string;
+  /** Whose login it uses; null if all users of the tenant may use the connection. */
+  loginId: string | null;
 }
+
+const textOf = ({ connectionId, loginId }: SessionKey): string => `${connectionId}/${loginId ?? ''}`;
 
 const idleMs = 60_000;
 const sweepMs = 10_000;
@@ -65,32 +69,31 @@ export class McpSessions {
   }
 
   /** Forgets the connection: the next use begins another. Calls that use it end first. */
-  discard({ connectionId }: SessionKey): void {
-    const held = this.#held.get(connectionId);
+  discard(session: SessionKey): void {
+    const key = textOf(session);
+    const held = this.#held.get(key);
     if (held === undefined) return;
-    this.#held.delete(connectionId);
+    this.#held.delete(key);
     held.discarded = true;
     if (held.uses === 0) void held.live?.close();
   }
 
-  #hold(
-    { tenantId, connectionId }: SessionKey,
-    connect: () => Promise<McpConnection>,
-  ): { held: Held; isNew: boolean } {
-    const known = this.#held.get(connectionId);
+  #hold(session: SessionKey, connect: () => Promise<McpConnection>): { held: Held; isNew: boolean } {
+    const [{ tenantId }, key] = [session, textOf(session)];
+    const known = this.#held.get(key);
     if (known !== undefined && known.live?.isClosed !== true) return { held: known, isNew: false };
     this.#makeRoom(tenantId);
     const connection = connect();
     const held: Held = {
       ...{ tenantId, connection, live: null, uses: 0, idleSince: monotonicMs(), discarded: false },
     };
-    this.#held.set(connectionId, held);
+    this.#held.set(key, held);
     connection.then(
       (live) => {
         held.live = live;
       },
       () => {
-        if (this.#held.get(connectionId) === held) this.#held.delete(connectionId);
+        if (this.#held.get(key) === held) this.#held.delete(key);
       },
     );
     return { held, isNew: true };

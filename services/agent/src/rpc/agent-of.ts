@@ -5,18 +5,19 @@ import { viewerOf, type Viewer } from '../agents/viewer.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 
 /**
- * The agent of a call and its tenant. Throws `not_found` when the principal may not see it, or there is none with the
+ * The agent of a call, its tenant and the acting user. Throws `not_found` when the principal may not see it, or there is none with the
  * delegation's id.
  */
 export async function agentOf(
   agents: AgentStore,
   context: RpcContext,
   idOrKey: string,
-): Promise<{ tenantId: string; agent: Agent }> {
+): Promise<{ tenantId: string; agent: Agent; actingUser: string | null }> {
   const seen = viewer(context, idOrKey);
   const agent = await agents.find(seen, idOrKey);
   if (agent === null) throw new AppError('not_found', 'There is no such agent.');
-  return { tenantId: seen.tenantId, agent };
+  const { actingUser } = context.delegation ?? tenantOf(context);
+  return { tenantId: seen.tenantId, agent, actingUser };
 }
 
 /** A delegation is for an agent that its issuer has checked: also a private one. */

@@ -21,7 +21,7 @@ export function callTool({
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async ({ agentId, serverId, tool: name, argumentsJson }, context) => {
-      const { tenantId, agent } = await agentOf(agents, context, agentId);
+      const { tenantId, agent, actingUser } = await agentOf(agents, context, agentId);
       const server = isUuid(serverId) ? await servers.find(tenantId, serverId) : null;
       const { mcp_servers: refs } = agent.tools;
       const tool = server?.tools.find((each) => each.name === name);
@@ -35,7 +35,11 @@ export function callTool({
         throw new AppError('not_found', 'There is no such tool.');
       try {
         const args = JSON.parse(argumentsJson) as Record<string, unknown>;
-        const { text, isError } = await registry.call(server, { tool, args }, context.signal);
+        const { text, isError } = await registry.call(
+          server,
+          { tool, args, user: actingUser },
+          context.signal,
+        );
         return { content: shortened(text), outcome: isError ? 'error' : 'ok' };
       } catch (error) {
         if (!(error instanceof McpFailure)) throw error;

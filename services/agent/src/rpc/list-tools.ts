@@ -22,11 +22,11 @@ export function listTools({
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async ({ agentId }, context) => {
-      const { tenantId, agent } = await agentOf(agents, context, agentId);
+      const { tenantId, agent, actingUser } = await agentOf(agents, context, agentId);
       const { mcp_servers: refs } = agent.tools;
       const known = await servers.findEnabled(tenantId, serverNames(refs));
       const listed = await Promise.all(
-        known.map(async (server) => ({ server, tools: await registry.toolsOf(server) })),
+        known.map(async (server) => ({ server, tools: await registry.toolsOf(server, actingUser) })),
       );
       return {
         tools: agentTools(refs, listed).map(({ name, server, tool }) => ({

@@ -1,9 +1,11 @@
 import { AppError } from '@gatehouse/kit/errors';
+import { isUuid, newId } from '@gatehouse/kit/ids';
 import type { PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
 
@@ -41,10 +43,12 @@ const longestRetryS = 300;
 /** The MCP servers of one tenant at a time. */
 export class McpServerStore implements ServerRecord {
   readonly #pool: Pool;
+  readonly #raise: RaiseAlert;
 
-  /** `pool` acts as `agent_app`. */
-  constructor(pool: Pool) {
+  /** `pool` acts as `agent_app`; `raise` gets servers that need a login or other secrets. */
+  constructor(pool: Pool, raise: RaiseAlert) {
     this.#pool = pool;
+    this.#raise = raise;
   }
 
   /** Newest first, below the id `before`. */
@@ -67,6 +71,28 @@ export class McpServerStore implements ServerRecord {
   async find(tenantId: string, id: string): Promise<KnownServer | null> {
     const [server] = await this.#select(tenantId, 'id = $1', [id]);
     return server ?? null;
+  }
+
+  /** The server with this id or name. */
+  async findByRef(tenantId: string, ref: string): Promise<McpServer | null> {
+    const [server] = isUuid(ref)
+      ? await this.#select(tenantId, 'id = $1', [ref])
+      : await this.#select(tenantId, 'tenant_id = $1 and name = $2', [tenantId, ref]);
+    return server ?? null;
+  }
+
+  /** Replaces secrets that have not changed meanwhile. */
+  async replaceSecrets(
+    { tenantId, id, connectionId }: McpServer,
+    { before, after }: { before: Buffer | null; after: Buffer | null },
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_servers set secrets = $4
+         where id = $1 and connection_id = $2 and secrets is not distinct from $3`,
+        [id, connectionId, before, after],
+      ),
+    );
   }
 
   /** Those of these names that agents may use. */
@@ -92,14 +118,20 @@ export class McpServerStore implements ServerRecord {
     { tenantId, id, connectionId }: McpServer,
     { status, reason }: { status: 'error' | 'needs_auth'; reason: string },
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_servers set status = $3, status_reason = $4, failures = least(failures + 1, 100),
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ name: string; was: McpServer['status'] }>(
+        `with before as (select id, status from agent.mcp_servers
+           where id = $1 and connection_id = $2 and enabled for update)
+         update agent.mcp_servers as s set status = $3, status_reason = $4, failures = least(failures + 1, 100),
            retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 16), ${longestRetryS}))
-         where id = $1 and connection_id = $2 and enabled`,
+         from before where s.id = before.id returning s.name, before.status as was`,
         [id, connectionId, status, reason],
-      ),
-    );
+      );
+      const [row] = rows;
+      if (row === undefined || status !== 'needs_auth' || row.was === 'needs_auth') return;
+      const data = { mcp_server_id: id, name: row.name, user_id: null, reason };
+      await this.#raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });
+    });
   }
 
   async setConnected({ tenantId, id, connectionId }: McpServer): Promise<void> {

@@ -1,7 +1,7 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 
 /** Tables with a column of secrets. */
-export const sealedColumns = { cookies: 'value', mcp_servers: 'secrets' } as const;
+export const sealedColumns = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
 export type SealedTable = keyof typeof sealedColumns;
 
 /** A row of any tenant with its encrypted secret. */

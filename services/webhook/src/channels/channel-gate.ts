@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
-import type { Refusals } from '../inbound/refusals.ts';
+import type { Refusals } from '@gatehouse/keyless/refusals';
 import type { Delivery } from '../inbound/schemes.ts';
 import { newStandardSecret } from '../inbound/secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';

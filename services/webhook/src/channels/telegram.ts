@@ -1,6 +1,6 @@
 import { validate } from '@gatehouse/http/validate';
 import { z } from 'zod';
-import { sameText } from '../inbound/same-text.ts';
+import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from './adapter.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 

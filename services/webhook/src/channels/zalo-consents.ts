@@ -1,21 +1,21 @@
 import type { Changes } from '@gatehouse/changes/changes';
 import type { ChannelConfig } from '@gatehouse/contract/channel-instances';
 import type { Logger } from '@gatehouse/kit/log';
+import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/consent-flow';
+import type { ConsentPage } from '@gatehouse/keyless/consent-page';
+import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { lockChannel } from '../store/channel-store.ts';
-import type { ConsentStore } from '../store/consent-store.ts';
-import type { OpenTicket } from '../store/consent-system-store.ts';
+import { lockChannel, type ChannelStore } from '../store/channel-store.ts';
 import { storeConsent } from '../store/token-store.ts';
+import type { Channel } from './channel.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
 import type { OpenChannels } from './open-channels.ts';
 import { ConsentRefused, ProviderUnavailable, type Tokens, type ZaloOAuth } from './zalo-oauth.ts';
 
-/** How a consent ended. */
-export type ConsentEnd = 'connected' | 'refused' | 'unavailable' | 'other_account' | 'over';
-
 export interface ZaloConsentsOptions {
   app: Pool;
-  store: ConsentStore;
+  store: ChannelStore;
+  tickets: ConsentTickets;
   channels: OpenChannels;
   tokens: ChannelTokens;
   oauth: ZaloOAuth;
@@ -26,34 +26,54 @@ export interface ZaloConsentsOptions {
   log: Logger;
 }
 
-/** What the browser brings back from Zalo, and who asks. */
-export interface ZaloAnswer {
-  code: string;
-  verifier: string;
-  /** The Official Account that was chosen. */
-  account: string | null;
-  circumstances: { clientIp: string | null; requestId: string };
-}
+type End = 'connected' | 'refused' | 'unavailable' | 'other_account';
 
 /** Leads browsers to Zalo, and takes what they bring back. */
-export class ZaloConsents {
+export class ZaloConsents implements ConsentKind<Channel, End> {
+  readonly callbackPath = '/v1/channels/zalo-oa/callback';
+  readonly provider = 'Zalo';
+  readonly ends: Readonly<Record<End, EndPage>> = {
+    connected: [200, 'Connected', 'Messages to the account are answered now. You can close this page.'],
+    refused: [400, 'Not connected', 'Zalo did not give access. Open the link again to go on.'],
+    unavailable: [400, 'Not connected', 'Zalo could not be asked. Open the link again to go on.'],
+    other_account: [
+      400,
+      'Not connected',
+      'The consent is for another Official Account than the channel is for.',
+    ],
+  };
   readonly #options: ZaloConsentsOptions;
 
   constructor(options: ZaloConsentsOptions) {
     this.#options = options;
   }
 
-  get origin(): string {
+  get formTarget(): string {
     return this.#options.origin;
   }
 
-  /** Where the browser goes to consent; null if the channel is gone. */
+  find({ tenantId, subjectId }: OpenTicket): Promise<Channel | null> {
+    return this.#options.store.find(tenantId, subjectId);
+  }
+
+  page(channel: Channel, { askedBy }: OpenTicket): ConsentPage {
+    return {
+      title: 'Connect a Zalo Official Account',
+      text: 'If you go on, agents of this tenant read and answer what people write to the account that you choose.',
+      facts: [
+        ['Tenant', askedBy.tenant],
+        ['Channel', channel.name],
+      ],
+      button: 'Continue to Zalo',
+    };
+  }
+
   async authorizationUrl(
-    { tenantId, instanceId }: OpenTicket,
+    { tenantId, subjectId }: OpenTicket,
     asked: { redirectUri: string; state: string; verifier: string },
   ): Promise<string | null> {
     const { channels, tokens, oauth } = this.#options;
-    const usable = await channels.open(tenantId, instanceId);
+    const usable = await channels.open(tenantId, subjectId);
     if (usable?.channel.type !== 'zalo_oa') return null;
     return oauth.authorizationUrl(tokens.appOf(usable.open), asked);
   }
@@ -64,24 +84,24 @@ export class ZaloConsents {
    */
   async finish(
     ticket: OpenTicket,
-    { code, verifier, account, circumstances }: ZaloAnswer,
-  ): Promise<ConsentEnd> {
-    const { channels, tokens, oauth, store, log } = this.#options;
-    const usable = await channels.open(ticket.tenantId, ticket.instanceId);
+    { code, verifier, query, circumstances }: ProviderAnswer,
+  ): Promise<End | 'over'> {
+    const { channels, tokens, oauth, tickets, log } = this.#options;
+    // The Official Account that was chosen.
+    const account = query['oa_id'] ?? null;
+    const usable = await channels.open(ticket.tenantId, ticket.subjectId);
     if (usable?.channel.type !== 'zalo_oa') return 'over';
     const app = tokens.appOf(usable.open);
     if ((app.config.oa_id ?? account) !== account) return 'other_account';
-    if (!(await store.useTicket(ticket))) return 'over';
-    let given: Tokens;
     try {
-      given = await oauth.exchange(app, { code, verifier });
+      const given = await tickets.use(ticket, () => oauth.exchange(app, { code, verifier }));
+      if (given === null) return 'over';
+      return await this.#store(ticket, { given, appId: app.config.app_id, account, circumstances });
     } catch (error) {
-      await store.releaseTicket(ticket);
       if (!(error instanceof ConsentRefused) && !(error instanceof ProviderUnavailable)) throw error;
-      log.warn({ err: error, channel_id: ticket.instanceId }, 'failed to exchange the code of a consent');
+      log.warn({ err: error, channel_id: ticket.subjectId }, 'failed to exchange the code of a consent');
       return error instanceof ConsentRefused ? 'refused' : 'unavailable';
     }
-    return this.#store(ticket, { given, appId: app.config.app_id, account, circumstances });
   }
 
   async #store(
@@ -91,11 +111,11 @@ export class ZaloConsents {
       appId,
       account,
       circumstances,
-    }: Pick<ZaloAnswer, 'account' | 'circumstances'> & { given: Tokens; appId: string },
-  ): Promise<ConsentEnd> {
+    }: Pick<ProviderAnswer, 'circumstances'> & { given: Tokens; appId: string; account: string | null },
+  ): Promise<End | 'over'> {
     const { app, tokens, changes, wake } = this.#options;
-    const { tenantId, instanceId: id } = ticket;
-    const end = await withTenant(app, tenantId, async (db): Promise<ConsentEnd> => {
+    const { tenantId, subjectId: id } = ticket;
+    const end = await withTenant(app, tenantId, async (db): Promise<End | 'over'> => {
       const channel = await lockChannel(db, id);
       if (channel === null) return 'over';
       const before = channel.config as ChannelConfig<'zalo_oa'>;

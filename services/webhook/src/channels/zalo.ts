@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { validate } from '@gatehouse/http/validate';
 import { z } from 'zod';
-import { sameText } from '../inbound/same-text.ts';
+import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Sent } from './adapter.ts';
 import { parseOrNull, pausedBy, postJson } from './provider-call.ts';
 

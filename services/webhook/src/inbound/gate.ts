@@ -3,9 +3,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { mayDeliver } from './networks.ts';
-import type { Refusals } from './refusals.ts';
+import type { Refusals } from '@gatehouse/keyless/refusals';
 import type { Delivery } from './schemes.ts';
-import { sameText } from './same-text.ts';
+import { sameText } from '@gatehouse/keyless/same-text';
 import { newStandardSecret } from './secret.ts';
 import { verify, type Genuine } from './verify.ts';
 

@@ -17,17 +17,6 @@ export function assertNetworks(networks: readonly string[]): void {
   });
 }
 
-/** What requests of an address are counted by: an IPv6 host has all addresses of its /64. */
-export function networkOf(address: string): string {
-  const parsed = addressOf(address);
-  if (parsed === null || parsed.kind() === 'ipv4') return address;
-  const groups = parsed
-    .toByteArray()
-    .slice(0, 8)
-    .map((byte) => byte.toString(16).padStart(2, '0'));
-  return `${groups.join('')}/64`;
-}
-
 /** Whether an address is in one of the networks. With no network, every address is. */
 export function mayDeliver(address: string | null, networks: readonly string[]): boolean {
   if (networks.length === 0) return true;

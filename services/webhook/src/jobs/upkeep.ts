@@ -14,7 +14,6 @@ import {
   findEmptyConversations,
   findOverdueConversations,
 } from '../store/channel-system-store.ts';
-import { deleteOldTickets } from '../store/consent-system-store.ts';
 import { deleteEmpty, noteWoken } from '../store/message-store.ts';
 import { findOverdueTargets } from '../store/delivery-system-store.ts';
 import { removeDeleted } from '../store/removal-system-store.ts';
@@ -122,7 +121,6 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
       tenMinutesMs,
       inBatches((pool, limit) => removeDeleted(pool, 'channels', limit)),
     ),
-    every('delete old tickets', tenMinutesMs, inBatches(deleteOldTickets)),
     every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
     every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
     every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),

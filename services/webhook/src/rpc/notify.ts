@@ -6,7 +6,7 @@ import type { NotifyRequest, NotifyResponse } from '@gatehouse/proto/webhook/v1/
 /** Takes events of services that publish without Kafka. */
 export function notify(intake: EventIntake<Alert>): Rpc<NotifyRequest, NotifyResponse> {
   return {
-    callers: ['chat', 'tenant'],
+    callers: ['agent', 'chat', 'tenant'],
     handle: async ({ source, events }) => {
       await intake.take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
       return {};

@@ -1,10 +1,12 @@
 /** Pages that people see in a browser when they consent: no scripts, nothing from elsewhere. */
 
-/** What the page before a consent names. */
+/** What the page before a consent says. */
 export interface ConsentPage {
-  tenant: string;
-  channel: string;
-  askedBy: string;
+  title: string;
+  text: string;
+  /** Names and values. */
+  facts: readonly (readonly [name: string, value: string])[];
+  button: string;
 }
 
 const escaped = (text: string): string =>
@@ -44,16 +46,15 @@ ${body}
 }
 
 /** The page with the button. */
-export function consentPage({ tenant, channel, askedBy }: ConsentPage): string {
+export function consentPage({ title, text, facts, button }: ConsentPage): string {
+  const list = facts.map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
   return page(
-    'Connect a Zalo Official Account',
-    `<p>If you go on, agents of this tenant read and answer what people write to the account that you choose.</p>
+    title,
+    `<p>${escaped(text)}</p>
 <dl>
-<dt>Tenant</dt><dd>${escaped(tenant)}</dd>
-<dt>Channel</dt><dd>${escaped(channel)}</dd>
-<dt>Asked by</dt><dd>${escaped(askedBy)}</dd>
+${list.join('\n')}
 </dl>
-<form method="post"><button type="submit">Continue to Zalo</button></form>`,
+<form method="post"><button type="submit">${escaped(button)}</button></form>`,
   );
 }
 

@@ -1,16 +1,18 @@
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { addressOf } from '@gatehouse/egress/special-ranges';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
-import { networkOf } from './networks.ts';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import type { Pool } from '@gatehouse/pg/pool';
+import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
 
 export interface RefusalsOptions {
-  /** Counts a request of an address in the current minute. */
-  count: (address: string) => Promise<{ requests: number; endsInMs: number }>;
-  /** Deletes counts of past minutes; returns how many. */
-  deleteOld: (limit: number) => Promise<number>;
+  /** Its schema has the table `refused_addresses`. */
+  service: string;
+  /** A pool of `<service>_system`. */
+  system: Pool;
   log: Logger;
 }
 
@@ -30,11 +32,12 @@ export class Refusals {
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
+    const { service, system, log } = options;
     this.#deleting = new PeriodicWork({
       task: 'delete old counts of refused requests',
-      log: options.log,
+      log,
       everyMs: deletion.everyMs,
-      round: async () => (await options.deleteOld(deletion.batch)) === deletion.batch,
+      round: async () => (await deleteOldRefusals(system, service, deletion.batch)) === deletion.batch,
     });
   }
 
@@ -54,17 +57,29 @@ export class Refusals {
 
   /** Counts a request that was not genuine. Throws `rate_limit_exceeded` beyond the limit. */
   async count(address: string | null): Promise<void> {
+    const { system, service } = this.#options;
     const key = networkOf(address ?? '');
     const until = this.#over.get(key) ?? 0;
     if (until > monotonicMs()) throw tooMany(until - monotonicMs());
     this.#over.delete(key);
-    const { requests, endsInMs } = await this.#options.count(key);
+    const { requests, endsInMs } = await countRefusal(system, service, key);
     if (requests <= perMinute) return;
     const [oldest] = this.#over.keys();
     if (this.#over.size >= maxAddresses && oldest !== undefined) this.#over.delete(oldest);
     this.#over.set(key, monotonicMs() + endsInMs);
     throw tooMany(endsInMs);
   }
+}
+
+/** What requests of an address are counted by: an IPv6 host has all addresses of its /64. */
+function networkOf(address: string): string {
+  const parsed = addressOf(address);
+  if (parsed === null || parsed.kind() === 'ipv4') return address;
+  const groups = parsed
+    .toByteArray()
+    .slice(0, 8)
+    .map((byte) => byte.toString(16).padStart(2, '0'));
+  return `${groups.join('')}/64`;
 }
 
 function tooMany(retryAfterMs: number): AppError {

@@ -1,14 +1,15 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 
-/** Counts a request that did not prove to be genuine. `pool` acts as `webhook_system`. */
+/** Counts a request that did not prove to be genuine. `pool` acts as `<service>_system`. */
 export async function countRefusal(
   pool: Pool,
+  service: string,
   address: string,
 ): Promise<{ requests: number; endsInMs: number }> {
   return only(
     await pool.query<{ requests: number; endsInMs: number }>(
-      `insert into webhook.refused_addresses as known (address, minute, requests)
+      `insert into ${service}.refused_addresses as known (address, minute, requests)
        values ($1, date_trunc('minute', now()), 1)
        on conflict (address) do update set minute = greatest(known.minute, excluded.minute),
          requests = case when known.minute >= excluded.minute then known.requests + 1 else 1 end
@@ -20,10 +21,11 @@ export async function countRefusal(
 }
 
 /** Deletes up to `limit` addresses whose minute is over; returns how many. */
-export async function deleteOldRefusals(pool: Pool, limit: number): Promise<number> {
+export async function deleteOldRefusals(pool: Pool, service: string, limit: number): Promise<number> {
+  const table = `${service}.refused_addresses`;
   const { rowCount } = await pool.query(
-    `delete from webhook.refused_addresses where minute < now() - interval '2 minutes' and address = any (array(
-       select address from webhook.refused_addresses where minute < now() - interval '2 minutes' limit $1))`,
+    `delete from ${table} where minute < now() - interval '2 minutes' and address = any (array(
+       select address from ${table} where minute < now() - interval '2 minutes' limit $1))`,
     [limit],
   );
   return rowCount ?? 0;

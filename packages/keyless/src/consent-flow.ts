@@ -1,0 +1,190 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tenantOf, type Call, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { clientIpOf } from '@gatehouse/http/client-ip';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { queryObject } from '@gatehouse/http/validate';
+import { consentPage, endPage, pageHeaders, type ConsentPage } from './consent-page.ts';
+import { consentMinutes, type AskedBy, type ConsentTickets, type OpenTicket } from './consent-tickets.ts';
+import type { Refusals } from './refusals.ts';
+import { sameText } from './same-text.ts';
+
+/** What the browser brings back from the provider, and who asks. */
+export interface ProviderAnswer {
+  code: string;
+  verifier: string;
+  query: Readonly<Record<string, string>>;
+  circumstances: { clientIp: string | null; requestId: string };
+}
+
+/** Status, title and text of the page that says how a consent ended. */
+export type EndPage = readonly [status: number, title: string, text: string];
+
+/** A kind of consent: what it is for, and the provider that gives it. */
+export interface ConsentKind<Subject extends { id: string }, End extends string> {
+  /** Where the provider sends the browser. */
+  callbackPath: string;
+  /** The provider as texts name it. */
+  provider: string;
+  /** Sources of a content security policy: where the button may lead. */
+  formTarget: string;
+  /** What a ticket is for; null if it is gone. */
+  find(ticket: OpenTicket): Promise<Subject | null>;
+  page(subject: Subject, ticket: OpenTicket): Pick<ConsentPage, 'title' | 'text' | 'facts' | 'button'>;
+  /** Where the browser goes to consent; null if what the ticket is for is gone. */
+  authorizationUrl(
+    ticket: OpenTicket,
+    asked: { redirectUri: string; state: string; verifier: string },
+  ): Promise<string | null>;
+  finish(ticket: OpenTicket, answer: ProviderAnswer): Promise<End | 'over'>;
+  ends: Readonly<Record<End, EndPage>>;
+}
+
+export interface ConsentFlowOptions<Subject extends { id: string }, End extends string> {
+  kind: ConsentKind<Subject, End>;
+  tickets: ConsentTickets;
+  refusals: Refusals;
+  publicUrl: string;
+}
+
+/** Serves the consent page, its button, and where the browser comes back. */
+export class ConsentFlow<Subject extends { id: string }, End extends string> {
+  readonly #options: ConsentFlowOptions<Subject, End>;
+
+  constructor(options: ConsentFlowOptions<Subject, End>) {
+    this.#options = options;
+  }
+
+  /** The page with the button: uses nothing up. */
+  readonly page: RawHandler = async (request, response, call) => {
+    const { kind } = this.#options;
+    const open = await this.#openTicket(request, call);
+    if (open === null) {
+      this.#sendOver(response, call);
+      return;
+    }
+    const { ticket, subject } = open;
+    const content = kind.page(subject, ticket);
+    const facts = [...content.facts, ['Asked by', askerOf(ticket.askedBy)] as const];
+    send(response, call, { status: 200, html: consentPage({ ...content, facts }) }, kind.formTarget);
+  };
+
+  /** The button: leads to the provider. */
+  readonly begin: RawHandler = async (request, response, call) => {
+    const { kind, tickets, publicUrl } = this.#options;
+    const open = await this.#openTicket(request, call);
+    const begun = open === null ? null : await tickets.begin(open.ticket);
+    const redirectUri = publicUrl + kind.callbackPath;
+    const location =
+      open === null || begun === null
+        ? null
+        : await kind.authorizationUrl(open.ticket, { redirectUri, ...begun });
+    if (begun === null || location === null) {
+      this.#sendOver(response, call);
+      return;
+    }
+    response.writeHead(303, {
+      ...{ location, 'set-cookie': this.#cookieOf(begun.state), [requestIdHeader]: call.requestId },
+      ...pageHeaders(kind.formTarget),
+      'content-length': '0',
+    });
+    response.end();
+  };
+
+  /** Where the provider sends the browser. */
+  readonly callback: RawHandler = async (request, response, call) => {
+    const { kind, tickets, refusals } = this.#options;
+    const query = queryOf(request);
+    const { code, state = '' } = query;
+    // A state that somebody else has got is of no use without the cookie of the browser that began.
+    const isOwn = state !== '' && sameText(this.#stateCookie(request) ?? '', state);
+    const ticket = await tickets.findOfState(state);
+    if (!isOwn || ticket === null) {
+      await refusals.count(clientIpOf(request));
+      this.#sendOver(response, call);
+      return;
+    }
+    const verifier = await tickets.finish(ticket, state);
+    if (verifier === null) {
+      this.#sendOver(response, call);
+      return;
+    }
+    if (code === undefined) {
+      const text = `${kind.provider} did not confirm the consent. Open the link again to go on.`;
+      sendEnd(response, call, [400, 'Not connected', text]);
+      return;
+    }
+    const circumstances = { clientIp: clientIpOf(request), requestId: call.requestId };
+    const end = await kind.finish(ticket, { code, verifier, query, circumstances });
+    if (end === 'over') this.#sendOver(response, call);
+    else sendEnd(response, call, kind.ends[end]);
+  };
+
+  async #openTicket(
+    request: IncomingMessage,
+    { params }: RawCall,
+  ): Promise<{ ticket: OpenTicket; subject: Subject } | null> {
+    const { kind, tickets, refusals } = this.#options;
+    const ticket = await tickets.find(queryOf(request)['ticket'] ?? '');
+    const subject = ticket === null ? null : await kind.find(ticket);
+    if (ticket !== null && subject !== null && subject.id === params['id']) return { ticket, subject };
+    await refusals.count(clientIpOf(request));
+    return null;
+  }
+
+  #sendOver(response: ServerResponse, call: RawCall): void {
+    const text = `It was used, or is older than ${consentMinutes} minutes. Ask for a new one.`;
+    sendEnd(response, call, [410, 'This link is no longer valid', text]);
+  }
+
+  /** Browsers keep a cookie of this name for the origin that set it, but only over https. */
+  get #cookieName(): string {
+    return this.#isSecure ? '__Host-gatehouse-consent' : 'gatehouse-consent';
+  }
+
+  get #isSecure(): boolean {
+    return this.#options.publicUrl.startsWith('https:');
+  }
+
+  #cookieOf(state: string): string {
+    const secure = this.#isSecure ? '; Secure' : '';
+    return `${this.#cookieName}=${state}; Path=/; Max-Age=${consentMinutes * 60}; HttpOnly; SameSite=Lax${secure}`;
+  }
+
+  #stateCookie({ headers }: IncomingMessage): string | null {
+    const prefix = `${this.#cookieName}=`;
+    const found = (headers.cookie ?? '').split(/;\s*/).find((pair) => pair.startsWith(prefix));
+    return found?.slice(prefix.length) ?? null;
+  }
+}
+
+/** The key and the user that ask for a consent. */
+export function askedBy(call: Pick<Call, 'principal'>): AskedBy {
+  const { tenantSlug, keyId, actingUser, role } = tenantOf(call);
+  return { tenant: tenantSlug, key_id: keyId, user_id: actingUser, role };
+}
+
+function askerOf({ user_id: userId, key_id: keyId }: AskedBy): string {
+  return [userId, keyId === null ? null : `key ${keyId}`].filter((part) => part !== null).join(', ');
+}
+
+function sendEnd(response: ServerResponse, call: RawCall, [status, title, text]: EndPage): void {
+  send(response, call, { status, html: endPage(title, text) }, '');
+}
+
+function send(
+  response: ServerResponse,
+  { requestId }: RawCall,
+  { status, html }: { status: number; html: string },
+  formTarget: string,
+): void {
+  const body = Buffer.from(html);
+  response.writeHead(status, {
+    ...pageHeaders(formTarget),
+    'content-length': body.length,
+    [requestIdHeader]: requestId,
+  });
+  response.end(body);
+}
+
+const queryOf = (request: IncomingMessage): Record<string, string> =>
+  queryObject((request.url ?? '').split('?')[1] ?? '');

@@ -1,0 +1,168 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { ConsentStore, type AskedBy, type NewState } from './store/consent-store.ts';
+import {
+  deleteOldTickets,
+  findTicket,
+  findTicketOfState,
+  type StoredTicket,
+} from './store/consent-system-store.ts';
+
+export type { AskedBy } from './store/consent-store.ts';
+
+/** How long a link and its state are valid. */
+export const consentMinutes = 10;
+
+/** A browser may press the button again; not for ever. */
+const maxStates = 20;
+
+/** A link to a consent page. */
+export interface ConsentLink {
+  /** In the URL of the page. Shown once: its digest is stored. */
+  ticket: string;
+  /** That the first browser gets. */
+  state: string;
+  expiresAt: Date;
+}
+
+/** What a consent is for, and the key and user that ask for it. */
+export interface ConsentOf {
+  tenantId: string;
+  subjectId: string;
+  askedBy: AskedBy;
+  /** What is kept with the ticket. Stored encrypted. */
+  details?: string;
+}
+
+/** A ticket that can still be used. */
+export interface OpenTicket extends Omit<StoredTicket, 'details'> {
+  details: string | null;
+}
+
+type Ref = Pick<OpenTicket, 'tenantId' | 'id'>;
+
+export interface ConsentTicketsOptions {
+  /** Its schema has the tables `consent_tickets` and `consent_states`. */
+  service: string;
+  /** Pools of `<service>_app` and `<service>_system`. */
+  app: Pool;
+  system: Pool;
+  keyRing: KeyRing;
+  log: Logger;
+}
+
+const deletion = { everyMs: 600_000, batch: 500 };
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** 43 characters, as a verifier of PKCE has at least (RFC 7636, 4.1). */
+const newToken = (): string => randomBytes(32).toString('base64url');
+
+/** Makes tickets, states and verifiers of PKCE. What is stored of them opens nothing: digests, and encrypted texts. */
+export class ConsentTickets {
+  readonly #store: ConsentStore;
+  readonly #options: ConsentTicketsOptions;
+  readonly #deleting: PeriodicWork;
+
+  constructor(options: ConsentTicketsOptions) {
+    this.#options = options;
+    const { app, system, service, log } = options;
+    this.#store = new ConsentStore(app, service);
+    this.#deleting = new PeriodicWork({
+      task: 'delete old tickets',
+      log,
+      everyMs: deletion.everyMs,
+      round: async () => (await deleteOldTickets(system, service, deletion.batch)) === deletion.batch,
+    });
+  }
+
+  start(): void {
+    this.#deleting.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#deleting.stop();
+  }
+
+  /** A new link, stored in a transaction of the tenant. */
+  async make(db: Queryable, { tenantId, subjectId, askedBy, details }: ConsentOf): Promise<ConsentLink> {
+    const [ref, ticket, state] = [{ tenantId, id: newId() }, newToken(), newToken()];
+    const sealed = details === undefined ? null : this.#seal(ref, details);
+    const stored = { ...ref, subjectId, ticketSha256: sha256(ticket), askedBy, details: sealed };
+    const first = this.#newState(ref, state);
+    const expiresAt = await this.#store.insert(db, stored, { first, minutes: consentMinutes });
+    return { ticket, state, expiresAt };
+  }
+
+  /** The ticket of whatever tenant; null if there is none, or it is used or over. */
+  async find(ticket: string): Promise<OpenTicket | null> {
+    const { system, service } = this.#options;
+    return this.#opened(await findTicket(system, service, sha256(ticket)));
+  }
+
+  /** The ticket of a consent that was begun with this state. */
+  async findOfState(state: string): Promise<OpenTicket | null> {
+    const { system, service } = this.#options;
+    return this.#opened(await findTicketOfState(system, service, sha256(state)));
+  }
+
+  /** A state for a browser that consents, with the verifier; null if a ticket was used too often. */
+  async begin(ticket: Ref): Promise<{ state: string; verifier: string } | null> {
+    const first = await this.#store.takeFirstState(ticket);
+    if (first !== null && first.state !== null)
+      return { state: this.#open(ticket, first.state), verifier: this.#open(ticket, first.verifier) };
+    const state = newToken();
+    const further = { ...this.#newState(ticket, state), state: null };
+    if (!(await this.#store.addState(ticket, further, maxStates))) return null;
+    return { state, verifier: this.#open(ticket, further.verifier) };
+  }
+
+  /** Uses a state up. Returns its verifier; null if it was used. */
+  async finish(ticket: Ref, state: string): Promise<string | null> {
+    const verifier = await this.#store.useState(ticket, sha256(state));
+    return verifier === null ? null : this.#open(ticket, verifier);
+  }
+
+  /**
+   * Uses a ticket up for what `exchange` does with the provider's code. While it runs no other consent of the ticket is
+   * exchanged; if it fails or throws, the ticket is good again. Null if another consent came first.
+   */
+  async use<Given>(ticket: Ref, exchange: () => Promise<Given>): Promise<Given | null> {
+    if (!(await this.#store.useTicket(ticket))) return null;
+    try {
+      return await exchange();
+    } catch (error) {
+      await this.#store.releaseTicket(ticket);
+      throw error;
+    }
+  }
+
+  #newState(ticket: Ref, state: string): NewState {
+    return {
+      stateSha256: sha256(state),
+      state: this.#seal(ticket, state),
+      verifier: this.#seal(ticket, newToken()),
+    };
+  }
+
+  #opened(stored: StoredTicket | null): OpenTicket | null {
+    if (stored === null) return null;
+    return { ...stored, details: stored.details === null ? null : this.#open(stored, stored.details) };
+  }
+
+  #seal(ticket: Ref, text: string): Buffer {
+    return this.#options.keyRing.seal(Buffer.from(text), this.#contextOf(ticket));
+  }
+
+  #open(ticket: Ref, sealed: Buffer): string {
+    return this.#options.keyRing.open(sealed, this.#contextOf(ticket)).toString();
+  }
+
+  #contextOf({ tenantId, id }: Ref): string {
+    return `${tenantId}/${this.#options.service}.consent_tickets/${id}`;
+  }
+}

@@ -1,0 +1,81 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { tenantOf, type Call, type Handler, type RawHandler } from '@gatehouse/http/app';
+import type { Reply } from '@gatehouse/http/reply';
+import { found } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { askedBy, ConsentFlow } from '@gatehouse/keyless/consent-flow';
+import type { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import type { Refusals } from '@gatehouse/keyless/refusals';
+import { McpFailure } from '../mcp/failure.ts';
+import type { Logins } from '../mcp/logins.ts';
+import type { ConsentDetails, McpConsents } from '../mcp/mcp-consents.ts';
+import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
+import type { McpServerStore } from '../store/mcp-server-store.ts';
+
+export interface McpConsentDependencies {
+  servers: McpServerStore;
+  tickets: ConsentTickets;
+  logins: Logins;
+  kind: McpConsents;
+  refusals: Refusals;
+  changes: Changes;
+  publicUrl: string;
+}
+
+/** `POST /v1/mcp/servers/{id}/consent-links` */
+export function mcpConsentLinkHandlers(dependencies: McpConsentDependencies): Record<string, Handler> {
+  return {
+    'mcp.servers.consent-links.create': (call: Call) => createLink(call, dependencies),
+  };
+}
+
+/** The consent page, its button, and where the browser comes back. */
+export function mcpConsentPageHandlers(dependencies: McpConsentDependencies): Record<string, RawHandler> {
+  const flow = new ConsentFlow(dependencies);
+  return {
+    'mcp.servers.consent': flow.page,
+    'mcp.servers.consent.begin': flow.begin,
+    'mcp.oauth.callback': flow.callback,
+  };
+}
+
+async function createLink(call: Call, dependencies: McpConsentDependencies): Promise<Reply> {
+  const { servers, logins, tickets, changes, publicUrl } = dependencies;
+  const { tenantId } = tenantOf(call);
+  const server = found(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');
+  const { auth, id: subjectId, connectionId } = server;
+  if (auth.type !== 'oauth')
+    throw new AppError('invalid_value', 'Only MCP servers with the auth type oauth need a consent.');
+  const userId = ownerOf(server, call);
+  if (publicUrl === '')
+    throw new AppError('service_unavailable', 'The operator has not set PUBLIC_URL, which consents need.');
+  const binding = await logins.bindFor(server, auth).catch((error: unknown) => {
+    if (!(error instanceof McpFailure)) throw error;
+    const message = 'The gateway could not find or use the authorization server of the MCP server.';
+    throw new AppError('mcp_unreachable', message, { cause: error });
+  });
+  const details: ConsentDetails = { binding, connectionId, userId };
+  return changes.change(call, async (db) => {
+    const asked = { tenantId, subjectId, askedBy: askedBy(call), details: JSON.stringify(details) };
+    const { ticket, expiresAt } = await tickets.make(db, asked);
+    return {
+      body: {
+        url: `${publicUrl}/v1/mcp/servers/${subjectId}/consent?ticket=${ticket}`,
+        expires_at: expiresAt.toISOString(),
+      },
+      changes: [],
+    };
+  });
+}
+
+/** Whose login the consent gives: the acting user's, or (empty) that of all users, which takes `mcp.write`. */
+function ownerOf(server: McpServer, call: Pick<Call, 'principal'>): string {
+  const { actingUser, scopes } = tenantOf(call);
+  if (isPerUser(server)) {
+    if (actingUser !== null) return actingUser;
+    throw new AppError('acting_user_required', 'The consent is for a user: set X-Service-User-Id.');
+  }
+  if (!scopes.includes('mcp.write'))
+    throw new AppError('scope_missing', 'The API key lacks the scope mcp.write.');
+  return '';
+}

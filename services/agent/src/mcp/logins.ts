@@ -1,0 +1,195 @@
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import { sameText } from '@gatehouse/keyless/same-text';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import type { Login, LoginOf, LoginStore, NewLogin } from '../store/login-store.ts';
+import { McpFailure } from './failure.ts';
+import type { McpServer, OpenSecrets, SealSecrets } from './mcp-server.ts';
+import {
+  clientSecretOf,
+  OAuthRefused,
+  type OAuthClient,
+  type OAuthSettings,
+  type Tokens,
+} from './oauth-client.ts';
+import type { OAuthBinding } from './oauth-binding.ts';
+
+/** What a login consists of. */
+interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
+  grant: 'authorization_code' | 'client_credentials';
+  binding: OAuthBinding;
+}
+
+export interface LoginsOptions {
+  store: LoginStore;
+  oauth: OAuthClient;
+  /** Encrypts the secrets of logins. */
+  column: SealedColumn;
+  /** Replaces the secrets of a server that have not changed meanwhile. */
+  replaceSecrets: (
+    server: McpServer,
+    change: { before: Buffer | null; after: Buffer | null },
+  ) => Promise<void>;
+  /** Decrypts and encrypts the secrets of servers. */
+  openSecrets: OpenSecrets;
+  sealSecrets: SealSecrets;
+  /** Runs in the transaction that notes that the login of a user is lost. */
+  onLost: (db: Queryable, login: Login) => Promise<void>;
+  log: Logger;
+}
+
+/** How long a request waits for a refresh that another one makes. */
+const waitMs = 25_000;
+const lookMs = 100;
+/** After a refresh for which the authorization server could not be asked. */
+const againS = 5;
+
+/**
+ * The logins at servers with OAuth. A refresh token may be good for one refresh, so one request of all replicas makes
+ * it, and the others wait for its tokens.
+ */
+export class Logins {
+  readonly #options: LoginsOptions;
+  readonly #firsts = new SharedCalls<Pick<Login, 'tenantId' | 'id'>>();
+
+  constructor(options: LoginsOptions) {
+    this.#options = options;
+  }
+
+  /** The login for calls as `userId` (empty: as the tenant). Throws `McpFailure` `needs_consent` without one. */
+  async of(server: McpServer, userId: string): Promise<Pick<Login, 'tenantId' | 'id'>> {
+    const { id: serverId, tenantId, connectionId, auth } = server;
+    const owner = { tenantId, serverId, connectionId, userId };
+    const known = await this.#options.store.findOf(owner);
+    if (known !== null && !known.isLost) return known;
+    if (auth.type !== 'oauth_client_credentials') throw new McpFailure('needs_consent');
+    return this.#firsts.get(connectionId, async () => {
+      // The client's secret goes to the authorization server that it was given for.
+      const binding = known === null ? await this.bind(server, auth) : this.#open(known).binding;
+      return this.#logIn(owner, binding);
+    });
+  }
+
+  /**
+   * The authorization server and client for a consent. Where the gateway registers itself, it does so once. Throws
+   * `McpFailure`.
+   */
+  async bindFor(server: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
+    const { oauth, openSecrets, sealSecrets, replaceSecrets } = this.#options;
+    const { secrets: before } = server;
+    const known = before === null ? null : openSecrets(server, before);
+    if (known !== null && 'binding' in known && known.binding.redirectUrl === oauth.redirectUrl)
+      return known.binding;
+    const binding = await this.bind(server, auth);
+    if (auth.clientId === null)
+      await replaceSecrets(server, { before, after: sealSecrets(server, { binding }) });
+    return binding;
+  }
+
+  /** Finds the authorization server of a server. Throws `McpFailure`. */
+  bind({ url, ...server }: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
+    const { oauth, openSecrets } = this.#options;
+    const secrets = server.secrets === null ? null : openSecrets(server, server.secrets);
+    return oauth.bind(url, auth, clientSecretOf(secrets));
+  }
+
+  /** The access token of a login, refreshed if that is due. Throws `McpFailure`. */
+  async token(login: Pick<Login, 'tenantId' | 'id'>): Promise<string> {
+    const known = await this.#find(login);
+    const { accessToken } = this.#open(known);
+    if (!known.isRefreshDue) return accessToken;
+    try {
+      return await this.renew(login, accessToken);
+    } catch (error) {
+      const isLate = !(error instanceof McpFailure) || error.kind === 'needs_consent' || known.isExpired;
+      if (isLate) throw error;
+      return accessToken;
+    }
+  }
+
+  /** Another token than `refused`. Throws `McpFailure`. */
+  async renew(login: Pick<Login, 'tenantId' | 'id'>, refused: string): Promise<string> {
+    const deadline = monotonicMs() + waitMs;
+    while (monotonicMs() < deadline) {
+      const known = await this.#find(login);
+      const { accessToken } = this.#open(known);
+      if (!sameText(accessToken, refused)) return accessToken;
+      const claim = newId();
+      if (await this.#options.store.claimRefresh(known, claim)) return this.#refresh(known, claim);
+      await sleep(lookMs);
+    }
+    throw new McpFailure('timeout');
+  }
+
+  /** The row of a login after a consent. */
+  made(owner: LoginOf, binding: OAuthBinding, tokens: Tokens): NewLogin {
+    return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
+  }
+
+  async #find(login: Pick<Login, 'tenantId' | 'id'>): Promise<Login> {
+    const known = await this.#options.store.find(login);
+    if (known === null || known.isLost) throw new McpFailure('needs_consent');
+    return known;
+  }
+
+  #open(login: Login): LoginSecrets {
+    return JSON.parse(this.#options.column.open(login, login.secrets)) as LoginSecrets;
+  }
+
+  #made(owner: LoginOf, by: Pick<LoginSecrets, 'binding' | 'grant'>, tokens: Tokens): NewLogin {
+    const row = { ...owner, id: newId() };
+    return { ...row, secrets: this.#seal(row, by, tokens), expiresInS: tokens.expiresInS };
+  }
+
+  #seal(
+    login: Pick<Login, 'tenantId' | 'id'>,
+    { binding, grant }: Pick<LoginSecrets, 'binding' | 'grant'>,
+    { accessToken, refreshToken }: Tokens,
+  ): Buffer {
+    const secrets: LoginSecrets = { accessToken, refreshToken, binding, grant };
+    return this.#options.column.seal(login, JSON.stringify(secrets));
+  }
+
+  async #logIn(owner: LoginOf, binding: OAuthBinding): Promise<Pick<Login, 'tenantId' | 'id'>> {
+    const tokens = await this.#options.oauth.clientCredentials(binding);
+    const login = this.#made(owner, { binding, grant: 'client_credentials' }, tokens);
+    await this.#options.store.put(login);
+    return login;
+  }
+
+  async #refresh(login: Login, claim: string): Promise<string> {
+    const { store, onLost, log } = this.#options;
+    const secrets = this.#open(login);
+    try {
+      const fresh = await this.#freshTokens(secrets);
+      const sealed = { secrets: this.#seal(login, secrets, fresh), expiresInS: fresh.expiresInS };
+      // Not stored: the login is gone, or another one has come.
+      return (await store.refreshed(login, claim, sealed)) ? fresh.accessToken : await this.token(login);
+    } catch (error) {
+      const failure =
+        error instanceof OAuthRefused ? new McpFailure('needs_consent', { cause: error }) : error;
+      if (!isLoss(failure)) {
+        await store.release(login, claim, againS);
+        throw failure;
+      }
+      const { serverId, tenantId } = login;
+      log.info({ mcp_server_id: serverId, tenant_id: tenantId }, 'a login at an MCP server is lost');
+      await store.lose(login, claim, (db) => onLost(db, login));
+      throw failure;
+    }
+  }
+
+  async #freshTokens({ grant, refreshToken, binding }: LoginSecrets): Promise<Tokens> {
+    const { oauth } = this.#options;
+    if (grant === 'client_credentials') return oauth.clientCredentials(binding);
+    if (refreshToken === null) throw new McpFailure('needs_consent');
+    return oauth.refresh(binding, refreshToken);
+  }
+}
+
+function isLoss(error: unknown): boolean {
+  return error instanceof McpFailure && (error.kind === 'needs_consent' || error.kind === 'unauthorized');
+}

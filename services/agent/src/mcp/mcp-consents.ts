@@ -1,0 +1,150 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Logger } from '@gatehouse/kit/log';
+import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/consent-flow';
+import type { ConsentPage } from '@gatehouse/keyless/consent-page';
+import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { holdTicket, putLogin, type LoginOf } from '../store/login-store.ts';
+import { lockMcpServer, type McpServerStore } from '../store/mcp-server-store.ts';
+import { McpFailure } from './failure.ts';
+import type { Logins } from './logins.ts';
+import type { McpRegistry } from './mcp-registry.ts';
+import { isPerUser, type McpServer } from './mcp-server.ts';
+import { callbackPath, OAuthRefused, type OAuthClient, type Tokens } from './oauth-client.ts';
+import type { OAuthBinding } from './oauth-binding.ts';
+
+/** What is kept with the link to a consent page. */
+export interface ConsentDetails {
+  binding: OAuthBinding;
+  connectionId: string;
+  /** Empty for a consent that is for all users. */
+  userId: string;
+}
+
+export interface McpConsentsOptions {
+  /** A pool of `agent_app`. */
+  app: Pool;
+  servers: McpServerStore;
+  tickets: ConsentTickets;
+  logins: Logins;
+  oauth: OAuthClient;
+  registry: McpRegistry;
+  changes: Pick<Changes, 'record'>;
+  log: Logger;
+}
+
+type End = 'connected' | 'refused' | 'unavailable';
+
+/** Leads browsers to the authorization servers of MCP servers, and takes what they bring back. */
+export class McpConsents implements ConsentKind<McpServer, End> {
+  readonly callbackPath = callbackPath;
+  readonly provider = 'The authorization server';
+  /** Tenants choose the servers, and these lead on to others. */
+  readonly formTarget = 'https: http:';
+  readonly ends: Readonly<Record<End, EndPage>> = {
+    connected: [200, 'Connected', 'Agents can use the server now. You can close this page.'],
+    refused: [
+      400,
+      'Not connected',
+      'The authorization server did not give access. Open the link again to go on.',
+    ],
+    unavailable: [
+      400,
+      'Not connected',
+      'The authorization server could not be asked. Open the link again to go on.',
+    ],
+  };
+  readonly #options: McpConsentsOptions;
+
+  constructor(options: McpConsentsOptions) {
+    this.#options = options;
+  }
+
+  /** The server, while its connection is the one that the link was made for. */
+  async find(ticket: OpenTicket): Promise<McpServer | null> {
+    const server = await this.#options.servers.find(ticket.tenantId, ticket.subjectId);
+    return server?.connectionId === detailsOf(ticket).connectionId ? server : null;
+  }
+
+  page(server: McpServer, ticket: OpenTicket): ConsentPage {
+    const { metadata } = detailsOf(ticket).binding;
+    const whose = isPerUser(server) ? 'for this user' : 'for all users';
+    return {
+      title: 'Connect an MCP server',
+      text: `If you go on, agents of this tenant use the server with your account ${whose}.`,
+      facts: [
+        ['Tenant', ticket.askedBy.tenant],
+        ['Server', `${server.name}, ${new URL(server.url).host}`],
+        ['You log in at', new URL(metadata.authorization_endpoint).host],
+      ],
+      button: 'Continue to log in',
+    };
+  }
+
+  async authorizationUrl(
+    ticket: OpenTicket,
+    asked: { state: string; verifier: string },
+  ): Promise<string | null> {
+    if ((await this.find(ticket)) === null) return null;
+    return this.#options.oauth.authorizationUrl(detailsOf(ticket).binding, asked);
+  }
+
+  /** Exchanges the code where the link says, and stores the login. */
+  async finish(
+    ticket: OpenTicket,
+    { code, verifier, query, circumstances }: ProviderAnswer,
+  ): Promise<End | 'over'> {
+    const { oauth, tickets, registry, log } = this.#options;
+    const { binding, userId } = detailsOf(ticket);
+    const server = await this.find(ticket);
+    if (server === null) return 'over';
+    try {
+      const iss = query['iss'] ?? null;
+      const tokens = await tickets.use(ticket, () => oauth.exchange(binding, { code, verifier, iss }));
+      if (tokens === null || !(await this.#store(ticket, tokens, circumstances))) return 'over';
+    } catch (error) {
+      if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;
+      log.warn({ err: error, mcp_server_id: server.id }, 'failed to exchange the code of a consent');
+      if (error instanceof OAuthRefused && error.isUnknownClient) await this.#forgetClient(server);
+      return error instanceof OAuthRefused ? 'refused' : 'unavailable';
+    }
+    // Its status says how that went.
+    await registry.refresh(server, userId === '' ? null : userId).catch((error: unknown) => {
+      if (!(error instanceof McpFailure)) throw error;
+    });
+    return 'connected';
+  }
+
+  /** Returns false if the server or the ticket is gone, or the server is connected differently now. */
+  async #store(
+    ticket: OpenTicket,
+    tokens: Tokens,
+    circumstances: ProviderAnswer['circumstances'],
+  ): Promise<boolean> {
+    const { app, logins, changes } = this.#options;
+    const { tenantId, id: ticketId, subjectId: serverId } = ticket;
+    const { binding, connectionId, userId } = detailsOf(ticket);
+    const owner: LoginOf = { tenantId, serverId, connectionId, userId };
+    return withTenant(app, tenantId, async (db) => {
+      const server = await lockMcpServer(db, serverId);
+      if (server?.connectionId !== connectionId || !(await holdTicket(db, ticketId))) return false;
+      await putLogin(db, logins.made(owner, binding, tokens));
+      const { key_id, user_id, role } = ticket.askedBy;
+      const after = { name: server.name, user_id: userId === '' ? null : userId };
+      const change = { action: 'mcp_server.connected', id: serverId, before: null, after } as const;
+      await changes.record(db, change, { actor: { key_id, role, user_id }, tenantId, ...circumstances });
+      return true;
+    });
+  }
+
+  /** The next link registers the gateway anew. */
+  async #forgetClient(server: McpServer): Promise<void> {
+    const { auth, secrets } = server;
+    if (auth.type !== 'oauth' || auth.clientId !== null) return;
+    await this.#options.servers.replaceSecrets(server, { before: secrets, after: null });
+  }
+}
+
+function detailsOf({ details }: OpenTicket): ConsentDetails {
+  return JSON.parse(details ?? '') as ConsentDetails;
+}

@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import {
+  ClientCredentialsProvider,
+  discoverOAuthServerInfo,
+  exchangeAuthorization,
+  extractWWWAuthenticateParams,
+  fetchToken,
+  OAuthError,
+  OAuthErrorCode,
+  refreshAuthorization,
+  registerClient,
+  type AuthorizationServerMetadata,
+  type OAuthClientInformation,
+  type OAuthTokens,
+} from '@modelcontextprotocol/client';
+import type { Egress } from '@gatehouse/egress/egress';
+import type { Guard } from '@gatehouse/egress/guard';
+import { AppError } from '@gatehouse/kit/errors';
+import { egressFetch } from './egress-fetch.ts';
+import { mcpFailure, McpFailure } from './failure.ts';
+import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
+import type { OAuthBinding } from './oauth-binding.ts';
+
+export interface Tokens {
+  accessToken: string;
+  refreshToken: string | null;
+  /** Null if the server does not say it. */
+  expiresInS: number | null;
+}
+
+/** The ways of `PublicAuth` that use OAuth. */
+export type OAuthSettings = Extract<PublicAuth, { type: 'oauth' | 'oauth_client_credentials' }>;
+
+const unknownClient: string = OAuthErrorCode.InvalidClient;
+
+/** The authorization server answers that it gives no tokens: another attempt would get the same. */
+export class OAuthRefused extends Error {
+  /** Whether it does not know the client. */
+  readonly isUnknownClient: boolean;
+
+  constructor(error: OAuthError) {
+    // Not its description: that is a text of the server.
+    super(`The authorization server refused: ${error.code}.`, { cause: error });
+    this.isUnknownClient = error.code === unknownClient;
+  }
+}
+
+export interface OAuthClientOptions {
+  egress: Egress;
+  guard: Guard;
+  /** Where clients reach the gateway; empty if it is not known. */
+  publicUrl: string;
+}
+
+export const callbackPath = '/v1/mcp/oauth/callback';
+
+const requestMs = 10_000;
+/** For all requests of one step. */
+const stepMs = 20_000;
+const maxBytes = 256 * 1024;
+const maxTokenChars = 16_384;
+/** Answers that say nothing about the grant. */
+const passing: ReadonlySet<string> = new Set([
+  OAuthErrorCode.ServerError,
+  OAuthErrorCode.TemporarilyUnavailable,
+  OAuthErrorCode.TooManyRequests,
+]);
+
+/** Speaks with the authorization servers of MCP servers, by the MCP authorization rules, through the guard. */
+export class OAuthClient {
+  readonly #options: OAuthClientOptions;
+
+  constructor(options: OAuthClientOptions) {
+    this.#options = options;
+  }
+
+  /** Whether browsers could come back. */
+  get canConsent(): boolean {
+    return this.#options.publicUrl !== '';
+  }
+
+  get redirectUrl(): string {
+    return this.#options.publicUrl + callbackPath;
+  }
+
+  /**
+   * Finds the authorization server of an MCP server, and registers the gateway there if it has no client id. Throws
+   * `McpFailure`.
+   */
+  async bind(url: string, auth: OAuthSettings, secret: string | null): Promise<OAuthBinding> {
+    return this.#step(async (fetchFn) => {
+      const challenge = await challengeOf(url, fetchFn);
+      const found = await discoverOAuthServerInfo(url, {
+        fetchFn,
+        ...(challenge.resourceMetadataUrl !== undefined && {
+          resourceMetadataUrl: challenge.resourceMetadataUrl,
+        }),
+      });
+      const { authorizationServerMetadata: metadata, resourceMetadata } = found;
+      if (metadata === undefined) throw new McpFailure('invalid');
+      const scope = auth.scope ?? challenge.scope ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+      const pinned = await this.#pin(metadata, auth);
+      const client =
+        auth.clientId === null
+          ? await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn })
+          : { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) };
+      const resource = resourceMetadata?.resource ?? null;
+      return { metadata: pinned, client, resource, scope, redirectUrl: this.redirectUrl };
+    });
+  }
+
+  /** Where the browser goes to consent. */
+  authorizationUrl(
+    { metadata, client, resource, scope }: OAuthBinding,
+    { state, verifier }: { state: string; verifier: string },
+  ): string {
+    const url = new URL(metadata.authorization_endpoint);
+    const asked = {
+      response_type: 'code',
+      client_id: client.client_id,
+      redirect_uri: this.redirectUrl,
+      state,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      ...(scope !== null && { scope }),
+      ...(resource !== null && { resource }),
+    };
+    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** The first tokens. Throws `OAuthRefused` and `McpFailure`. */
+  exchange(
+    { metadata, client, resource }: OAuthBinding,
+    { code, verifier, iss }: { code: string; verifier: string; iss: string | null },
+  ): Promise<Tokens> {
+    return this.#ask((fetchFn) =>
+      exchangeAuthorization(metadata.issuer, {
+        ...{ metadata, clientInformation: client, authorizationCode: code, codeVerifier: verifier, fetchFn },
+        redirectUri: this.redirectUrl,
+        ...(iss !== null && { iss }),
+        ...(resource !== null && { resource }),
+      }),
+    );
+  }
+
+  /** New tokens for a refresh token, which may be good for this once. Throws as {@link exchange}. */
+  refresh({ metadata, client, resource }: OAuthBinding, refreshToken: string): Promise<Tokens> {
+    return this.#ask((fetchFn) =>
+      refreshAuthorization(metadata.issuer, {
+        ...{ metadata, clientInformation: client, refreshToken, fetchFn },
+        ...(resource !== null && { resource }),
+      }),
+    );
+  }
+
+  /** A token for the client itself. Throws `McpFailure`: `unauthorized` if it is refused. */
+  async clientCredentials({ metadata, client, resource, scope }: OAuthBinding): Promise<Tokens> {
+    const { client_id: clientId, client_secret: clientSecret = '' } = client;
+    const expectedIssuer = metadata.issuer;
+    const provider = new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer });
+    const asked = this.#ask((fetchFn) =>
+      fetchToken(provider, metadata.issuer, {
+        ...{ metadata, fetchFn },
+        ...(scope !== null && { scope }),
+        ...(resource !== null && { resource }),
+      }),
+    );
+    return asked.catch((error: unknown) => {
+      throw error instanceof OAuthRefused ? new McpFailure('unauthorized', { cause: error }) : error;
+    });
+  }
+
+  /** What is kept of the metadata. Its endpoints are under the guard, also the one that only browsers open. */
+  async #pin(
+    metadata: AuthorizationServerMetadata,
+    auth: OAuthSettings,
+  ): Promise<AuthorizationServerMetadata> {
+    const {
+      issuer,
+      authorization_endpoint,
+      token_endpoint,
+      code_challenge_methods_supported: methods,
+    } = metadata;
+    if (auth.type === 'oauth' && methods?.includes('S256') === false) throw new McpFailure('invalid');
+    const endpoints = auth.type === 'oauth' ? [authorization_endpoint, token_endpoint] : [token_endpoint];
+    for (const endpoint of endpoints)
+      await this.#options.guard.check(endpoint, 'url').catch((error: unknown) => {
+        throw error instanceof AppError ? new McpFailure('unreachable', { cause: error }) : error;
+      });
+    const { token_endpoint_auth_methods_supported, authorization_response_iss_parameter_supported } =
+      metadata;
+    return {
+      ...{ issuer, authorization_endpoint, token_endpoint, response_types_supported: ['code'] },
+      ...(token_endpoint_auth_methods_supported !== undefined && { token_endpoint_auth_methods_supported }),
+      ...(authorization_response_iss_parameter_supported !== undefined && {
+        authorization_response_iss_parameter_supported,
+      }),
+    };
+  }
+
+  async #register(
+    authorizationServerUrl: string,
+    metadata: AuthorizationServerMetadata,
+    { scope, fetchFn }: { scope: string | null; fetchFn: Fetch },
+  ): Promise<OAuthClientInformation> {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers before 2026-07-28 have no other way
+    const { client_id, client_secret, token_endpoint_auth_method } = await registerClient(
+      authorizationServerUrl,
+      {
+        ...{ metadata, fetchFn },
+        clientMetadata: {
+          client_name: 'Gatehouse',
+          redirect_uris: [this.redirectUrl],
+          grant_types: ['authorization_code', 'refresh_token'],
+          response_types: ['code'],
+          token_endpoint_auth_method: 'none',
+          application_type: 'web',
+        },
+        ...(scope !== null && { scope }),
+      },
+    );
+    return {
+      client_id,
+      ...(client_secret !== undefined && { client_secret }),
+      ...(token_endpoint_auth_method !== undefined && { token_endpoint_auth_method }),
+    };
+  }
+
+  async #ask(request: (fetchFn: Fetch) => Promise<OAuthTokens>): Promise<Tokens> {
+    const given = await this.#step(request);
+    const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = given;
+    if (!isToken(accessToken) || (refreshToken !== null && !isToken(refreshToken)))
+      throw new McpFailure('invalid');
+    return { accessToken, refreshToken, expiresInS: seconds === undefined ? null : Math.max(1, seconds) };
+  }
+
+  async #step<Result>(work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
+    const limit = AbortSignal.timeout(stepMs);
+    const send = egressFetch({ egress: this.#options.egress, timeoutMs: requestMs, maxBytes });
+    try {
+      return await work((url, init) => send(url, { ...init, signal: limit }));
+    } catch (error) {
+      if (OAuthError.isInstance(error) && !passing.has(error.code)) throw new OAuthRefused(error);
+      throw limit.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
+    }
+  }
+}
+
+type Fetch = ReturnType<typeof egressFetch>;
+
+/** What a server says to a request without a token. */
+async function challengeOf(
+  url: string,
+  fetchFn: Fetch,
+): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
+  const response = await fetchFn(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  });
+  await response.body?.cancel();
+  return response.status === 401 ? extractWWWAuthenticateParams(response) : {};
+}
+
+function isToken(text: string): boolean {
+  return text.length <= maxTokenChars && /^[\x21-\x7e]+$/.test(text);
+}
+
+/** The client secret among the secrets of a server. */
+export function clientSecretOf(secrets: AuthSecrets | null): string | null {
+  return secrets !== null && 'client_secret' in secrets ? (secrets.client_secret ?? null) : null;
+}

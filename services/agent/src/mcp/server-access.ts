@@ -1,0 +1,60 @@
+import type { AuthProvider } from '@modelcontextprotocol/client';
+import { McpFailure } from './failure.ts';
+import type { Logins } from './logins.ts';
+import { hasAuth, isPerUser, type AuthSecrets, type McpServer, type OpenSecrets } from './mcp-server.ts';
+
+/** How the requests of one connection are authenticated. */
+export interface ServerAccess {
+  /** Null if it is the same for all users. */
+  loginId: string | null;
+  headers: Readonly<Record<string, string>>;
+  /** For tokens that change. */
+  tokens: AuthProvider | null;
+}
+
+/** Finds out how requests to a server are authenticated. */
+export class ServerAccesses {
+  readonly #logins: Logins;
+  readonly #openSecrets: OpenSecrets;
+
+  constructor(logins: Logins, openSecrets: OpenSecrets) {
+    this.#logins = logins;
+    this.#openSecrets = openSecrets;
+  }
+
+  /** For calls as a user, or as the tenant. Throws `McpFailure`: `unauthorized`, `needs_consent`. */
+  async of(server: McpServer, user: string | null): Promise<ServerAccess> {
+    const { auth, secrets } = server;
+    if (!hasAuth(server)) throw new McpFailure('unauthorized');
+    if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {
+      if (isPerUser(server) && user === null) throw new McpFailure('needs_consent');
+      const { tenantId, id } = await this.#logins.of(server, isPerUser(server) ? (user ?? '') : '');
+      return { loginId: id, headers: {}, tokens: this.#tokensOf({ tenantId, id }) };
+    }
+    return {
+      loginId: null,
+      headers: headersOf(secrets === null ? null : this.#openSecrets(server, secrets)),
+      tokens: null,
+    };
+  }
+
+  #tokensOf(login: { tenantId: string; id: string }): AuthProvider {
+    const last = { token: '' };
+    return {
+      token: async () => {
+        last.token = await this.#logins.token(login);
+        return last.token;
+      },
+      onUnauthorized: async () => {
+        await this.#logins.renew(login, last.token);
+      },
+    };
+  }
+}
+
+/** The headers that these secrets stand for. */
+export function headersOf(secrets: AuthSecrets | null): Record<string, string> {
+  if (secrets === null) return {};
+  if ('token' in secrets) return { authorization: `Bearer ${secrets.token}` };
+  return 'headers' in secrets ? secrets.headers : {};
+}

@@ -1,0 +1,45 @@
+import type { Listed, McpRegistry } from './mcp-registry.ts';
+import type { AuthSecrets, McpSettings } from './mcp-server.ts';
+import { clientSecretOf, type OAuthClient } from './oauth-client.ts';
+import { headersOf } from './server-access.ts';
+
+/** What is known of a server before it is stored. */
+export interface Verified {
+  /** Null while a consent is missing. */
+  listed: Listed | null;
+  secrets: AuthSecrets | null;
+}
+
+/** Tries settings of a server that are not stored yet. */
+export class Verification {
+  readonly #registry: McpRegistry;
+  readonly #oauth: OAuthClient;
+
+  constructor(registry: McpRegistry, oauth: OAuthClient) {
+    this.#registry = registry;
+    this.#oauth = oauth;
+  }
+
+  /** Lists the tools, or finds the authorization server if a user must consent first. Throws `McpFailure`. */
+  async verify(settings: McpSettings, secrets: AuthSecrets | null): Promise<Verified> {
+    const { url, auth } = settings;
+    const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
+      this.#registry.verify(settings, headers);
+    switch (auth.type) {
+      case 'none':
+      case 'bearer':
+      case 'headers':
+        return { listed: await list(headersOf(secrets)), secrets };
+      case 'oauth_client_credentials': {
+        const binding = await this.#oauth.bind(url, auth, clientSecretOf(secrets));
+        const { accessToken } = await this.#oauth.clientCredentials(binding);
+        return { listed: await list({ authorization: `Bearer ${accessToken}` }), secrets };
+      }
+      case 'oauth': {
+        if (!this.#oauth.canConsent) return { listed: null, secrets };
+        const binding = await this.#oauth.bind(url, auth, clientSecretOf(secrets));
+        return { listed: null, secrets: auth.clientId === null ? { binding } : secrets };
+      }
+    }
+  }
+}

@@ -1,0 +1,209 @@
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+
+/** A login at an MCP server. */
+export interface Login {
+  id: string;
+  tenantId: string;
+  serverId: string;
+  /** Empty if all users of the tenant share it. */
+  userId: string;
+  /** Encrypted; see `LoginSecrets`. */
+  secrets: Buffer;
+  isExpired: boolean;
+  isRefreshDue: boolean;
+  isLost: boolean;
+}
+
+/** Whose login it is. */
+export interface LoginOf {
+  tenantId: string;
+  serverId: string;
+  connectionId: string;
+  userId: string;
+}
+
+export interface NewLogin extends LoginOf {
+  id: string;
+  secrets: Buffer;
+  expiresInS: number | null;
+}
+
+interface Ref {
+  tenantId: string;
+  id: string;
+}
+
+/** Tokens are refreshed after this part of their time. */
+const refreshAfter = 0.9;
+/** How long a replica may take for a refresh, after which another one may begin. */
+const claimS = 60;
+
+const columns = `id, tenant_id as "tenantId", server_id as "serverId", user_id as "userId", secrets,
+  coalesce(expires_at <= clock_timestamp(), false) as "isExpired",
+  coalesce(refresh_due_at <= clock_timestamp(), false) as "isRefreshDue",
+  lost_at is not null as "isLost"`;
+const times = (parameter: string): string =>
+  `clock_timestamp() + make_interval(secs => ${parameter}::float8),
+   clock_timestamp() + make_interval(secs => ${parameter}::float8 * ${refreshAfter})`;
+
+/** Logins at MCP servers, of one tenant at a time. */
+export class LoginStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `agent_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** The login of an owner for the server's connection as it is now. */
+  async findOf({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<Login | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Login>(
+        `select ${columns} from agent.mcp_logins where server_id = $1 and connection_id = $2 and user_id = $3`,
+        [serverId, connectionId, userId],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  async find({ tenantId, id }: Ref): Promise<Login | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Login>(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
+      return rows[0] ?? null;
+    });
+  }
+
+  async put(login: NewLogin): Promise<void> {
+    await withTenant(this.#pool, login.tenantId, (db) => putLogin(db, login));
+  }
+
+  /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
+  async claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update agent.mcp_logins
+         set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${claimS})
+         where id = $1 and secrets = $2 and lost_at is null
+           and (refresh_claimed_until is null or refresh_claimed_until < clock_timestamp())`,
+        [id, secrets, claim],
+      );
+      return rowCount === 1;
+    });
+  }
+
+  /** Stores refreshed tokens. False if the claim is no longer this one: a consent came meanwhile, or the login is gone. */
+  async refreshed(
+    { tenantId, id }: Ref,
+    claim: string,
+    { secrets, expiresInS }: { secrets: Buffer; expiresInS: number | null },
+  ): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4')}),
+           refresh_claim = null, refresh_claimed_until = null
+         where id = $1 and refresh_claim = $2`,
+        [id, claim, secrets, expiresInS],
+      );
+      return rowCount === 1;
+    });
+  }
+
+  /** Gives a claim up, so that another attempt may follow in `afterS`. */
+  async release({ tenantId, id }: Ref, claim: string, afterS: number): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_logins set refresh_claimed_until = clock_timestamp() + make_interval(secs => $3)
+         where id = $1 and refresh_claim = $2`,
+        [id, claim, afterS],
+      ),
+    );
+  }
+
+  /** Notes that the login is of no use any more; `then` runs in the transaction. */
+  async lose({ tenantId, id }: Ref, claim: string, then: (db: Queryable) => Promise<void>): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update agent.mcp_logins set lost_at = clock_timestamp(), refresh_claim = null, refresh_claimed_until = null
+         where id = $1 and refresh_claim = $2`,
+        [id, claim],
+      );
+      if (rowCount === 1) await then(db);
+    });
+  }
+
+  /**
+   * Removes up to `limit` logins of a user, and the links that were made for the user, so that a consent under way
+   * stores nothing afterwards. Returns how many logins were removed.
+   */
+  async forget(
+    { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
+    limit: number,
+  ): Promise<number> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      await db.query(
+        `delete from agent.consent_tickets where tenant_id = $1 and asked_by ->> 'user_id' = $2 and created_at <= $3`,
+        [tenantId, userId, before],
+      );
+      const { rowCount } = await db.query(
+        `delete from agent.mcp_logins where id = any (array(
+           select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
+        [tenantId, userId, before, limit],
+      );
+      return rowCount ?? 0;
+    });
+  }
+}
+
+/** Stores a login in the place of the one before. */
+export async function putLogin(
+  db: Queryable,
+  { id, tenantId, serverId, connectionId, userId, secrets, expiresInS }: NewLogin,
+): Promise<void> {
+  await db.query(
+    `insert into agent.mcp_logins as known
+       (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at)
+     values ($1, $2, $3, $4, $5, $6, ${times('$7')})
+     on conflict (server_id, user_id) do update set id = excluded.id, connection_id = excluded.connection_id,
+       secrets = excluded.secrets, expires_at = excluded.expires_at, refresh_due_at = excluded.refresh_due_at,
+       created_at = excluded.created_at, lost_at = null,
+       refresh_claim = null, refresh_claimed_until = null`,
+    [id, tenantId, serverId, userId, connectionId, secrets, expiresInS],
+  );
+}
+
+/** Deletes the logins of a server that are for another connection. */
+export async function deleteOldLogins(
+  db: Queryable,
+  { id, connectionId }: { id: string; connectionId: string },
+): Promise<void> {
+  await db.query('delete from agent.mcp_logins where server_id = $1 and connection_id <> $2', [
+    id,
+    connectionId,
+  ]);
+}
+
+/** Whether a ticket is still there; it stays until the transaction ends. */
+export async function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
+  const { rows } = await db.query('select from agent.consent_tickets where id = $1 for key share', [
+    ticketId,
+  ]);
+  return rows.length > 0;
+}
+
+/** Raises the alert that a user has to log in again. A login that all users share shows in the status of the server. */
+export async function raiseLost(
+  db: Queryable,
+  { tenantId, serverId, userId }: Login,
+  raise: RaiseAlert,
+): Promise<void> {
+  if (userId === '') return;
+  const { name } = only(
+    await db.query<{ name: string }>('select name from agent.mcp_servers where id = $1', [serverId]),
+  );
+  const reason = 'The authorization server did not renew the login.';
+  const data = { mcp_server_id: serverId, name, user_id: userId, reason };
+  await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });
+}

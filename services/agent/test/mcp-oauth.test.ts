@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { knownClient } from '@gatehouse/test/authorization-server';
+import { eventually } from '@gatehouse/test/eventually';
+import fc from 'fast-check';
+import { McpLoginsUnderTest } from './mcp-logins-under-test.ts';
+
+let mcp: McpLoginsUnderTest;
+
+beforeAll(async () => {
+  mcp = await McpLoginsUnderTest.start();
+});
+beforeEach(() => mcp.begin());
+afterEach(() => mcp.end());
+afterAll(() => mcp.stop());
+
+describe('a consent for all users', () => {
+  it('begins on one replica, ends on another, and connects the server', async () => {
+    const id = await mcp.register({ type: 'oauth', scope: 'mail.read' });
+    expect(await mcp.getServer(id)).toMatchObject({
+      status: 'needs_auth',
+      tools: [],
+      auth: { type: 'oauth', per_user: false, client_id: null, client_secret_set: false, scope: 'mail.read' },
+    });
+    const link = await mcp.makeLink('mail');
+    const page = await mcp.browser.open(link, mcp.replica.httpPort);
+    const html = await page.text();
+    expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(html).toContain(`<dd>${new URL(mcp.login.issuer).host}</dd>`);
+    const { location, cookie } = await mcp.browser.press(link, mcp.port);
+    const asked = new URL(location).searchParams;
+    expect(Object.fromEntries(asked)).toMatchObject({
+      ...{
+        response_type: 'code',
+        scope: 'mail.read',
+        resource: mcp.server.url,
+        code_challenge_method: 'S256',
+      },
+      redirect_uri: 'https://gateway.example.com/v1/mcp/oauth/callback',
+    });
+    const { pathname, search } = mcp.login.consent(location, 'ann');
+    expect((await mcp.browser.comeBack(pathname + search, { port: mcp.replica.httpPort })).status).toBe(410);
+    const end = await mcp.browser.comeBack(pathname + search, { port: mcp.replica.httpPort, cookie });
+    expect([end.status, await end.text()]).toEqual([200, expect.stringContaining('Connected')]);
+    expect(await mcp.getServer(id)).toMatchObject({ status: 'connected', tools: [{ name: 'whoami' }] });
+    expect((await mcp.browser.open(link, mcp.port)).status).toBe(410);
+    mcp.answerWithUsers();
+    expect(await mcp.call(await mcp.makeAgent())).toEqual({ content: 'ann', outcome: 'ok' });
+    // Registered once, for all links.
+    await mcp.makeLink(id);
+    expect(mcp.login.registrations).toHaveLength(1);
+    await eventually(() => {
+      const actions = mcp.agents.tenant.entries.filter(({ tenant_id }) => tenant_id === mcp.tenant.id);
+      expect(actions.map(({ action }) => action)).toContain('mcp_server.connected');
+    });
+  });
+
+  it('is refused with a code of another server, and the link is good again', async () => {
+    await mcp.register({ type: 'oauth' });
+    const link = await mcp.makeLink('mail');
+    const { location, cookie } = await mcp.browser.press(link, mcp.port);
+    const back = mcp.login.consent(location, 'ann');
+    back.searchParams.set('iss', 'https://attacker.example.com');
+    const mixedUp = await mcp.browser.comeBack(back.pathname + back.search, { port: mcp.port, cookie });
+    expect(mixedUp.status).toBe(400);
+    expect(mcp.login.tokenRequests).toHaveLength(0);
+    expect((await mcp.consent(link, 'ann')).status).toBe(200);
+  });
+
+  it('takes mcp.write, a server with OAuth, and one that can be found', async () => {
+    await mcp.register({ type: 'oauth' });
+    expect(await mcp.askLink('mail', mcp.tenant.user)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'scope_missing' } },
+    });
+    await mcp.register({ type: 'bearer', token: 'x' }, { name: 'plain', verify: false });
+    expect(await mcp.askLink('plain', mcp.tenant.admin)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_value' } },
+    });
+    expect((await mcp.askLink('unknown', mcp.tenant.admin)).status).toBe(404);
+    expect((await mcp.askLink('mail', mcp.agents.makeTenant().admin)).status).toBe(404);
+    mcp.login.metadata = { issuer: 'https://attacker.example.com' };
+    await mcp.register({ type: 'oauth' }, { name: 'other', verify: false });
+    expect(await mcp.askLink('other', mcp.tenant.admin)).toMatchObject({
+      status: 422,
+      body: { error: { code: 'mcp_unreachable' } },
+    });
+    const body = { name: 'third', url: mcp.server.url, auth: { type: 'oauth' } };
+    expect((await mcp.agents.call('POST', '/v1/mcp/servers', { as: mcp.tenant.admin, body })).status).toBe(
+      422,
+    );
+  });
+
+  it.each([
+    ['an authorization endpoint', { authorization_endpoint: 'https://10.0.0.1/authorize' }],
+    ['a script as one', { authorization_endpoint: 'javascript:alert(1)' }],
+    ['a token endpoint', { token_endpoint: 'https://10.0.0.1/token' }],
+    ['a registration endpoint', { registration_endpoint: 'https://169.254.169.254/register' }],
+    ['no PKCE', { code_challenge_methods_supported: ['plain'] }],
+  ])('is not asked for with %s that is not allowed', async (_, metadata) => {
+    mcp.login.metadata = metadata;
+    await mcp.register({ type: 'oauth' }, { verify: false });
+    expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
+  });
+
+  it('registers the gateway again when its client has been forgotten', async () => {
+    await mcp.register({ type: 'oauth' });
+    const pressed = await mcp.browser.press(await mcp.makeLink('mail'), mcp.port);
+    const { pathname, search } = mcp.login.consent(pressed.location, 'ann');
+    mcp.login.forgetClients();
+    const end = await mcp.browser.comeBack(pathname + search, { port: mcp.port, cookie: pressed.cookie });
+    expect(end.status).toBe(400);
+    await mcp.connect('mail', 'ann');
+    expect(mcp.login.registrations).toHaveLength(2);
+  });
+
+  it('uses the client that the tenant has, whose secret is never shown', async () => {
+    const id = await mcp.register({ type: 'oauth', ...knownClient });
+    await mcp.connect(id, 'ann');
+    expect(mcp.login.registrations).toHaveLength(0);
+    const shown = JSON.stringify(await mcp.getServer(id));
+    expect(shown).toContain('"client_secret_set":true');
+    expect(shown).not.toContain(knownClient.client_secret);
+  });
+});
+
+describe('a consent for each user', () => {
+  it('gives each user a login of their own; without one, the model learns what is missing', async () => {
+    const id = await mcp.register({ type: 'oauth', per_user: true });
+    expect(await mcp.askLink(id, mcp.tenant.user)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'acting_user_required' } },
+    });
+    await mcp.connect('mail', 'ann at mail', mcp.tenant.bound('ann'));
+    mcp.answerWithUsers();
+    const agentId = await mcp.makeAgent();
+    expect(await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).toEqual({
+      content: 'ann at mail',
+      outcome: 'ok',
+    });
+    const missing = { outcome: 'needs_consent', content: expect.stringContaining('consent') };
+    expect(await mcp.call(agentId, { as: mcp.tenant.bound('bob') })).toEqual(missing);
+    expect(await mcp.call(agentId, { as: mcp.tenant.admin })).toEqual(missing);
+    expect(await mcp.getServer(id)).toMatchObject({ status: 'connected' });
+    await mcp.connect('mail', 'bob at mail', mcp.tenant.bound('bob'));
+    expect((await mcp.call(agentId, { as: mcp.tenant.bound('bob') })).content).toBe('bob at mail');
+    expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).content).toBe('ann at mail');
+  });
+
+  it('never lets a user or a tenant use the login of another', async () => {
+    mcp.answerWithUsers();
+    const tenants = [mcp.agents.makeTenant(), mcp.agents.makeTenant()];
+    const agentIds: string[] = [];
+    for (const each of tenants) {
+      mcp.tenant = each;
+      await mcp.register({ type: 'oauth', per_user: true });
+      agentIds.push(await mcp.makeAgent());
+      // Then the tools are known.
+      await mcp.connect('mail', 'first', mcp.tenant.bound('first'));
+    }
+    const step = fc.record({
+      kind: fc.constantFrom('consent', 'call', 'call', 'expire'),
+      of: fc.nat(1),
+      user: fc.constantFrom('ann', 'bob', 'eve'),
+      as: fc.nat(99),
+    });
+    const logins = new Map<string, string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
+        for (const { kind, of, user, as } of steps) {
+          mcp.tenant = tenants[of] ?? mcp.tenant;
+          const key = `${of}/${user}`;
+          const known = logins.get(key);
+          if (kind === 'consent') {
+            logins.set(key, `account ${as} of ${key}`);
+            await mcp.connect('mail', `account ${as} of ${key}`, mcp.tenant.bound(user));
+          } else if (kind === 'expire') {
+            if (known !== undefined) mcp.login.expire(known);
+          } else {
+            const result = await mcp.call(agentIds[of] ?? '', { as: mcp.tenant.bound(user) });
+            if (known === undefined) expect(result.outcome).toBe('needs_consent');
+            else expect(result).toEqual({ outcome: 'ok', content: known });
+          }
+        }
+      }),
+      { numRuns: 10 },
+    );
+  }, 120_000);
+
+  it('is gone with the data of the user, also one that is under way', async () => {
+    await mcp.register({ type: 'oauth', per_user: true });
+    await mcp.connect('mail', 'ann', mcp.tenant.bound('ann'));
+    const agentId = await mcp.makeAgent();
+    expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).outcome).toBe('ok');
+    const link = await mcp.makeLink('mail', mcp.tenant.bound('ann'));
+    const { location, cookie } = await mcp.browser.press(link, mcp.port);
+    const { pathname, search } = mcp.login.consent(location, 'ann');
+    const tenantService = await mcp.agents.peer('tenant');
+    const request = {
+      tenantId: mcp.tenant.id,
+      userId: 'ann',
+      requestedAtMs: BigInt(Date.now() + 1_000),
+      deletionId: newId(),
+    };
+    const { counts } = await tenantService.call('forgetUser', request, { deadlineMs: 5_000 });
+    expect(counts).toEqual({ cookies: 0n, mcp_logins: 1n });
+    expect((await mcp.browser.comeBack(pathname + search, { port: mcp.port, cookie })).status).toBe(410);
+    expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).outcome).toBe('needs_consent');
+  });
+});

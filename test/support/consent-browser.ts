@@ -1,0 +1,62 @@
+import { expect } from '@jest/globals';
+import type { TestIdentity } from './identity.ts';
+
+/** The routes of a consent, by their ids. */
+export interface ConsentRoutes {
+  page: string;
+  begin: string;
+  callback: string;
+}
+
+/** Where the button leads, and the cookie that the browser has then. */
+export interface Pressed {
+  location: string;
+  cookie: string;
+}
+
+/** A browser in which somebody consents, as the edge passes its requests on to a service. */
+export class ConsentBrowser {
+  readonly #identity: TestIdentity;
+  readonly #routes: ConsentRoutes;
+
+  constructor(identity: TestIdentity, routes: ConsentRoutes) {
+    this.#identity = identity;
+    this.#routes = routes;
+  }
+
+  open(link: string, port: number): Promise<Response> {
+    return this.#browse(this.#routes.page, link, { port });
+  }
+
+  /** Presses the button of a page over https. */
+  async press(link: string, port: number): Promise<Pressed> {
+    const pressed = await this.#browse(this.#routes.begin, link, { method: 'POST', port });
+    expect(pressed.status).toBe(303);
+    const set = pressed.headers.get('set-cookie') ?? '';
+    expect(set).toMatch(
+      /^__Host-gatehouse-consent=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    return { location: pressed.headers.get('location') ?? '', cookie: set.split(';')[0] ?? '' };
+  }
+
+  comeBack(path: string, { port, cookie }: { port: number; cookie?: string }): Promise<Response> {
+    return this.#browse(this.#routes.callback, path, { port, ...(cookie !== undefined && { cookie }) });
+  }
+
+  async #browse(
+    routeId: string,
+    path: string,
+    { method = 'GET', cookie, port }: { method?: string; cookie?: string; port: number },
+  ): Promise<Response> {
+    const assertion = await (await this.#identity.signer('edge')).anonymous(routeId);
+    return fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: {
+        'x-gatehouse-assertion': assertion,
+        'x-gatehouse-client-ip': '198.51.100.8',
+        ...(cookie !== undefined && { cookie }),
+      },
+    });
+  }
+}
