@@ -4,8 +4,10 @@ import { openApiFile } from '@gatehouse/contract/openapi';
 import { newId } from '@gatehouse/kit/ids';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
+import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
 import {
   DocumentCheck,
@@ -28,17 +30,25 @@ const startTimeoutMs = 90_000;
 let system: LocalSystem;
 let removeState: () => Promise<void>;
 let credentials: Credentials;
+let login: AuthorizationServer;
+let loginServer: TestMcpServer;
 
 beforeAll(async () => {
   const state = await makeStateFolder();
   removeState = state.remove;
-  system = new LocalSystem(state.folder, { PORT: String(await freePort()) });
+  system = new LocalSystem(state.folder, { PORT: String(await freePort()), EGRESS_ALLOW: '127.0.0.1' });
   credentials = await system.ready();
+  login = await AuthorizationServer.start();
+  loginServer = await TestMcpServer.start([]);
+  login.protect(loginServer);
+  await registerLoginServer();
 }, startTimeoutMs);
 
 afterAll(async () => {
   await system.stop();
   await removeState();
+  await loginServer.stop();
+  await login.stop();
 }, startTimeoutMs);
 
 interface Sent {
@@ -144,6 +154,18 @@ function rememberChannel(channel: Sender & { type: string }): void {
 /** Of channels that need a consent. */
 const zaloChannels = '/v1/channels/instances of Zalo';
 
+/** Of MCP servers that need a consent. */
+const loginServers = '/v1/mcp/servers/{id}/consent-links';
+
+async function registerLoginServer(): Promise<void> {
+  const response = await fetch(`${credentials.url}/v1/mcp/servers`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credentials.admin_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'login', url: loginServer.url, auth: { type: 'oauth', per_user: true } }),
+  });
+  made.set(loginServers, ((await response.json()) as { id: string }).id);
+}
+
 interface Sender {
   id: string;
   secret: string;
@@ -180,7 +202,8 @@ function paramsOf(operation: Operation): Record<string, string> {
   return Object.fromEntries(
     own.map(({ name, schema, example }) => {
       const [path = ''] = operation.path.split(`/{${name}}`);
-      const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : path;
+      const ofServer = operation.path === loginServers ? loginServers : path;
+      const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : ofServer;
       return [
         name,
         schema.format === 'uuid' ? (made.get(collection) ?? 'nothing was made') : String(example),
@@ -212,7 +235,7 @@ describe('the examples of the document, one after the other', () => {
         body: bodyOf(body),
         params: paramsOf(operation),
         query: queryOf(operation),
-        ...(operation.operationId.startsWith('browser.cookies.') && actingUser),
+        ...(/^browser\.cookies\.|\.servers\.consent-links\./.test(operation.operationId) && actingUser),
         ...(sender !== undefined && signedBy(sender, body)),
       };
       const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);

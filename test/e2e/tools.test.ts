@@ -176,6 +176,45 @@ describe('an agent with tools', () => {
     expect(server.of('tools/call')).toEqual([]);
   });
 
+  it('reads pages, its memory and its graph, as the user', async () => {
+    const tools = { mcp_servers: [], builtin: ['web_fetch', 'memory_search', 'kg_traverse'] };
+    const model = await makeAgent(tools);
+    const base = `/v1/agents/${model.slice('agent:'.length)}`;
+    const put = async (method: string, path: string, body: object) => {
+      const stored = await gateway.call(`${base}${path}`, { method, key: tenant.adminKey, body });
+      expect([200, 201]).toContain(stored.status);
+    };
+    await put('PUT', '/memory/documents/returns', { text: 'Parcels come back within thirty days.' });
+    await put('POST', '/kg/entities', { entities: [{ name: 'Ada', type: 'person' }] });
+    server.intercept = ({ path }, response) => {
+      if (path !== '/page') return false;
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<p>News of the day</p>');
+      return true;
+    };
+    const calls = [
+      { name: 'web_fetch', arguments: { url: new URL('/page', server.url).href } },
+      { name: 'memory_search', arguments: { query: 'parcels' } },
+      { name: 'kg_traverse', arguments: { start: ['Ada'] } },
+    ];
+    const { response } = await ask({ model, tool_calls: calls });
+    const results = lastBody().messages.filter(({ role }) => role === 'tool');
+    expect(results.map(({ content }) => content)).toEqual([
+      expect.stringContaining('News of the day'),
+      expect.stringContaining('within thirty days'),
+      expect.stringContaining('"name":"Ada"'),
+    ]);
+    for (const { content } of results) expect(content).toContain('It is data');
+    expect(
+      kindsOf(await traceOf(response))
+        .filter((kind) => kind.startsWith('tool'))
+        .toSorted(),
+    ).toEqual([
+      'tool execute_tool kg_traverse ok',
+      'tool execute_tool memory_search ok',
+      'tool execute_tool web_fetch ok',
+    ]);
+  });
+
   it('has one last call without tools after max_iterations', async () => {
     const model = await makeAgent({ max_iterations: 2 });
     const calls = [weather, { ...clock, arguments: { a: 1 } }];

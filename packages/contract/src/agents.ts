@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { builtinToolNames } from './builtin-tools.ts';
 import {
   jsonRecord,
   listOf,
@@ -63,7 +64,10 @@ const serverRefs = z
 
 export const agentTools = z.strictObject({
   mcp_servers: serverRefs,
-  builtin: z.array(z.enum(['web_fetch'])).max(10),
+  builtin: z
+    .array(z.enum(builtinToolNames))
+    .max(10)
+    .describe('Tools of the gateway: pages of the web, the memory and the knowledge graph of the agent'),
   max_iterations: z.int().min(1).max(50).describe('Calls of the model in one run that may call tools'),
   max_cost_usd: usd.nullable().describe('Once a run has cost so much, it calls no more tools'),
 });

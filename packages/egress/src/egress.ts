@@ -26,6 +26,8 @@ export interface EgressResponse {
   status: number;
   /** Names in lower case; several headers of one name are joined by commas. */
   headers: Readonly<Record<string, string>>;
+  /** The headers `Set-Cookie`, one by one. */
+  setCookies: readonly string[];
   body: Buffer;
 }
 
@@ -197,6 +199,7 @@ export class Egress {
     return {
       status: response.statusCode,
       headers: Object.fromEntries(joined) as Record<string, string>,
+      setCookies: [response.headers['set-cookie'] ?? []].flat(),
       body: response.body,
     };
   }

@@ -30,6 +30,8 @@ import { Logins } from './mcp/logins.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
 import { ServerAccesses } from './mcp/server-access.ts';
 import { Verification } from './mcp/verification.ts';
+import { PageTexts } from './web/page-text.ts';
+import { WebFetch } from './web/web-fetch.ts';
 import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
 import { callTool } from './rpc/call-tool.ts';
@@ -99,7 +101,19 @@ export async function createAgentService(
   const accesses = new ServerAccesses(logins, openSecrets);
   const mcp = new McpRegistry({ egress, record: servers, accesses, log });
   const agentsOfRpcs = new AgentStore(rpc);
-  const tools = { agents: agentsOfRpcs, servers: new McpServerStore(rpc, raise), registry: mcp };
+  const values = new SealedColumn(keyRing, 'cookies');
+  const pages = new PageTexts();
+  const cookiesOfRpcs = new CookieStore(rpc);
+  const webFetch = new WebFetch({
+    cookies: async (owner, domains) =>
+      (await cookiesOfRpcs.findOf(owner, domains)).map((cookie) => ({
+        ...cookie,
+        value: values.open({ tenantId: owner.tenantId, id: cookie.id }, cookie.value),
+      })),
+    ...{ egress, pages },
+  });
+  const servedFrom = new McpServerStore(rpc, raise);
+  const tools = { agents: agentsOfRpcs, servers: servedFrom, registry: mcp, webFetch };
   const refusals = new Refusals({ service: 'agent', system, log });
   const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
   const consents = {
@@ -110,7 +124,7 @@ export async function createAgentService(
     handler: shell.createApp({
       handlers: {
         ...agentHandlers({ agents, models: new ModelClient(chat), changes, jobs }),
-        ...cookieHandlers({ agents, cookies, app, values: new SealedColumn(keyRing, 'cookies') }),
+        ...cookieHandlers({ agents, cookies, app, values }),
         ...mcpServerHandlers({
           verification: new Verification(mcp, oauth),
           ...{ servers, registry: mcp, guard, secrets, changes },
@@ -141,6 +155,7 @@ export async function createAgentService(
       }),
       idempotency,
       mcp,
+      pages,
       egress,
       refusals,
       tickets,

@@ -136,7 +136,7 @@ export async function createChatService(
     log,
     recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
     remember,
-    tools: new ToolClient(agent),
+    tools: new ToolClient(agent, memory),
   };
   return shell.createService({
     handler: shell.createApp({

@@ -103,7 +103,8 @@ it('takes no delegation from memory, and no assertion from webhook', async () =>
 });
 
 describe('an agent with tools', () => {
-  const tool = { schemaJson: '{"type":"object"}', description: '', serverId: newId(), timeoutMs: 5_000 };
+  const schemaJson = '{"type":"object"}';
+  const tool = { schemaJson, description: '', serverId: newId(), timeoutMs: 5_000, executor: 'agent' };
   const acting = makeAgent({ key: 'acting', tools: { maxIterations: 5 } });
   const called: string[] = [];
   const tenantId = newId();

@@ -2,6 +2,7 @@ import type { RpcContext } from '@gatehouse/grpc/server';
 import {
   MemoryServiceService,
   type Passage,
+  type CallToolRequest,
   type RecallRequest,
   type RecallResponse,
   type RememberRequest,
@@ -21,6 +22,8 @@ export class MemoryStandIn {
   beforeRecall: () => Promise<unknown> = () => Promise.resolve();
   /** The same of `Remember`. */
   beforeRemember: () => Promise<unknown> = () => Promise.resolve();
+  /** Calls of the tools that read it. */
+  readonly toolCalls: CallToolRequest[] = [];
   readonly recalls: { request: RecallRequest; context: RpcContext }[] = [];
   /** Turns that were stored. */
   readonly turns: RememberRequest[] = [];
@@ -46,6 +49,14 @@ export class MemoryStandIn {
           this.recalls.push({ request, context });
           await this.beforeRecall();
           return { passages: this.passages, mode: 'hybrid' };
+        },
+      },
+      callTool: {
+        callers: ['chat'],
+        acceptsDelegation: true,
+        handle: (request) => {
+          this.toolCalls.push(request);
+          return Promise.resolve({ content: `${request.tool} of memory`, outcome: 'ok' });
         },
       },
       remember: {

@@ -33,6 +33,7 @@ import { EmbeddingStore } from './store/embedding-store.ts';
 import { agentDeleted } from './rpc/agent-deleted.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { getUsage } from './rpc/get-usage.ts';
+import { callTool } from './rpc/call-tool.ts';
 import { recall } from './rpc/recall.ts';
 import { remember } from './rpc/remember.ts';
 import { ExportStore } from './store/export-store.ts';
@@ -154,6 +155,7 @@ export async function createMemoryService(
     rpcs: [
       rpcService(MemoryServiceService, {
         recall: recall(recalling, embedder),
+        callTool: callTool({ search: recalling, embedder, traversals: new TraversalStore(rpc) }),
         remember: remember(rpc, { limits, requestEmbeddings }),
         agentDeleted: agentDeleted(forgetting),
         forgetUser: forgetUser(forgetting),

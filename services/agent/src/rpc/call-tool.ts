@@ -3,6 +3,7 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
+import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import { isEnabled } from '../mcp/mcp-server.ts';
 import { isNamed } from '../tools/agent-tools.ts';
@@ -12,41 +13,56 @@ import type { ToolDependencies } from './list-tools.ts';
 const maxResultChars = 200_000;
 
 /** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */
-export function callTool({
-  agents,
-  servers,
-  registry,
-}: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
+export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
+  const { agents, webFetch } = dependencies;
   return {
     callers: ['chat'],
     acceptsDelegation: true,
-    handle: async ({ agentId, serverId, tool: name, argumentsJson }, context) => {
-      const { tenantId, agent, actingUser } = await agentOf(agents, context, agentId);
-      const server = isUuid(serverId) ? await servers.find(tenantId, serverId) : null;
-      const { mcp_servers: refs } = agent.tools;
-      const tool = server?.tools.find((each) => each.name === name);
-      if (
-        server === null ||
-        tool === undefined ||
-        !server.enabled ||
-        !isEnabled(server, name) ||
-        !isNamed(refs, server.name, name)
-      )
-        throw new AppError('not_found', 'There is no such tool.');
-      try {
-        const args = JSON.parse(argumentsJson) as Record<string, unknown>;
-        const { text, isError } = await registry.call(
-          server,
-          { tool, args, user: actingUser },
-          context.signal,
-        );
-        return { content: shortened(text), outcome: isError ? 'error' : 'ok' };
-      } catch (error) {
-        if (!(error instanceof McpFailure)) throw error;
-        return { content: error.message, outcome: error.kind };
-      }
+    handle: async (request, context) => {
+      const { tenantId, agent, actingUser } = await agentOf(agents, context, request.agentId);
+      const { signal } = context;
+      const isOfGateway = request.serverId === '';
+      if (isOfGateway && (request.tool !== 'web_fetch' || !agent.tools.builtin.includes('web_fetch')))
+        throw noSuchTool();
+      const { content, outcome } = isOfGateway
+        ? await webFetch.call({ tenantId, agentId: agent.id, user: actingUser }, argumentsOf(request), signal)
+        : await callServer(dependencies, { tenantId, agent, user: actingUser, request, signal });
+      return { content: shortened(content), outcome };
     },
   };
+}
+
+async function callServer(
+  { servers, registry }: ToolDependencies,
+  {
+    tenantId,
+    agent,
+    user,
+    request,
+    signal,
+  }: { tenantId: string; agent: Agent; user: string | null; request: CallToolRequest; signal: AbortSignal },
+): Promise<CallToolResponse> {
+  const { serverId, tool: name } = request;
+  const server = isUuid(serverId) ? await servers.find(tenantId, serverId) : null;
+  const { mcp_servers: refs } = agent.tools;
+  const tool = server?.tools.find((each) => each.name === name);
+  const isOffered = server?.enabled === true && isEnabled(server, name) && isNamed(refs, server.name, name);
+  if (tool === undefined || server === null || !isOffered) throw noSuchTool();
+  try {
+    const { text, isError } = await registry.call(server, { tool, args: argumentsOf(request), user }, signal);
+    return { content: text, outcome: isError ? 'error' : 'ok' };
+  } catch (error) {
+    if (!(error instanceof McpFailure)) throw error;
+    return { content: error.message, outcome: error.kind };
+  }
+}
+
+function argumentsOf({ argumentsJson }: CallToolRequest): Record<string, unknown> {
+  return JSON.parse(argumentsJson) as Record<string, unknown>;
+}
+
+function noSuchTool(): AppError {
+  return new AppError('not_found', 'There is no such tool.');
 }
 
 function shortened(text: string): string {

@@ -40,8 +40,12 @@ function toMessage(agent: Agent): AgentMessage {
       write: memory.write,
       analyser: memory.analyser,
     },
-    ...(agent.tools.mcp_servers.length > 0 && { tools: toolSettings(agent.tools) }),
+    ...(hasTools(agent.tools) && { tools: toolSettings(agent.tools) }),
   };
+}
+
+function hasTools({ mcp_servers: servers, builtin }: Agent['tools']): boolean {
+  return servers.length > 0 || builtin.length > 0;
 }
 
 function toolSettings({

@@ -61,6 +61,24 @@ export class CookieStore {
     );
   }
 
+  /** The cookies of an owner for some domains, encrypted. */
+  async findOf(
+    { tenantId, userId, agentId }: CookieOwner,
+    domains: readonly string[],
+  ): Promise<(NewCookie & { createdAt: Date })[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<NewCookie & { createdAt: Date }>(
+        `select id, name, value, domain, host_only as "hostOnly", path, secure, http_only as "httpOnly",
+           same_site as "sameSite", partition_key as "partitionKey", expires_at as "expiresAt",
+           created_at as "createdAt"
+         from agent.cookies where tenant_id = $1 and user_id = $2 and agent_id = $3 and domain = any ($4)
+           and kept_until > now() and (expires_at is null or expires_at > now())`,
+        [tenantId, userId, agentId, domains],
+      );
+      return rows;
+    });
+  }
+
   /** Deletes cookies of a user. */
   async delete({ tenantId, userId }: User, { agentId, domain }: CookieFilter): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>

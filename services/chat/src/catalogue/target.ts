@@ -23,7 +23,7 @@ export interface Target {
   /** Passages from memory, put before the message of the client with this index. */
   reference: { index: number; content: string } | null;
   /** Null without an agent, and for agents without tools. */
-  tools: { maxIterations: number; maxCostPico: bigint | null } | null;
+  tools: { maxIterations: number; maxCostPico: bigint | null; analyser: string } | null;
 }
 
 /** The texts that the gateway adds to the client's messages. */
@@ -79,10 +79,11 @@ export function agentTarget(
   };
 }
 
-function toolSettings({ tools }: ResolvedAgent): Target['tools'] {
+function toolSettings({ tools, memory }: ResolvedAgent): Target['tools'] {
   if (tools === undefined) return null;
   const { maxIterations, maxCostPico } = tools;
-  return { maxIterations, maxCostPico: maxCostPico === undefined ? null : BigInt(maxCostPico) };
+  const analyser = memory?.analyser ?? '';
+  return { maxIterations, maxCostPico: maxCostPico === undefined ? null : BigInt(maxCostPico), analyser };
 }
 
 function chainOf(

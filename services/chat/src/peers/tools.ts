@@ -1,11 +1,21 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import type { AgentServiceClient, CallToolResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
+import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { Actor } from './actor.ts';
 
-/** A tool that the agent service calls. */
+/** A tool that another service calls. */
 export interface ServerTool extends Omit<Tool, 'schemaJson' | 'description'> {
   /** As a model gets it: the JSON text of OpenAI's `tools[]`. */
   definition: string;
+}
+
+/** A call of a tool of an agent. */
+export interface ToolCallOf {
+  agentId: string;
+  /** Of the agent's memory. */
+  analyser: string;
+  tool: ServerTool;
+  argumentsJson: string;
 }
 
 /** A list that is too old may be fetched first. */
@@ -13,18 +23,23 @@ const listDeadlineMs = 5_000;
 /** For what is around the call itself. */
 const callSpareMs = 5_000;
 
-/** The tools of agents, which the agent service executes: it alone has their secrets. */
+/**
+ * The tools of agents. The agent service executes those of servers, because it alone has their secrets, and the memory
+ * service those that read its data.
+ */
 export class ToolClient {
-  readonly #peer: Peer<AgentServiceClient>;
+  readonly #agent: Peer<AgentServiceClient>;
+  readonly #memory: Peer<MemoryServiceClient>;
 
-  constructor(peer: Peer<AgentServiceClient>) {
-    this.#peer = peer;
+  constructor(agent: Peer<AgentServiceClient>, memory: Peer<MemoryServiceClient>) {
+    this.#agent = agent;
+    this.#memory = memory;
   }
 
   async list({ requestId, trace, proofFor }: Actor, agentId: string): Promise<ServerTool[]> {
     const assertion = await proofFor('agent');
     const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
-    const { tools } = await this.#peer.call('listTools', { agentId }, context);
+    const { tools } = await this.#agent.call('listTools', { agentId }, context);
     return tools.map(({ schemaJson, description, ...tool }) => ({
       ...tool,
       definition: `{"type":"function","function":{"name":${JSON.stringify(tool.name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
@@ -34,15 +49,14 @@ export class ToolClient {
   /** Throws the reason of `signal`, with which the call of the server ends too. */
   async call(
     { requestId, trace, proofFor }: Actor,
-    { agentId, tool, argumentsJson }: { agentId: string; tool: ServerTool; argumentsJson: string },
+    { agentId, analyser, tool: { tool, serverId, timeoutMs, executor }, argumentsJson }: ToolCallOf,
     signal: AbortSignal,
   ): Promise<CallToolResponse> {
-    const assertion = await proofFor('agent');
-    const deadlineMs = tool.timeoutMs + callSpareMs;
-    return this.#peer.call(
-      'callTool',
-      { agentId, serverId: tool.serverId, tool: tool.tool, argumentsJson },
-      { deadlineMs, requestId, trace, assertion, signal },
-    );
+    const service = executor === 'memory' ? 'memory' : 'agent';
+    const assertion = await proofFor(service);
+    const context = { deadlineMs: timeoutMs + callSpareMs, requestId, trace, assertion, signal };
+    return service === 'memory'
+      ? this.#memory.call('callTool', { agentId, analyser, tool, argumentsJson }, context)
+      : this.#agent.call('callTool', { agentId, serverId, tool, argumentsJson }, context);
   }
 }

@@ -44,6 +44,7 @@ export async function withTools(
 ): Promise<TurnTools | null> {
   const { agentId, tools: settings } = target;
   if (settings === null || agentId === null) return null;
+  const { analyser, ...limits } = settings;
   const several = Math.max(request.choices, numberOf(target.defaults['n']));
   if (several > 1)
     throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', { param: 'n' });
@@ -60,10 +61,10 @@ export async function withTools(
   return {
     byName,
     definitions: [...byName.values()].map(({ definition }) => definition),
-    ...settings,
+    ...limits,
     call: async (tool, argumentsJson, signal) => {
       if (!tool.repeatable) await act?.();
-      return tools.call(actor, { agentId, tool, argumentsJson }, signal);
+      return tools.call(actor, { agentId, analyser, tool, argumentsJson }, signal);
     },
   };
 }

@@ -29,7 +29,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What this call removed, by kind: "cookies". */
+  /** What this call removed, by kind: "cookies", "mcp_logins". */
   counts: { [key: string]: bigint };
   /** False when more is to be removed: call again. */
   completed: boolean;
@@ -116,13 +116,15 @@ export interface Tool {
   description: string;
   /** JSON Schema of the arguments. */
   schemaJson: string;
-  /** Name the tool in CallTool. */
+  /** Name the tool in CallTool. The server is empty for tools of the gateway. */
   serverId: string;
   tool: string;
   /** Whether a call can be repeated: it changes nothing, or nothing more. */
   repeatable: boolean;
   /** How long a call may take. */
   timeoutMs: number;
+  /** The service that executes it: "agent", also if empty, by CallTool; "memory" by its CallTool. */
+  executor: string;
 }
 
 export interface CallToolRequest {
@@ -137,8 +139,8 @@ export interface CallToolResponse {
   /** What the model gets, at most 200,000 characters. */
   content: string;
   /**
-   * "ok", "error" (of the tool), or what went wrong with the server: "unreachable", "unauthorized", "timeout",
-   * "too_large", "busy", "session", "invalid".
+   * "ok", "error" (of the tool), or what went wrong with the server: "unreachable", "unauthorized", "needs_consent",
+   * "timeout", "too_large", "busy", "session", "invalid".
    */
   outcome: string;
 }
@@ -999,7 +1001,16 @@ export const ListToolsResponse: MessageFns<ListToolsResponse> = {
 };
 
 function createBaseTool(): Tool {
-  return { name: "", description: "", schemaJson: "", serverId: "", tool: "", repeatable: false, timeoutMs: 0 };
+  return {
+    name: "",
+    description: "",
+    schemaJson: "",
+    serverId: "",
+    tool: "",
+    repeatable: false,
+    timeoutMs: 0,
+    executor: "",
+  };
 }
 
 export const Tool: MessageFns<Tool> = {
@@ -1024,6 +1035,9 @@ export const Tool: MessageFns<Tool> = {
     }
     if (message.timeoutMs !== 0) {
       writer.uint32(56).int32(message.timeoutMs);
+    }
+    if (message.executor !== "") {
+      writer.uint32(66).string(message.executor);
     }
     return writer;
   },
@@ -1095,6 +1109,14 @@ export const Tool: MessageFns<Tool> = {
             }
 
             message.timeoutMs = reader.int32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.executor = reader.string();
             continue;
           }
         }
@@ -1298,7 +1320,7 @@ export const AgentServiceService = {
     responseSerialize: (value: CallToolResponse): Buffer => Buffer.from(CallToolResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
-  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
   forgetUser: {
     path: "/gatehouse.agent.v1.AgentService/ForgetUser" as const,
     requestStream: false as const,
@@ -1325,7 +1347,7 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
-  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
   forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
 }
 
@@ -1400,7 +1422,7 @@ export interface AgentServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
-  /** Removes the cookies of a user of a tenant. May be repeated. Callers: tenant. */
+  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
   forgetUser(
     request: ForgetUserRequest,
     callback: (error: ServiceError | null, response: ForgetUserResponse) => void,

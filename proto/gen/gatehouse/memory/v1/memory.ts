@@ -43,6 +43,22 @@ export interface Passage {
   score: number;
 }
 
+export interface CallToolRequest {
+  agentId: string;
+  analyser: string;
+  /** "memory_search" or "kg_traverse". */
+  tool: string;
+  /** A JSON object. */
+  argumentsJson: string;
+}
+
+export interface CallToolResponse {
+  /** What the model gets. */
+  content: string;
+  /** "ok", or "error" if the arguments are wrong. */
+  outcome: string;
+}
+
 export interface RememberRequest {
   tenantId: string;
   agentId: string;
@@ -338,6 +354,142 @@ export const Passage: MessageFns<Passage> = {
             }
 
             message.score = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolRequest(): CallToolRequest {
+  return { agentId: "", analyser: "", tool: "", argumentsJson: "" };
+}
+
+export const CallToolRequest: MessageFns<CallToolRequest> = {
+  encode(message: CallToolRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.agentId !== "") {
+      writer.uint32(10).string(message.agentId);
+    }
+    if (message.analyser !== "") {
+      writer.uint32(18).string(message.analyser);
+    }
+    if (message.tool !== "") {
+      writer.uint32(26).string(message.tool);
+    }
+    if (message.argumentsJson !== "") {
+      writer.uint32(34).string(message.argumentsJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.agentId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.analyser = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.argumentsJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolResponse(): CallToolResponse {
+  return { content: "", outcome: "" };
+}
+
+export const CallToolResponse: MessageFns<CallToolResponse> = {
+  encode(message: CallToolResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.content !== "") {
+      writer.uint32(10).string(message.content);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(18).string(message.outcome);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.content = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.outcome = reader.string();
             continue;
           }
         }
@@ -991,6 +1143,19 @@ export const MemoryServiceService = {
     responseSerialize: (value: RecallResponse): Buffer => Buffer.from(RecallResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecallResponse => RecallResponse.decode(value),
   },
+  /**
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
+   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   */
+  callTool: {
+    path: "/gatehouse.memory.v1.MemoryService/CallTool" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CallToolRequest): Buffer => Buffer.from(CallToolRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CallToolRequest => CallToolRequest.decode(value),
+    responseSerialize: (value: CallToolResponse): Buffer => Buffer.from(CallToolResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
+  },
   /** Stores the finished turn of an acting user in that user's memory, once per run. Callers: chat. */
   remember: {
     path: "/gatehouse.memory.v1.MemoryService/Remember" as const,
@@ -1044,6 +1209,11 @@ export interface MemoryServiceServer extends UntypedServiceImplementation {
    * deadline with the lexical result if the semantic one is not there in time.
    */
   recall: handleUnaryCall<RecallRequest, RecallResponse>;
+  /**
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
+   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   */
+  callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /** Stores the finished turn of an acting user in that user's memory, once per run. Callers: chat. */
   remember: handleUnaryCall<RememberRequest, RememberResponse>;
   /** Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Callers: agent. */
@@ -1077,6 +1247,25 @@ export interface MemoryServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RecallResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
+   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   */
+  callTool(
+    request: CallToolRequest,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  callTool(
+    request: CallToolRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  callTool(
+    request: CallToolRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
   /** Stores the finished turn of an acting user in that user's memory, once per run. Callers: chat. */
   remember(

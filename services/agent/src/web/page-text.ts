@@ -1,0 +1,30 @@
+import path from 'node:path';
+import { AppError } from '@gatehouse/kit/errors';
+import { ThreadPool } from '@gatehouse/threads/thread-pool';
+import type { PageInput, PageText } from './page-worker.ts';
+
+const worker = path.join(import.meta.dirname, `page-worker${path.extname(import.meta.filename)}`);
+const deadlineMs = 5_000;
+const maxHeapMiB = 256;
+
+/** Reads the text of HTML pages in worker threads. One tenant uses one thread at a time. */
+export class PageTexts {
+  readonly #pool = new ThreadPool<PageInput, PageText>({
+    ...{ file: worker, task: 'readPage', threads: 2, maxWaiting: 64, maxWaitingPerTenant: 16 },
+    ...{ deadlineMs, maxHeapMiB },
+  });
+
+  /** Null if that takes too long, or a thread more memory than it may have. Throws `service_unavailable`. */
+  async read(tenantId: string, input: PageInput): Promise<PageText | null> {
+    try {
+      return await this.#pool.run(tenantId, input);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      return null;
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
+}

@@ -1,0 +1,125 @@
+import { argumentProblem, builtinTools, webFetchArguments } from '@gatehouse/contract/builtin-tools';
+import type { Egress, EgressResponse } from '@gatehouse/egress/egress';
+import { EgressError } from '@gatehouse/egress/errors';
+import { AppError } from '@gatehouse/kit/errors';
+import { FetchCookies, type OpenCookie } from '../cookies/cookies-for.ts';
+import type { CookieOwner } from '../cookies/cookie.ts';
+import { CallSlots } from '../mcp/call-slots.ts';
+import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
+import { decoded, kindOf } from './page-content.ts';
+import type { PageTexts } from './page-text.ts';
+
+/** For whom a page is fetched. */
+export interface FetchFor {
+  tenantId: string;
+  agentId: string;
+  /** Whose cookies are sent; null for none. */
+  user: string | null;
+}
+
+export interface WebFetchOptions {
+  egress: Egress;
+  pages: PageTexts;
+  /** The cookies of an owner for some domains, as they are now. */
+  cookies: (owner: CookieOwner, domains: readonly string[]) => Promise<readonly OpenCookie[]>;
+}
+
+export interface Fetched {
+  content: string;
+  outcome: 'ok' | 'error' | McpFailureKind;
+}
+
+/** As browsers. */
+const maxRedirects = 20;
+const maxBytes = 2 * 1024 * 1024;
+const maxCallsOfTenant = 16;
+const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
+
+/** The tool `web_fetch`: pages of the web as text, seen as by the user whose cookies the agent has. */
+export class WebFetch {
+  readonly #options: WebFetchOptions;
+  readonly #slots = new CallSlots(maxCallsOfTenant);
+
+  constructor(options: WebFetchOptions) {
+    this.#options = options;
+  }
+
+  /** Whatever goes wrong is a result, for the model. Throws the reason of `signal`. */
+  async call(of: FetchFor, args: unknown, signal: AbortSignal): Promise<Fetched> {
+    const parsed = webFetchArguments.safeParse(args);
+    if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
+    const url = URL.parse(parsed.data.url);
+    if (url === null || !/^https?:$/.test(url.protocol))
+      return { content: 'Not called: url must be an address with https.', outcome: 'error' };
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(builtinTools.web_fetch.timeoutMs)]);
+    try {
+      return await this.#slots.run(of.tenantId, limited, async () => {
+        const { response, at } = await this.#get(of, url, limited);
+        return this.#shown(of.tenantId, response, at);
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (limited.aborted) return failed('timeout');
+      if (error instanceof EgressError) return failed(mcpFailure(error).kind);
+      if (error instanceof AppError && error.code === 'service_unavailable') return failed('busy');
+      throw error;
+    }
+  }
+
+  /** Follows redirects with the cookies that a browser would send to each page. */
+  async #get(
+    { tenantId, agentId, user }: FetchFor,
+    first: URL,
+    signal: AbortSignal,
+  ): Promise<{ response: EgressResponse; at: URL }> {
+    const { egress, cookies } = this.#options;
+    const jar = new FetchCookies((domains) =>
+      user === null ? Promise.resolve([]) : cookies({ tenantId, agentId, userId: user }, domains),
+    );
+    let at = first;
+    for (let left = maxRedirects; ; left -= 1) {
+      const cookie = await jar.headerFor(at);
+      const headers = { accept, ...(cookie !== null && { cookie }) };
+      const response = await egress.request({ method: 'GET', url: at, headers, signal, maxBytes });
+      await jar.take(at, response.setCookies);
+      const { location } = response.headers;
+      if (!isRedirect(response.status) || location === undefined) return { response, at };
+      const next = URL.parse(location, at.href);
+      if (next === null || left === 0) throw new EgressError('invalid_response');
+      // Browsers keep the fragment.
+      if (next.hash === '') next.hash = at.hash;
+      at = next;
+    }
+  }
+
+  async #shown(tenantId: string, { status, headers, body }: EgressResponse, at: URL): Promise<Fetched> {
+    const outcome = status >= 200 && status < 300 ? 'ok' : 'error';
+    const head = [`URL: ${at.href}`, ...(outcome === 'ok' ? [] : [`Status: ${status}`])];
+    const kind = kindOf(headers['content-type']);
+    if (kind === 'other') {
+      const type = headers['content-type'] ?? 'of an unknown type';
+      return { content: [...head, '', `[${type}, ${body.length} bytes, not a text]`].join('\n'), outcome };
+    }
+    const text = decoded(body, headers['content-type']);
+    const page =
+      kind === 'html' ? await this.#options.pages.read(tenantId, { html: text }) : { title: '', text };
+    if (page === null) return failed('invalid');
+    const title = page.title === '' ? [] : [`Title: ${page.title}`];
+    return { content: [...head, ...title, '', page.text].join('\n'), outcome };
+  }
+}
+
+const sentences: Partial<Record<McpFailureKind, string>> = {
+  timeout: 'The page did not arrive in time.',
+  too_large: 'The page is too large.',
+  busy: 'Too many pages are being fetched. Try again later.',
+  unreachable: 'The page could not be reached.',
+};
+
+function failed(outcome: McpFailureKind): Fetched {
+  return { content: sentences[outcome] ?? 'The page could not be read.', outcome };
+}
+
+function isRedirect(status: number): boolean {
+  return [301, 302, 303, 307, 308].includes(status);
+}

@@ -1,0 +1,121 @@
+import {
+  argumentProblem,
+  kgTraverseArguments,
+  memorySearchArguments,
+} from '@gatehouse/contract/builtin-tools';
+import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/memory/v1/memory';
+import type { z } from 'zod';
+import { analyserOf, readableUsers, type MemoryKey } from '../documents/memory-key.ts';
+import type { Embedder } from '../peers/embedder.ts';
+import { noFilter, type MemorySearch } from '../search/search.ts';
+import type { TraversalStore } from '../store/traversal-store.ts';
+
+export interface ToolDependencies {
+  search: MemorySearch;
+  embedder: Embedder;
+  traversals: TraversalStore;
+}
+
+/** An agent's memory as the principal of a call sees it. */
+interface View {
+  key: MemoryKey;
+  users: readonly string[];
+  context: RpcContext;
+}
+
+/** A model waits for the result, so the meaning of a query is worth more time than in a turn. */
+const embedWithinMs = 3_000;
+const fanOut = 50;
+
+/** The tools `memory_search` and `kg_traverse` of an agent. */
+export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
+  const tools: Readonly<Record<string, Tool>> = {
+    memory_search: tool(memorySearchArguments, (args, view) => searchMemory(dependencies, args, view)),
+    kg_traverse: tool(kgTraverseArguments, (args, view) => traverseGraph(dependencies, args, view)),
+  };
+  return {
+    callers: ['chat'],
+    acceptsDelegation: true,
+    handle: async ({ agentId, analyser, tool: name, argumentsJson }, context) => {
+      if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
+      const call = tools[name];
+      if (call === undefined) throw new AppError('not_found', 'There is no such tool.');
+      const { tenantId, actingUser } = actorOf(context, agentId);
+      const key = { tenantId, agentId, analyser: analyserOf(analyser) };
+      return call(JSON.parse(argumentsJson), { key, users: readableUsers({ actingUser }), context });
+    },
+  };
+}
+
+type Tool = (args: unknown, view: View) => Promise<CallToolResponse>;
+
+/** A tool with its arguments checked. */
+function tool<Shape extends z.ZodType>(
+  shape: Shape,
+  call: (args: z.output<Shape>, view: View) => Promise<unknown>,
+): Tool {
+  return async (given, view) => {
+    const parsed = shape.safeParse(storable(given));
+    if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
+    try {
+      return { content: JSON.stringify(await call(parsed.data, view)), outcome: 'ok' };
+    } catch (error) {
+      // Such as a start that is not in the graph.
+      if (error instanceof AppError && error.status < 500)
+        return { content: error.message, outcome: 'error' };
+      throw error;
+    }
+  };
+}
+
+async function searchMemory(
+  { search, embedder }: ToolDependencies,
+  { query, limit }: z.output<typeof memorySearchArguments>,
+  { key, users, context }: View,
+): Promise<unknown> {
+  const asked = { users, query, limit, mode: 'hybrid', filter: noFilter } as const;
+  const { results } = await search.run(key, asked, (text) =>
+    embedder.query(context, { agentId: key.agentId, text, withinMs: embedWithinMs }),
+  );
+  return results.map(({ path, title, text, startLine, endLine }) => ({
+    ...{ path, title, text },
+    lines: `${startLine}-${endLine}`,
+  }));
+}
+
+async function traverseGraph(
+  { traversals }: ToolDependencies,
+  query: z.output<typeof kgTraverseArguments>,
+  { key, users }: View,
+): Promise<unknown> {
+  const { nodes, edges, truncated } = await traversals.traverse(key, users, {
+    ...query,
+    entity_types: [],
+    fan_out: fanOut,
+    asOf: null,
+  });
+  const names = new Map(nodes.map(({ id, name }) => [id, name]));
+  return {
+    nodes: nodes.map(({ id, name, type, description, distance }) => ({
+      id,
+      name,
+      type,
+      description,
+      distance,
+    })),
+    relations: edges.map(({ sourceId, targetId, type, weight }) => ({
+      ...{ source: names.get(sourceId), type, target: names.get(targetId), weight },
+    })),
+    truncated,
+  };
+}
+
+/** A database can't hold NUL, and UTF-8 has no lone surrogates. */
+function storable(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_name, each: unknown) =>
+    typeof each === 'string' ? each.toWellFormed().replaceAll('\0', '\u{fffd}') : each,
+  ) as unknown;
+}
