@@ -43,7 +43,7 @@ start_gateway() {
   PORT=$(node --input-type=module -e \
     'import { freePort } from "@gatehouse/local/ports"; console.log(await freePort());') || return
   # Senders that can't sign, and receivers on this machine.
-  export WEBHOOK_ALLOW_TOKEN=1 EGRESS_ALLOW=127.0.0.1
+  export WEBHOOK_ALLOW_TOKEN=1 EGRESS_ALLOW=127.0.0.1,localhost
   PORT=$PORT GATEHOUSE_STATE=$folder/state node "$root/deploy/local/up.ts" >"$folder/log" 2>&1 &
   gateway=$!
   local waited

@@ -6,6 +6,7 @@ import { Peer, type CallContext } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
 import {
   AgentServiceClient,
   type Agent as AgentMessage,
@@ -54,6 +55,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   /** Stands in for webhook. */
   readonly webhook: AlertTaker;
   readonly #settings: Record<string, string> = {};
+  #log: Logger | undefined;
 
   private constructor(
     ground: ServiceGround,
@@ -73,8 +75,9 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   /** `settings`: those that differ from the defaults. */
   static async start({
     settings = {},
+    log,
     ...options
-  }: RunOptions & { settings?: Record<string, string> } = {}): Promise<AgentServiceUnderTest> {
+  }: RunOptions & { settings?: Record<string, string>; log?: Logger } = {}): Promise<AgentServiceUnderTest> {
     const ground = await ServiceGround.prepare('agent');
     const chat = await ModelCatalogue.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
@@ -82,12 +85,13 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     const webhook = await AlertTaker.start(ground.identity);
     const started = new AgentServiceUnderTest(ground, { chat, memory, tenant, webhook });
     Object.assign(started.#settings, settings);
+    started.#log = log;
     await started.run(options);
     return started;
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createAgentService(loadConfig(environment));
+    return createAgentService(loadConfig(environment), { log: this.#log });
   }
 
   override environment(): Record<string, string> {

@@ -109,17 +109,12 @@ export function newSettings(body: CreateMcpServer): McpSettings {
   return { name, url, transport, enabled, toolFilter, timeoutMs, auth: splitAuth(body.auth).auth };
 }
 
-/** The settings after a patch. Members of the tool filter that it lacks are kept. */
+/** The settings after a patch. Members of the tool filter that it lacks are kept; `auth` is replaced as a whole. */
 export function patchedSettings(before: McpSettings, patch: PatchMcpServer): McpSettings {
-  const { tool_filter: filter, timeout_ms: timeoutMs, auth, ...others } = patch;
+  const { tool_filter: toolFilter, timeout_ms: timeoutMs, auth, ...others } = patch;
   // A patch has only values of the full shape, so the result has the full shape again.
-  return mergePatch(before, {
-    ...others,
-    toolFilter: filter,
-    timeoutMs,
-    auth: undefined,
-    ...(auth !== undefined && { auth: splitAuth(auth).auth }),
-  }) as McpSettings;
+  const after = mergePatch(before, { ...others, toolFilter, timeoutMs }) as McpSettings;
+  return auth === undefined ? after : { ...after, auth: splitAuth(auth).auth };
 }
 
 /** Whether a change of settings makes the connection another one. */

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Credentials } from '@gatehouse/local/credentials';
+import { setting } from '../step.ts';
+
+/** The gateway of `make test-outside`, as its demo tenant uses it. */
+
+export const credentials = JSON.parse(
+  readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
+) as Credentials;
+
+/** Calls the API as an administrator. Throws for any answer but a success. */
+export async function call<Body = Record<string, string>>(route: string, body?: object): Promise<Body> {
+  const response = await fetch(credentials.url + route, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${credentials.admin_key}`,
+      'content-type': 'application/json',
+      'x-service-user-id': 'ada',
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${route}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Body;
+}
