@@ -38,7 +38,7 @@ export default {
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
         'bench/{run,pass-through,provider,analytics,graph,retrieval,search,vectors,webhooks,channels}.ts',
-        'outside/*.ts',
+        'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
       ],
     },

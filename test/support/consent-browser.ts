@@ -14,7 +14,7 @@ export interface Pressed {
   cookie: string;
 }
 
-/** A browser in which somebody consents, as the edge passes its requests on to a service. */
+/** A browser in which a person consents, as the edge passes its requests on to a service. */
 export class ConsentBrowser {
   readonly #identity: TestIdentity;
   readonly #routes: ConsentRoutes;

@@ -2,6 +2,9 @@ import { z } from 'zod';
 
 /** Tools of the gateway that an agent may use, by the names that models get. */
 
+/** Of the result of any tool: what is beyond is cut. */
+export const maxResultChars = 200_000;
+
 export const webFetchArguments = z.strictObject({
   url: z.string().min(1).max(8_192).describe('The address of the page, with https'),
 });

@@ -8,3 +8,9 @@ export function cutText(text: string, max: number): string {
   const end = last >= 0xd800 && last <= 0xdbff ? max - 1 : max;
   return Buffer.from(text.slice(0, end), 'utf16le').toString('utf16le');
 }
+
+/** A text of at most `max` units without lone surrogates; a longer one ends with a note that it was cut. */
+export function shortened(text: string, max: number): string {
+  if (text.length <= max) return text.toWellFormed();
+  return `${cutText(text, max - 100).toWellFormed()}\n[${text.length} characters, cut]`;
+}

@@ -70,20 +70,16 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
 
   /** The button: leads to the provider. */
   readonly begin: RawHandler = async (request, response, call) => {
-    const { kind, tickets, publicUrl } = this.#options;
+    const { kind } = this.#options;
     const open = await this.#openTicket(request, call);
-    const begun = open === null ? null : await tickets.begin(open.ticket);
-    const redirectUri = publicUrl + kind.callbackPath;
-    const location =
-      open === null || begun === null
-        ? null
-        : await kind.authorizationUrl(open.ticket, { redirectUri, ...begun });
-    if (begun === null || location === null) {
+    const begun = open === null ? null : await this.#beginning(open.ticket);
+    if (begun === null) {
       this.#sendOver(response, call);
       return;
     }
+    const { location, state } = begun;
     response.writeHead(303, {
-      ...{ location, 'set-cookie': this.#cookieOf(begun.state), [requestIdHeader]: call.requestId },
+      ...{ location, 'set-cookie': this.#cookieOf(state), [requestIdHeader]: call.requestId },
       ...pageHeaders(kind.formTarget),
       'content-length': '0',
     });
@@ -95,7 +91,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const { kind, tickets, refusals } = this.#options;
     const query = queryOf(request);
     const { code, state = '' } = query;
-    // A state that somebody else has got is of no use without the cookie of the browser that began.
+    // A state in other hands is of no use without the cookie of the browser that began.
     const isOwn = state !== '' && sameText(this.#stateCookie(request) ?? '', state);
     const ticket = await tickets.findOfState(state);
     if (!isOwn || ticket === null) {
@@ -118,6 +114,16 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     if (end === 'over') this.#sendOver(response, call);
     else sendEnd(response, call, kind.ends[end]);
   };
+
+  /** Where the browser goes, and the state that it keeps; null if the ticket was used too often, or is for nothing. */
+  async #beginning(ticket: OpenTicket): Promise<{ location: string; state: string } | null> {
+    const { kind, tickets, publicUrl } = this.#options;
+    const begun = await tickets.begin(ticket);
+    if (begun === null) return null;
+    const redirectUri = publicUrl + kind.callbackPath;
+    const location = await kind.authorizationUrl(ticket, { redirectUri, ...begun });
+    return location === null ? null : { location, state: begun.state };
+  }
 
   async #openTicket(
     request: IncomingMessage,

@@ -28,9 +28,9 @@ import type { AuthSecrets, OpenSecrets } from './mcp/mcp-server.ts';
 import { McpConsents } from './mcp/mcp-consents.ts';
 import { Logins } from './mcp/logins.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
-import { ServerAccesses } from './mcp/server-access.ts';
+import { ServerAccesses } from './mcp/server-accesses.ts';
 import { Verification } from './mcp/verification.ts';
-import { PageTexts } from './web/page-text.ts';
+import { PageTexts } from './web/page-texts.ts';
 import { WebFetch } from './web/web-fetch.ts';
 import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
@@ -102,7 +102,7 @@ export async function createAgentService(
   const mcp = new McpRegistry({ egress, record: servers, accesses, log });
   const agentsOfRpcs = new AgentStore(rpc);
   const values = new SealedColumn(keyRing, 'cookies');
-  const pages = new PageTexts();
+  const pages = new PageTexts(log);
   const cookiesOfRpcs = new CookieStore(rpc);
   const webFetch = new WebFetch({
     cookies: async (owner, domains) =>

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { knownClient } from '@gatehouse/test/authorization-server';
+import { AuthorizationServer, knownClient } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { McpLoginsUnderTest } from './mcp-logins-under-test.ts';
@@ -19,6 +19,7 @@ describe('a consent for all users', () => {
     const id = await mcp.register({ type: 'oauth', scope: 'mail.read' });
     expect(await mcp.getServer(id)).toMatchObject({
       status: 'needs_auth',
+      status_reason: 'A user must open a consent link.',
       tools: [],
       auth: { type: 'oauth', per_user: false, client_id: null, client_secret_set: false, scope: 'mail.read' },
     });
@@ -42,6 +43,11 @@ describe('a consent for all users', () => {
     expect((await mcp.browser.comeBack(pathname + search, { port: mcp.replica.httpPort })).status).toBe(410);
     const end = await mcp.browser.comeBack(pathname + search, { port: mcp.replica.httpPort, cookie });
     expect([end.status, await end.text()]).toEqual([200, expect.stringContaining('Connected')]);
+    const timed = await mcp.agents.call('PATCH', `/v1/mcp/servers/${id}`, {
+      as: mcp.tenant.admin,
+      body: { timeout_ms: 9_000 },
+    });
+    expect(timed.body.status).toBe('connected');
     expect(await mcp.getServer(id)).toMatchObject({ status: 'connected', tools: [{ name: 'whoami' }] });
     expect((await mcp.browser.open(link, mcp.port)).status).toBe(410);
     mcp.answerWithUsers();
@@ -62,7 +68,7 @@ describe('a consent for all users', () => {
     const back = mcp.login.consent(location, 'ann');
     back.searchParams.set('iss', 'https://attacker.example.com');
     const mixedUp = await mcp.browser.comeBack(back.pathname + back.search, { port: mcp.port, cookie });
-    expect(mixedUp.status).toBe(400);
+    expect([mixedUp.status, await mixedUp.text()]).toEqual([400, expect.stringContaining('Not connected')]);
     expect(mcp.login.tokenRequests).toHaveLength(0);
     expect((await mcp.consent(link, 'ann')).status).toBe(200);
   });
@@ -102,6 +108,43 @@ describe('a consent for all users', () => {
     mcp.login.metadata = metadata;
     await mcp.register({ type: 'oauth' }, { verify: false });
     expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
+  });
+
+  it('is not asked for tokens of another resource', async () => {
+    const { intercept } = mcp.server;
+    mcp.server.intercept = (request, response) => {
+      if (!request.path.startsWith('/.well-known/')) return intercept(request, response);
+      const resource = { resource: 'https://victim.example/mcp', authorization_servers: [mcp.login.issuer] };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(resource));
+      return true;
+    };
+    await mcp.register({ type: 'oauth' }, { verify: false });
+    expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
+    expect(mcp.login.registrations).toHaveLength(0);
+  });
+
+  it('goes to the authorization server that the server names when the link is made', async () => {
+    const id = await mcp.register({ type: 'oauth' });
+    const moved = await AuthorizationServer.start();
+    moved.protect(mcp.server);
+    const { location } = await mcp.browser.press(await mcp.makeLink(id), mcp.port);
+    expect(new URL(location).origin).toBe(moved.issuer);
+    expect(moved.registrations).toHaveLength(1);
+    await moved.stop();
+  });
+
+  it('is not asked for while the secret of the client is not set', async () => {
+    const id = await mcp.register({ type: 'oauth', ...knownClient });
+    const patched = await mcp.agents.call('PATCH', `/v1/mcp/servers/${id}`, {
+      as: mcp.tenant.admin,
+      body: { url: 'http://127.0.0.1:1/mcp' },
+    });
+    expect(patched.body).toMatchObject({
+      status: 'needs_auth',
+      status_reason: 'The secrets are not set.',
+      auth: { client_secret_set: false },
+    });
+    expect((await mcp.askLink(id, mcp.tenant.admin)).status).toBe(400);
   });
 
   it('registers the gateway again when its client has been forgotten', async () => {

@@ -9,7 +9,7 @@ import type { Refusals } from '@gatehouse/keyless/refusals';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Logins } from '../mcp/logins.ts';
 import type { ConsentDetails, McpConsents } from '../mcp/mcp-consents.ts';
-import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
+import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { McpServerStore } from '../store/mcp-server-store.ts';
 
 export interface McpConsentDependencies {
@@ -46,6 +46,8 @@ async function createLink(call: Call, dependencies: McpConsentDependencies): Pro
   const { auth, id: subjectId, connectionId } = server;
   if (auth.type !== 'oauth')
     throw new AppError('invalid_value', 'Only MCP servers with the auth type oauth need a consent.');
+  if (!hasAuth(server))
+    throw new AppError('invalid_value', 'The secrets of the MCP server are not set: send its auth again.');
   const userId = ownerOf(server, call);
   if (publicUrl === '')
     throw new AppError('service_unavailable', 'The operator has not set PUBLIC_URL, which consents need.');

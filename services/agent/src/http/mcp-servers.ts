@@ -4,6 +4,7 @@ import {
   type CreateMcpServer,
   type listMcpServers,
   type PatchMcpServer,
+  type WireMcpServer,
 } from '@gatehouse/contract/mcp-servers';
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
@@ -29,7 +30,7 @@ import {
   type McpSettings,
 } from '../mcp/mcp-server.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import { deleteOldLogins } from '../store/login-store.ts';
+import { deleteOldLogins, hasLogin } from '../store/login-store.ts';
 import {
   countMcpServers,
   deleteMcpServer,
@@ -80,19 +81,18 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
       found(await servers.find(tenantId, id), what);
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
-      const connects = { now: false };
       const reply = await changes.change(call, async (db) => {
         const before = found(await lockMcpServer(db, id), what);
-        const after = await updateMcpServer(db, id, patched(before, body, dependencies));
+        const isConsented = await hasLogin(db, before);
+        const after = await updateMcpServer(db, id, patched({ before, isConsented }, body, dependencies));
         await deleteOldLogins(db, after);
-        connects.now = after.status === 'pending';
         const [old, shown] = [showServer(before), showServer(after)];
         return {
           body: shown,
           changes: [{ action: 'mcp_server.updated', id, before: old, after: shown }],
         };
       });
-      if (!connects.now) return reply;
+      if ((reply.body as WireMcpServer).status !== 'pending') return reply;
       const stored = found(await servers.find(tenantId, id), what);
       await registry.refresh(stored, null).catch((error: unknown) => {
         if (!(error instanceof McpFailure)) throw error;
@@ -112,7 +112,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = found(await servers.find(tenantId, id), what);
-      // A list of tools is asked for as a user, where each has a login.
+      // Where each user has a login, the list is fetched with the next call of one.
       const isAskable = server.enabled && hasAuth(server) && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await registry.refresh(server, null).catch(unreachable);
@@ -141,7 +141,9 @@ async function create(
       throw new AppError('limit_reached', `There may be ${maxMcpServers} MCP servers.`);
     const untried = settings.auth.type === 'oauth' ? 'needs_auth' : 'pending';
     const status = settings.enabled ? untried : 'disabled';
-    const made = await insertMcpServer(db, { id, tenantId, connectionId, settings, secrets: sealed, status });
+    const statusReason = status === 'needs_auth' ? needsConsent : null;
+    const row = { id, tenantId, connectionId, settings, secrets: sealed, status, statusReason } as const;
+    const made = await insertMcpServer(db, row);
     const after = showServer(await known(db, made, verified.listed));
     return {
       body: after,
@@ -159,7 +161,7 @@ async function known(db: Db, server: McpServer, listed: Listed | null): Promise<
 
 /** What an update writes. Another origin gets no secret of the one before. */
 function patched(
-  before: McpServer,
+  { before, isConsented }: { before: McpServer; isConsented: boolean },
   body: PatchMcpServer,
   { secrets }: Pick<McpServerDependencies, 'secrets'>,
 ): Parameters<typeof updateMcpServer>[2] {
@@ -177,8 +179,8 @@ function patched(
   if (!settings.enabled) return { ...after, status: 'disabled', statusReason: null };
   if (!hasAuth({ ...settings, secrets: sealed }))
     return { ...after, status: 'needs_auth', statusReason: 'The secrets are not set.' };
-  const isUnconsented = settings.auth.type === 'oauth' && (isOther || before.toolsUpdatedAt === null);
-  if (isUnconsented) return { ...after, status: 'needs_auth', statusReason: needsConsent };
+  if (settings.auth.type === 'oauth' && (isOther || !isConsented))
+    return { ...after, status: 'needs_auth', statusReason: needsConsent };
   if (!before.enabled && isPerUser(settings)) return { ...after, status: 'connected', statusReason: null };
   if (isOther || !before.enabled) return { ...after, status: 'pending', statusReason: null };
   return { ...after, status: before.status, statusReason: before.statusReason };
@@ -195,8 +197,7 @@ function seal(
 function unreachable(error: unknown): never {
   if (!(error instanceof McpFailure)) throw error;
   // Not a word of what answered: the caller chose the address.
-  throw new AppError('mcp_unreachable', 'The gateway could not list the tools of the MCP server.', {
-    param: 'url',
-    cause: error,
-  });
+  const message =
+    error.kind === 'needs_consent' ? needsConsent : 'The gateway could not list the tools of the MCP server.';
+  throw new AppError('mcp_unreachable', message, { param: 'url', cause: error });
 }

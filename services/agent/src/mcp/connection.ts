@@ -16,7 +16,7 @@ import { version } from '@gatehouse/kit/version';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-server.ts';
-import type { ServerAccess } from './server-access.ts';
+import type { ServerAccess } from './server-accesses.ts';
 
 export interface ConnectionOptions {
   egress: Egress;

@@ -41,6 +41,8 @@ export interface LoginsOptions {
   log: Logger;
 }
 
+type LoginRef = Pick<Login, 'tenantId' | 'id'>;
+
 /** How long a request waits for a refresh that another one makes. */
 const waitMs = 25_000;
 const lookMs = 100;
@@ -53,14 +55,14 @@ const againS = 5;
  */
 export class Logins {
   readonly #options: LoginsOptions;
-  readonly #firsts = new SharedCalls<Pick<Login, 'tenantId' | 'id'>>();
+  readonly #firsts = new SharedCalls<LoginRef>();
 
   constructor(options: LoginsOptions) {
     this.#options = options;
   }
 
   /** The login for calls as `userId` (empty: as the tenant). Throws `McpFailure` `needs_consent` without one. */
-  async of(server: McpServer, userId: string): Promise<Pick<Login, 'tenantId' | 'id'>> {
+  async of(server: McpServer, userId: string): Promise<LoginRef> {
     const { id: serverId, tenantId, connectionId, auth } = server;
     const owner = { tenantId, serverId, connectionId, userId };
     const known = await this.#options.store.findOf(owner);
@@ -68,36 +70,29 @@ export class Logins {
     if (auth.type !== 'oauth_client_credentials') throw new McpFailure('needs_consent');
     return this.#firsts.get(connectionId, async () => {
       // The client's secret goes to the authorization server that it was given for.
-      const binding = known === null ? await this.bind(server, auth) : this.#open(known).binding;
+      const binding = known === null ? await this.#bind(server, auth) : this.#open(known).binding;
       return this.#logIn(owner, binding);
     });
   }
 
-  /**
-   * The authorization server and client for a consent. Where the gateway registers itself, it does so once. Throws
-   * `McpFailure`.
-   */
+  /** The authorization server as it is now, and the client, for a consent. Throws `McpFailure`. */
   async bindFor(server: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
-    const { oauth, openSecrets, sealSecrets, replaceSecrets } = this.#options;
-    const { secrets: before } = server;
-    const known = before === null ? null : openSecrets(server, before);
-    if (known !== null && 'binding' in known && known.binding.redirectUrl === oauth.redirectUrl)
-      return known.binding;
-    const binding = await this.bind(server, auth);
-    if (auth.clientId === null)
-      await replaceSecrets(server, { before, after: sealSecrets(server, { binding }) });
+    const { sealSecrets, replaceSecrets } = this.#options;
+    const binding = await this.#bind(server, auth);
+    const after = auth.clientId === null ? sealSecrets(server, { binding }) : null;
+    if (after !== null) await replaceSecrets(server, { before: server.secrets, after });
     return binding;
   }
 
-  /** Finds the authorization server of a server. Throws `McpFailure`. */
-  bind({ url, ...server }: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
+  #bind(server: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
     const { oauth, openSecrets } = this.#options;
     const secrets = server.secrets === null ? null : openSecrets(server, server.secrets);
-    return oauth.bind(url, auth, clientSecretOf(secrets));
+    const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
+    return oauth.bind(server.url, auth, { secret: clientSecretOf(secrets), known });
   }
 
   /** The access token of a login, refreshed if that is due. Throws `McpFailure`. */
-  async token(login: Pick<Login, 'tenantId' | 'id'>): Promise<string> {
+  async token(login: LoginRef): Promise<string> {
     const known = await this.#find(login);
     const { accessToken } = this.#open(known);
     if (!known.isRefreshDue) return accessToken;
@@ -111,7 +106,7 @@ export class Logins {
   }
 
   /** Another token than `refused`. Throws `McpFailure`. */
-  async renew(login: Pick<Login, 'tenantId' | 'id'>, refused: string): Promise<string> {
+  async renew(login: LoginRef, refused: string): Promise<string> {
     const deadline = monotonicMs() + waitMs;
     while (monotonicMs() < deadline) {
       const known = await this.#find(login);
@@ -129,9 +124,11 @@ export class Logins {
     return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
   }
 
-  async #find(login: Pick<Login, 'tenantId' | 'id'>): Promise<Login> {
+  async #find(login: LoginRef): Promise<Login> {
     const known = await this.#options.store.find(login);
-    if (known === null || known.isLost) throw new McpFailure('needs_consent');
+    // Another one may have come.
+    if (known === null) throw new McpFailure('session');
+    if (known.isLost) throw new McpFailure('needs_consent');
     return known;
   }
 
@@ -141,11 +138,11 @@ export class Logins {
 
   #made(owner: LoginOf, by: Pick<LoginSecrets, 'binding' | 'grant'>, tokens: Tokens): NewLogin {
     const row = { ...owner, id: newId() };
-    return { ...row, secrets: this.#seal(row, by, tokens), expiresInS: tokens.expiresInS };
+    return { ...row, secrets: this.#seal(row, by, tokens), ...timesOf(by.grant, tokens) };
   }
 
   #seal(
-    login: Pick<Login, 'tenantId' | 'id'>,
+    login: LoginRef,
     { binding, grant }: Pick<LoginSecrets, 'binding' | 'grant'>,
     { accessToken, refreshToken }: Tokens,
   ): Buffer {
@@ -153,11 +150,10 @@ export class Logins {
     return this.#options.column.seal(login, JSON.stringify(secrets));
   }
 
-  async #logIn(owner: LoginOf, binding: OAuthBinding): Promise<Pick<Login, 'tenantId' | 'id'>> {
+  async #logIn(owner: LoginOf, binding: OAuthBinding): Promise<LoginRef> {
     const tokens = await this.#options.oauth.clientCredentials(binding);
     const login = this.#made(owner, { binding, grant: 'client_credentials' }, tokens);
-    await this.#options.store.put(login);
-    return login;
+    return this.#options.store.putFirst(login);
   }
 
   async #refresh(login: Login, claim: string): Promise<string> {
@@ -165,7 +161,7 @@ export class Logins {
     const secrets = this.#open(login);
     try {
       const fresh = await this.#freshTokens(secrets);
-      const sealed = { secrets: this.#seal(login, secrets, fresh), expiresInS: fresh.expiresInS };
+      const sealed = { secrets: this.#seal(login, secrets, fresh), ...timesOf(secrets.grant, fresh) };
       // Not stored: the login is gone, or another one has come.
       return (await store.refreshed(login, claim, sealed)) ? fresh.accessToken : await this.token(login);
     } catch (error) {
@@ -188,6 +184,14 @@ export class Logins {
     if (refreshToken === null) throw new McpFailure('needs_consent');
     return oauth.refresh(binding, refreshToken);
   }
+}
+
+/** A token that can't be renewed is used until its end. */
+function timesOf(
+  grant: LoginSecrets['grant'],
+  { refreshToken, expiresInS }: Tokens,
+): Pick<NewLogin, 'expiresInS' | 'isRenewable'> {
+  return { expiresInS, isRenewable: grant === 'client_credentials' || refreshToken !== null };
 }
 
 function isLoss(error: unknown): boolean {

@@ -51,7 +51,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     unavailable: [
       400,
       'Not connected',
-      'The authorization server could not be asked. Open the link again to go on.',
+      'The authorization server could not be reached. Open the link again to go on.',
     ],
   };
   readonly #options: McpConsentsOptions;
@@ -137,7 +137,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     });
   }
 
-  /** The next link registers the gateway anew. */
+  /** The next link registers the gateway again. */
   async #forgetClient(server: McpServer): Promise<void> {
     const { auth, secrets } = server;
     if (auth.type !== 'oauth' || auth.clientId !== null) return;

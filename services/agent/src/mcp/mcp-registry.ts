@@ -2,11 +2,11 @@ import type { Egress } from '@gatehouse/egress/egress';
 import { settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { CallSlots } from './call-slots.ts';
+import { CallSlots } from '@gatehouse/kit/call-slots';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
 import { isPerUser, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
-import type { ServerAccess, ServerAccesses } from './server-access.ts';
+import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
 /** A stored server, and what is known of its health. */
@@ -166,9 +166,9 @@ export class McpRegistry {
     work: (connection: McpConnection) => Promise<Result>,
   ): Promise<Result> {
     const { tenantId, connectionId } = server;
-    const access = await this.#options.accesses.of(server, user);
-    const key: SessionKey = { tenantId, connectionId, loginId: access.loginId };
     for (;;) {
+      const access = await this.#options.accesses.of(server, user);
+      const key: SessionKey = { tenantId, connectionId, loginId: access.loginId };
       const { connection, isNew, release } = await this.#sessions.take(key, signal, () =>
         // Others may wait for the same connection when this caller has gone.
         McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(listMs)),

@@ -125,7 +125,8 @@ export function connectsDifferently(before: McpSettings, patch: PatchMcpServer):
 
 /** Whether the tenant has set what authenticates requests. Consents are apart from that. */
 export function hasAuth({ auth, secrets }: Pick<McpServer, 'auth' | 'secrets'>): boolean {
-  return auth.type === 'none' || auth.type === 'oauth' || secrets !== null;
+  const needsNone = auth.type === 'none' || (auth.type === 'oauth' && !auth.hasSecret);
+  return needsNone || secrets !== null;
 }
 
 /** Whether each user has a login of their own. */

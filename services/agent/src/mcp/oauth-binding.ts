@@ -1,6 +1,6 @@
 import type { AuthorizationServerMetadata, OAuthClientInformation } from '@modelcontextprotocol/client';
 
-/** What is fixed when a consent is asked for: who gives tokens, to which client, and for what. */
+/** What is fixed when a consent is requested: who gives tokens, to which client, and for what. */
 export interface OAuthBinding {
   metadata: AuthorizationServerMetadata;
   client: OAuthClientInformation;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  checkResourceAllowed,
   ClientCredentialsProvider,
   discoverOAuthServerInfo,
   exchangeAuthorization,
@@ -9,6 +10,7 @@ import {
   OAuthErrorCode,
   refreshAuthorization,
   registerClient,
+  resourceUrlFromServerUrl,
   type AuthorizationServerMetadata,
   type OAuthClientInformation,
   type OAuthTokens,
@@ -45,6 +47,13 @@ export class OAuthRefused extends Error {
   }
 }
 
+export interface BindWith {
+  /** Of the client that the tenant has. */
+  secret: string | null;
+  /** What was found before. */
+  known: OAuthBinding | null;
+}
+
 export interface OAuthClientOptions {
   egress: Egress;
   guard: Guard;
@@ -79,46 +88,52 @@ export class OAuthClient {
     return this.#options.publicUrl !== '';
   }
 
-  get redirectUrl(): string {
+  get #redirectUrl(): string {
     return this.#options.publicUrl + callbackPath;
   }
 
   /**
-   * Finds the authorization server of an MCP server, and registers the gateway there if it has no client id. Throws
-   * `McpFailure`.
+   * Finds the authorization server of an MCP server. Where the tenant has no client id, the gateway registers itself,
+   * unless `known` is of the same authorization server. Throws `McpFailure`.
    */
-  async bind(url: string, auth: OAuthSettings, secret: string | null): Promise<OAuthBinding> {
+  async bind(url: string, auth: OAuthSettings, { secret, known }: BindWith): Promise<OAuthBinding> {
     return this.#step(async (fetchFn) => {
-      const challenge = await challengeOf(url, fetchFn);
+      const { resourceMetadataUrl, scope: asked } = await challengeOf(url, fetchFn);
       const found = await discoverOAuthServerInfo(url, {
         fetchFn,
-        ...(challenge.resourceMetadataUrl !== undefined && {
-          resourceMetadataUrl: challenge.resourceMetadataUrl,
-        }),
+        ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
       });
       const { authorizationServerMetadata: metadata, resourceMetadata } = found;
-      if (metadata === undefined) throw new McpFailure('invalid');
-      const scope = auth.scope ?? challenge.scope ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
-      const pinned = await this.#pin(metadata, auth);
-      const client =
-        auth.clientId === null
-          ? await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn })
-          : { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) };
       const resource = resourceMetadata?.resource ?? null;
-      return { metadata: pinned, client, resource, scope, redirectUrl: this.redirectUrl };
+      // Tokens for another resource would go to a server that they are not for.
+      if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
+        throw new McpFailure('invalid');
+      const scope = auth.scope ?? asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+      const pinned = await this.#pin(metadata, auth);
+      const bound = { metadata: pinned, resource, scope, redirectUrl: this.#redirectUrl };
+      if (auth.clientId !== null)
+        return {
+          ...bound,
+          client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
+        };
+      const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
+      const client = isKnown
+        ? known.client
+        : await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
+      return { ...bound, client };
     });
   }
 
   /** Where the browser goes to consent. */
   authorizationUrl(
-    { metadata, client, resource, scope }: OAuthBinding,
+    { metadata, client, resource, scope, redirectUrl }: OAuthBinding,
     { state, verifier }: { state: string; verifier: string },
   ): string {
     const url = new URL(metadata.authorization_endpoint);
     const asked = {
       response_type: 'code',
       client_id: client.client_id,
-      redirect_uri: this.redirectUrl,
+      redirect_uri: redirectUrl,
       state,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
@@ -131,13 +146,13 @@ export class OAuthClient {
 
   /** The first tokens. Throws `OAuthRefused` and `McpFailure`. */
   exchange(
-    { metadata, client, resource }: OAuthBinding,
+    { metadata, client, resource, redirectUrl }: OAuthBinding,
     { code, verifier, iss }: { code: string; verifier: string; iss: string | null },
   ): Promise<Tokens> {
     return this.#ask((fetchFn) =>
       exchangeAuthorization(metadata.issuer, {
         ...{ metadata, clientInformation: client, authorizationCode: code, codeVerifier: verifier, fetchFn },
-        redirectUri: this.redirectUrl,
+        redirectUri: redirectUrl,
         ...(iss !== null && { iss }),
         ...(resource !== null && { resource }),
       }),
@@ -211,7 +226,7 @@ export class OAuthClient {
         ...{ metadata, fetchFn },
         clientMetadata: {
           client_name: 'Gatehouse',
-          redirect_uris: [this.redirectUrl],
+          redirect_uris: [this.#redirectUrl],
           grant_types: ['authorization_code', 'refresh_token'],
           response_types: ['code'],
           token_endpoint_auth_method: 'none',
@@ -245,6 +260,13 @@ export class OAuthClient {
       throw limit.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
     }
   }
+}
+
+function isResourceOf(url: string, resource: string): boolean {
+  return checkResourceAllowed({
+    requestedResource: resourceUrlFromServerUrl(url),
+    configuredResource: resource,
+  });
 }
 
 type Fetch = ReturnType<typeof egressFetch>;

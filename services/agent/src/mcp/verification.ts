@@ -1,7 +1,7 @@
 import type { Listed, McpRegistry } from './mcp-registry.ts';
 import type { AuthSecrets, McpSettings } from './mcp-server.ts';
 import { clientSecretOf, type OAuthClient } from './oauth-client.ts';
-import { headersOf } from './server-access.ts';
+import { headersOf } from './server-accesses.ts';
 
 /** What is known of a server before it is stored. */
 export interface Verified {
@@ -31,13 +31,13 @@ export class Verification {
       case 'headers':
         return { listed: await list(headersOf(secrets)), secrets };
       case 'oauth_client_credentials': {
-        const binding = await this.#oauth.bind(url, auth, clientSecretOf(secrets));
+        const binding = await this.#oauth.bind(url, auth, { secret: clientSecretOf(secrets), known: null });
         const { accessToken } = await this.#oauth.clientCredentials(binding);
         return { listed: await list({ authorization: `Bearer ${accessToken}` }), secrets };
       }
       case 'oauth': {
         if (!this.#oauth.canConsent) return { listed: null, secrets };
-        const binding = await this.#oauth.bind(url, auth, clientSecretOf(secrets));
+        const binding = await this.#oauth.bind(url, auth, { secret: clientSecretOf(secrets), known: null });
         return { listed: null, secrets: auth.clientId === null ? { binding } : secrets };
       }
     }

@@ -1,4 +1,5 @@
-import { cutText } from '@gatehouse/events/cut-text';
+import { maxResultChars } from '@gatehouse/contract/builtin-tools';
+import { shortened } from '@gatehouse/events/cut-text';
 import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
@@ -9,8 +10,6 @@ import { isEnabled } from '../mcp/mcp-server.ts';
 import { isNamed } from '../tools/agent-tools.ts';
 import { agentOf } from './agent-of.ts';
 import type { ToolDependencies } from './list-tools.ts';
-
-const maxResultChars = 200_000;
 
 /** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */
 export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
@@ -27,7 +26,7 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
       const { content, outcome } = isOfGateway
         ? await webFetch.call({ tenantId, agentId: agent.id, user: actingUser }, argumentsOf(request), signal)
         : await callServer(dependencies, { tenantId, agent, user: actingUser, request, signal });
-      return { content: shortened(content), outcome };
+      return { content: shortened(content, maxResultChars), outcome };
     },
   };
 }
@@ -63,9 +62,4 @@ function argumentsOf({ argumentsJson }: CallToolRequest): Record<string, unknown
 
 function noSuchTool(): AppError {
   return new AppError('not_found', 'There is no such tool.');
-}
-
-function shortened(text: string): string {
-  if (text.length <= maxResultChars) return text.toWellFormed();
-  return `${cutText(text, maxResultChars - 100)}\n[${text.length} characters, cut]`;
 }

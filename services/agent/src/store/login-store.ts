@@ -29,6 +29,8 @@ export interface NewLogin extends LoginOf {
   id: string;
   secrets: Buffer;
   expiresInS: number | null;
+  /** Whether it can be refreshed ahead of its expiry. */
+  isRenewable: boolean;
 }
 
 interface Ref {
@@ -45,9 +47,10 @@ const columns = `id, tenant_id as "tenantId", server_id as "serverId", user_id a
   coalesce(expires_at <= clock_timestamp(), false) as "isExpired",
   coalesce(refresh_due_at <= clock_timestamp(), false) as "isRefreshDue",
   lost_at is not null as "isLost"`;
-const times = (parameter: string): string =>
-  `clock_timestamp() + make_interval(secs => ${parameter}::float8),
-   clock_timestamp() + make_interval(secs => ${parameter}::float8 * ${refreshAfter})`;
+const times = (seconds: string, renewable: string): string =>
+  `clock_timestamp() + make_interval(secs => ${seconds}::float8),
+   case when ${renewable}::boolean
+     then clock_timestamp() + make_interval(secs => ${seconds}::float8 * ${refreshAfter}) end`;
 
 /** Logins at MCP servers, of one tenant at a time. */
 export class LoginStore {
@@ -76,8 +79,21 @@ export class LoginStore {
     });
   }
 
-  async put(login: NewLogin): Promise<void> {
-    await withTenant(this.#pool, login.tenantId, (db) => putLogin(db, login));
+  /** Stores a login unless there is one meanwhile, and returns the one that is there. */
+  async putFirst(login: NewLogin): Promise<Ref> {
+    const { tenantId, serverId, userId } = login;
+    return withTenant(this.#pool, tenantId, async (db) => {
+      await insertLogin(
+        db,
+        login,
+        'where known.connection_id <> excluded.connection_id or known.lost_at is not null',
+      );
+      const stored = await db.query<Ref>(
+        `select id, tenant_id as "tenantId" from agent.mcp_logins where server_id = $1 and user_id = $2`,
+        [serverId, userId],
+      );
+      return only(stored);
+    });
   }
 
   /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
@@ -98,14 +114,14 @@ export class LoginStore {
   async refreshed(
     { tenantId, id }: Ref,
     claim: string,
-    { secrets, expiresInS }: { secrets: Buffer; expiresInS: number | null },
+    { secrets, expiresInS, isRenewable }: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
   ): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
-        `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4')}),
+        `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
            refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
-        [id, claim, secrets, expiresInS],
+        [id, claim, secrets, expiresInS, isRenewable],
       );
       return rowCount === 1;
     });
@@ -158,20 +174,35 @@ export class LoginStore {
 }
 
 /** Stores a login in the place of the one before. */
-export async function putLogin(
-  db: Queryable,
-  { id, tenantId, serverId, connectionId, userId, secrets, expiresInS }: NewLogin,
-): Promise<void> {
+export async function putLogin(db: Queryable, login: NewLogin): Promise<void> {
+  await insertLogin(db, login, '');
+}
+
+/** `where` says which login before it replaces. */
+async function insertLogin(db: Queryable, login: NewLogin, where: string): Promise<void> {
+  const { id, tenantId, serverId, connectionId, userId, secrets, expiresInS, isRenewable } = login;
   await db.query(
     `insert into agent.mcp_logins as known
        (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at)
-     values ($1, $2, $3, $4, $5, $6, ${times('$7')})
+     values ($1, $2, $3, $4, $5, $6, ${times('$7', '$8')})
      on conflict (server_id, user_id) do update set id = excluded.id, connection_id = excluded.connection_id,
        secrets = excluded.secrets, expires_at = excluded.expires_at, refresh_due_at = excluded.refresh_due_at,
-       created_at = excluded.created_at, lost_at = null,
-       refresh_claim = null, refresh_claimed_until = null`,
-    [id, tenantId, serverId, userId, connectionId, secrets, expiresInS],
+       created_at = excluded.created_at, lost_at = null, refresh_claim = null, refresh_claimed_until = null
+     ${where}`,
+    [id, tenantId, serverId, userId, connectionId, secrets, expiresInS, isRenewable],
   );
+}
+
+/** Whether any user has a login for the connection of a server. */
+export async function hasLogin(
+  db: Queryable,
+  { id, connectionId }: { id: string; connectionId: string },
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from agent.mcp_logins where server_id = $1 and connection_id = $2 and lost_at is null limit 1`,
+    [id, connectionId],
+  );
+  return rows.length > 0;
 }
 
 /** Deletes the logins of a server that are for another connection. */

@@ -185,17 +185,17 @@ export async function countMcpServers(db: Queryable, tenantId: string): Promise<
 /** Throws `mcp_name_taken`. */
 export async function insertMcpServer(
   db: Queryable,
-  server: Pick<McpServer, 'id' | 'tenantId' | 'connectionId' | 'secrets' | 'status'> & {
+  server: Pick<McpServer, 'id' | 'tenantId' | 'connectionId' | 'secrets' | 'status' | 'statusReason'> & {
     settings: McpSettings;
   },
 ): Promise<McpServer> {
-  const { id, tenantId, connectionId, secrets, status, settings } = server;
+  const { id, tenantId, connectionId, secrets, status, statusReason, settings } = server;
   const inserted = db.query<McpServer>(
     `insert into agent.mcp_servers
-       (id, tenant_id, connection_id, secrets, status, ${Object.values(settingColumns).join(', ')})
-     values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
+       (id, tenant_id, connection_id, secrets, status, status_reason, ${Object.values(settingColumns).join(', ')})
+     values ($1, $2, $3, $4, $5, $6, ${settingNames.map((_, index) => `$${index + 7}`).join(', ')})
      returning ${columns}`,
-    [id, tenantId, connectionId, secrets, status, ...valuesOf(settings)],
+    [id, tenantId, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
   );
   return only(await inserted.catch(nameTaken));
 }

@@ -2,12 +2,12 @@ import { argumentProblem, builtinTools, webFetchArguments } from '@gatehouse/con
 import type { Egress, EgressResponse } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
 import { AppError } from '@gatehouse/kit/errors';
-import { FetchCookies, type OpenCookie } from '../cookies/cookies-for.ts';
+import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
 import type { CookieOwner } from '../cookies/cookie.ts';
-import { CallSlots } from '../mcp/call-slots.ts';
+import { CallSlots } from '@gatehouse/kit/call-slots';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
 import { decoded, kindOf } from './page-content.ts';
-import type { PageTexts } from './page-text.ts';
+import type { PageTexts } from './page-texts.ts';
 
 /** For whom a page is fetched. */
 export interface FetchFor {
@@ -60,7 +60,8 @@ export class WebFetch {
     } catch (error) {
       signal.throwIfAborted();
       if (limited.aborted) return failed('timeout');
-      if (error instanceof EgressError) return failed(mcpFailure(error).kind);
+      if (error instanceof EgressError)
+        return error.failure === 'not_allowed' ? notAllowed : failed(mcpFailure(error).kind);
       if (error instanceof AppError && error.code === 'service_unavailable') return failed('busy');
       throw error;
     }
@@ -114,6 +115,11 @@ const sentences: Partial<Record<McpFailureKind, string>> = {
   too_large: 'The page is too large.',
   busy: 'Too many pages are being fetched. Try again later.',
   unreachable: 'The page could not be reached.',
+};
+
+const notAllowed: Fetched = {
+  content: 'The address is not allowed: it must be https on a public host.',
+  outcome: 'unreachable',
 };
 
 function failed(outcome: McpFailureKind): Fetched {

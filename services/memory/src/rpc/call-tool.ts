@@ -1,8 +1,10 @@
 import {
   argumentProblem,
   kgTraverseArguments,
+  maxResultChars,
   memorySearchArguments,
 } from '@gatehouse/contract/builtin-tools';
+import { shortened } from '@gatehouse/events/cut-text';
 import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
@@ -45,7 +47,11 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
       if (call === undefined) throw new AppError('not_found', 'There is no such tool.');
       const { tenantId, actingUser } = actorOf(context, agentId);
       const key = { tenantId, agentId, analyser: analyserOf(analyser) };
-      return call(JSON.parse(argumentsJson), { key, users: readableUsers({ actingUser }), context });
+      return call(JSON.parse(argumentsJson, storable), {
+        key,
+        users: readableUsers({ actingUser }),
+        context,
+      });
     },
   };
 }
@@ -58,10 +64,13 @@ function tool<Shape extends z.ZodType>(
   call: (args: z.output<Shape>, view: View) => Promise<unknown>,
 ): Tool {
   return async (given, view) => {
-    const parsed = shape.safeParse(storable(given));
+    const parsed = shape.safeParse(given);
     if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
     try {
-      return { content: JSON.stringify(await call(parsed.data, view)), outcome: 'ok' };
+      return {
+        content: shortened(JSON.stringify(await call(parsed.data, view)), maxResultChars),
+        outcome: 'ok',
+      };
     } catch (error) {
       // Such as a start that is not in the graph.
       if (error instanceof AppError && error.status < 500)
@@ -98,6 +107,8 @@ async function traverseGraph(
     asOf: null,
   });
   const names = new Map(nodes.map(({ id, name }) => [id, name]));
+  const ambiguous = new Set(nodes.map(({ name }) => name)).size < nodes.length;
+  const show = (id: string): string | undefined => (ambiguous ? id : names.get(id));
   return {
     nodes: nodes.map(({ id, name, type, description, distance }) => ({
       id,
@@ -107,15 +118,13 @@ async function traverseGraph(
       distance,
     })),
     relations: edges.map(({ sourceId, targetId, type, weight }) => ({
-      ...{ source: names.get(sourceId), type, target: names.get(targetId), weight },
+      ...{ source: show(sourceId), type, target: show(targetId), weight },
     })),
     truncated,
   };
 }
 
 /** A database can't hold NUL, and UTF-8 has no lone surrogates. */
-function storable(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value), (_name, each: unknown) =>
-    typeof each === 'string' ? each.toWellFormed().replaceAll('\0', '\u{fffd}') : each,
-  ) as unknown;
+function storable(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\u{fffd}') : value;
 }

@@ -35,7 +35,7 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
   readonly ends: Readonly<Record<End, EndPage>> = {
     connected: [200, 'Connected', 'Messages to the account are answered now. You can close this page.'],
     refused: [400, 'Not connected', 'Zalo did not give access. Open the link again to go on.'],
-    unavailable: [400, 'Not connected', 'Zalo could not be asked. Open the link again to go on.'],
+    unavailable: [400, 'Not connected', 'Zalo could not be reached. Open the link again to go on.'],
     other_account: [
       400,
       'Not connected',

@@ -53,7 +53,7 @@ export interface CallToolRequest {
 }
 
 export interface CallToolResponse {
-  /** What the model gets. */
+  /** What the model gets, at most 200,000 characters. */
   content: string;
   /** "ok", or "error" if the arguments are wrong. */
   outcome: string;

@@ -4,7 +4,7 @@ import { validate } from '@gatehouse/http/validate';
 import fc from 'fast-check';
 import { CookieJar } from 'tough-cookie';
 import { placeOf } from './cookie.ts';
-import { domainsOf, FetchCookies, type OpenCookie } from './cookies-for.ts';
+import { domainsOf, FetchCookies, type OpenCookie } from './fetch-cookies.ts';
 import { readCookie } from './read-cookie.ts';
 
 const hosts = [

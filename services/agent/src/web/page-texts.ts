@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
 import { ThreadPool } from '@gatehouse/threads/thread-pool';
 import type { PageInput, PageText } from './page-worker.ts';
 
@@ -14,12 +15,21 @@ export class PageTexts {
     ...{ deadlineMs, maxHeapMiB },
   });
 
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
   /** Null if that takes too long, or a thread more memory than it may have. Throws `service_unavailable`. */
   async read(tenantId: string, input: PageInput): Promise<PageText | null> {
     try {
       return await this.#pool.run(tenantId, input);
     } catch (error) {
       if (error instanceof AppError) throw error;
+      const failure = error instanceof Error ? error.name : 'unknown';
+      // Not its message, which may have parts of the page.
+      this.#log.warn({ failure, tenant_id: tenantId }, 'failed to read the text of a page');
       return null;
     }
   }
