@@ -91,10 +91,10 @@ it('a browser gets the consent page by a link, and nothing without one', async (
   const link = new URL((asked.body as { authorization_url: string }).authorization_url);
   const page = await fetch(gateway.url + link.pathname + link.search);
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-  const pressed = await fetch(gateway.url + link.pathname + link.search, {
-    method: 'POST',
-    redirect: 'manual',
-  });
+  const press = (headers: Record<string, string>) =>
+    fetch(gateway.url + link.pathname + link.search, { method: 'POST', redirect: 'manual', headers });
+  expect((await press({ 'sec-fetch-site': 'cross-site' })).status).toBe(410);
+  const pressed = await press({});
   expect(pressed.status).toBe(303);
   const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
   const state = new URL(pressed.headers.get('location') ?? '').searchParams.get('state') ?? '';

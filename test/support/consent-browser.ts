@@ -30,7 +30,10 @@ export class ConsentBrowser {
 
   /** Presses the button of a page over https. */
   async press(link: string, port: number): Promise<Pressed> {
-    const pressed = await this.#browse(this.#routes.begin, link, { method: 'POST', port });
+    // Pages of other sites can't press it.
+    for (const foreign of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }])
+      expect((await this.#press(link, port, foreign)).status).toBe(410);
+    const pressed = await this.#press(link, port, { 'sec-fetch-site': 'same-origin' });
     expect(pressed.status).toBe(303);
     const set = pressed.headers.get('set-cookie') ?? '';
     expect(set).toMatch(
@@ -39,14 +42,25 @@ export class ConsentBrowser {
     return { location: pressed.headers.get('location') ?? '', cookie: set.split(';')[0] ?? '' };
   }
 
+  #press(link: string, port: number, headers: Record<string, string>): Promise<Response> {
+    return this.#browse(this.#routes.begin, link, { method: 'POST', port, headers });
+  }
+
   comeBack(path: string, { port, cookie }: { port: number; cookie?: string }): Promise<Response> {
-    return this.#browse(this.#routes.callback, path, { port, ...(cookie !== undefined && { cookie }) });
+    return this.#browse(this.#routes.callback, path, {
+      port,
+      ...(cookie !== undefined && { headers: { cookie } }),
+    });
   }
 
   async #browse(
     routeId: string,
     path: string,
-    { method = 'GET', cookie, port }: { method?: string; cookie?: string; port: number },
+    {
+      method = 'GET',
+      headers = {},
+      port,
+    }: { method?: string; headers?: Record<string, string>; port: number },
   ): Promise<Response> {
     const assertion = await (await this.#identity.signer('edge')).anonymous(routeId);
     return fetch(`http://127.0.0.1:${port}${path}`, {
@@ -55,7 +69,7 @@ export class ConsentBrowser {
       headers: {
         'x-gatehouse-assertion': assertion,
         'x-gatehouse-client-ip': '198.51.100.8',
-        ...(cookie !== undefined && { cookie }),
+        ...headers,
       },
     });
   }

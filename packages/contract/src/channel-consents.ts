@@ -70,7 +70,7 @@ export const routes: readonly Route[] = [
 export const pageRoutes: readonly Route[] = [
   route({
     service: 'webhook',
-    access: { kind: 'ticket', headers: [] },
+    access: { kind: 'ticket', headers: ['origin', 'sec-fetch-site'] },
     id: 'channels.zalo-oa.consent.begin',
     method: 'POST',
     path,

@@ -349,7 +349,7 @@ export const pageRoutes: readonly Route[] = [
   }),
   route({
     service: 'agent',
-    access: { kind: 'ticket', headers: [] },
+    access: { kind: 'ticket', headers: ['origin', 'sec-fetch-site'] },
     id: 'mcp.servers.consent.begin',
     method: 'POST',
     path: '/v1/mcp/servers/{id}/consent',

@@ -71,7 +71,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
   /** The button: leads to the provider. */
   readonly begin: RawHandler = async (request, response, call) => {
     const { kind } = this.#options;
-    const open = await this.#openTicket(request, call);
+    const open = this.#isOwnPage(request) ? await this.#openTicket(request, call) : null;
     const begun = open === null ? null : await this.#beginning(open.ticket);
     if (begun === null) {
       this.#sendOver(response, call);
@@ -114,6 +114,17 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     if (end === 'over') this.#sendOver(response, call);
     else sendEnd(response, call, kind.ends[end]);
   };
+
+  /**
+   * Whether the button was pressed on the page: another site could send a person on who has never seen it. Browsers say
+   * which site a request comes from; old ones name the origin at most, which is `null` for pages without a referrer.
+   */
+  #isOwnPage({ headers }: IncomingMessage): boolean {
+    const site = headers['sec-fetch-site'];
+    if (site !== undefined) return site === 'same-origin';
+    const { origin = 'null' } = headers;
+    return origin === 'null' || origin === URL.parse(this.#options.publicUrl)?.origin;
+  }
 
   /** Where the browser goes, and the state that it keeps; null if the ticket was used too often, or is for nothing. */
   async #beginning(ticket: OpenTicket): Promise<{ location: string; state: string } | null> {

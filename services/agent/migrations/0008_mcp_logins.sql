@@ -20,6 +20,9 @@ create table agent.mcp_logins (
   refresh_claimed_until timestamptz,
   -- When the authorization server refused to refresh it.
   lost_at timestamptz,
+  -- What the server listed for this user, as agent.mcp_servers.tools; null for a login that all share.
+  tools json,
+  tools_expire_at timestamptz,
   created_at timestamptz not null default clock_timestamp(),
   constraint mcp_logins_owner_key unique (server_id, user_id)
 );
@@ -155,7 +158,7 @@ create policy alert_outbox_dead_letters_system_delete on agent.alert_outbox_dead
 
 grant select, insert, delete on agent.mcp_logins to agent_app;
 grant update (id, connection_id, secrets, expires_at, refresh_due_at, refresh_claim, refresh_claimed_until,
-  lost_at, created_at) on agent.mcp_logins to agent_app;
+  lost_at, tools, tools_expire_at, created_at) on agent.mcp_logins to agent_app;
 -- Finds what another key has encrypted.
 grant select (id, tenant_id, secrets) on agent.mcp_logins to agent_system;
 grant select, insert, delete on agent.consent_tickets to agent_app;

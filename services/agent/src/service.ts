@@ -23,8 +23,8 @@ import { agentHandlers } from './http/agents.ts';
 import { cookieHandlers } from './http/cookies.ts';
 import { mcpConsentLinkHandlers, mcpConsentPageHandlers } from './http/mcp-consents.ts';
 import { mcpServerHandlers } from './http/mcp-servers.ts';
-import { McpRegistry } from './mcp/mcp-registry.ts';
-import type { AuthSecrets, OpenSecrets } from './mcp/mcp-server.ts';
+import { McpRegistry, type UserLists } from './mcp/mcp-registry.ts';
+import type { AuthSecrets, McpServer, OpenSecrets } from './mcp/mcp-server.ts';
 import { McpConsents } from './mcp/mcp-consents.ts';
 import { Logins } from './mcp/logins.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
@@ -43,7 +43,7 @@ import { SealedColumn, secretsToReseal } from './secrets/sealed-column.ts';
 import { AgentStore } from './store/agent-store.ts';
 import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
 import { LoginStore, raiseLost } from './store/login-store.ts';
-import { McpServerStore } from './store/mcp-server-store.ts';
+import { goodSecondsOf, McpServerStore } from './store/mcp-server-store.ts';
 
 const tenMinutesMs = 600_000;
 const batch = 500;
@@ -99,7 +99,15 @@ export async function createAgentService(
     ...{ oauth, openSecrets, log },
   });
   const accesses = new ServerAccesses(logins, openSecrets);
-  const mcp = new McpRegistry({ egress, record: servers, accesses, log });
+  const ownerOf = ({ tenantId, id, connectionId }: McpServer, userId: string) => ({
+    ...{ tenantId, serverId: id, connectionId, userId },
+  });
+  const lists: UserLists = {
+    find: (server, user) => loginStore.findList(ownerOf(server, user)),
+    set: (server, user, { tools, ttlMs }) =>
+      loginStore.setList(ownerOf(server, user), { tools, goodS: goodSecondsOf(ttlMs) }),
+  };
+  const mcp = new McpRegistry({ egress, record: servers, accesses, lists, log });
   const agentsOfRpcs = new AgentStore(rpc);
   const values = new SealedColumn(keyRing, 'cookies');
   const pages = new PageTexts(log);

@@ -104,6 +104,13 @@ export class McpLoginsUnderTest {
     return (await this.agents.makeAgent(this.tenant.admin, { tools: { mcp_servers: ['mail'] } })).id;
   }
 
+  /** The names of an agent's tools, as a user gets them. */
+  async toolsOf(agentId: string, as: As): Promise<string[]> {
+    const chat = await this.agents.peer('chat');
+    const { tools } = await chat.call('listTools', { agentId }, await this.agents.actingFor(as));
+    return tools.map(({ name }) => name);
+  }
+
   /** Calls the first tool of an agent, at one of the replicas. */
   async call(
     agentId: string,

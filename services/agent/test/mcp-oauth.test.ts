@@ -191,6 +191,20 @@ describe('a consent for each user', () => {
     expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).content).toBe('ann at mail');
   });
 
+  it('shows each user the tools that the server has for them', async () => {
+    const { intercept } = mcp.server;
+    mcp.server.intercept = (request, response) => {
+      mcp.server.tools = [{ name: `of-${mcp.login.userOf(request) ?? 'none'}` }];
+      return intercept(request, response);
+    };
+    await mcp.register({ type: 'oauth', per_user: true });
+    const agentId = await mcp.makeAgent();
+    for (const user of ['ann', 'bob']) await mcp.connect('mail', user, mcp.tenant.bound(user));
+    for (const user of ['ann', 'bob', 'ann'])
+      expect(await mcp.toolsOf(agentId, mcp.tenant.bound(user))).toEqual([`mail__of-${user}`]);
+    expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).outcome).toBe('ok');
+  });
+
   it('never lets a user or a tenant use the login of another', async () => {
     mcp.answerWithUsers();
     const tenants = [mcp.agents.makeTenant(), mcp.agents.makeTenant()];
@@ -230,6 +244,20 @@ describe('a consent for each user', () => {
       { numRuns: 10 },
     );
   }, 120_000);
+
+  it('is gone with the data of the user, also when the deletion arrives after the browser', async () => {
+    await mcp.register({ type: 'oauth', per_user: true });
+    const ann = mcp.tenant.bound('ann');
+    const { location, cookie } = await mcp.browser.press(await mcp.makeLink('mail', ann), mcp.port);
+    const requestedAtMs = BigInt(Date.now());
+    const { pathname, search } = mcp.login.consent(location, 'ann');
+    const end = await mcp.browser.comeBack(pathname + search, { port: mcp.port, cookie });
+    expect(end.status).toBe(200);
+    const tenantService = await mcp.agents.peer('tenant');
+    const request = { tenantId: mcp.tenant.id, userId: 'ann', requestedAtMs, deletionId: newId() };
+    const { counts } = await tenantService.call('forgetUser', request, { deadlineMs: 5_000 });
+    expect(counts).toEqual({ cookies: 0n, mcp_logins: 1n });
+  });
 
   it('is gone with the data of the user, also one that is under way', async () => {
     await mcp.register({ type: 'oauth', per_user: true });

@@ -77,6 +77,10 @@ describe('tokens', () => {
     mcp.login.expiresIn = '3600';
     await mcp.register({ type: 'oauth' });
     await mcp.connect('mail', 'ann');
+    for (const forEver of [9_007_199_254_740_991, 1e300]) {
+      mcp.login.expiresIn = forEver;
+      await mcp.connect('mail', 'ann');
+    }
     mcp.login.expiresIn = undefined;
     mcp.login.expire('ann');
     const agentId = await mcp.makeAgent();
@@ -105,6 +109,18 @@ describe('tokens', () => {
     await mcp.connect(id, 'ann again');
     expect((await mcp.call(agentId)).outcome).toBe('ok');
     expect(await mcp.getServer(id)).toMatchObject({ status: 'connected' });
+  });
+
+  it('of a client that the authorization server has forgotten lead to a new client', async () => {
+    await mcp.register({ type: 'oauth' });
+    await mcp.connect('mail', 'ann');
+    const agentId = await mcp.makeAgent();
+    mcp.login.forgetClients();
+    mcp.login.expire('ann');
+    expect((await mcp.call(agentId)).outcome).toBe('needs_consent');
+    await mcp.connect('mail', 'ann');
+    expect((await mcp.call(agentId)).outcome).toBe('ok');
+    expect(mcp.login.registrations).toHaveLength(2);
   });
 
   it('of one user that cannot be renewed keep no other from the server', async () => {

@@ -143,6 +143,7 @@ describe('a page', () => {
     [{}, 'url'],
     [{ url: 'file:///etc/passwd' }, 'https'],
     [{ url: 'no address' }, 'https'],
+    [{ url: `https://${'a.'.repeat(4_000)}example.com/` }, 'https'],
     [{ url: 'https://a.example/', method: 'POST' }, 'method'],
   ])('is not fetched for %j', async (args, problem) => {
     const { content, outcome } = await fetchPage(args);

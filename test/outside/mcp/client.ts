@@ -58,3 +58,5 @@ if (tool !== undefined) {
     x_simulator: { tool_calls: [{ name: `${name}__${tool.name}`, arguments: { a: 5, b: 3 } }] },
   });
 }
+// The conformance test waits for the end of the connection.
+await call(`/v1/mcp/servers/${id}`, undefined, 'DELETE');

@@ -10,9 +10,13 @@ export const credentials = JSON.parse(
 ) as Credentials;
 
 /** Calls the API as an administrator. Throws for any answer but a success. */
-export async function call<Body = Record<string, string>>(route: string, body?: object): Promise<Body> {
+export async function call<Body = Record<string, string>>(
+  route: string,
+  body?: object,
+  method = body === undefined ? 'GET' : 'POST',
+): Promise<Body> {
   const response = await fetch(credentials.url + route, {
-    method: body === undefined ? 'GET' : 'POST',
+    method,
     headers: {
       authorization: `Bearer ${credentials.admin_key}`,
       'content-type': 'application/json',
@@ -21,5 +25,5 @@ export async function call<Body = Record<string, string>>(route: string, body?: 
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) throw new Error(`${route}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as Body;
+  return (response.status === 204 ? {} : await response.json()) as Body;
 }

@@ -28,7 +28,6 @@ const scenarios = [
   'auth/token-endpoint-auth-post',
   'auth/token-endpoint-auth-none',
   'auth/pre-registration',
-  'auth/2025-03-26-oauth-metadata-backcompat',
   'auth/client-credentials-basic',
 ];
 

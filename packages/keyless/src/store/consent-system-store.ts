@@ -8,9 +8,10 @@ export interface StoredTicket {
   subjectId: string;
   askedBy: AskedBy;
   details: Buffer | null;
+  createdAt: Date;
 }
 
-const columns = `t.id, t.tenant_id as "tenantId", t.subject_id as "subjectId", t.asked_by as "askedBy", t.details`;
+const columns = `t.id, t.tenant_id as "tenantId", t.subject_id as "subjectId", t.asked_by as "askedBy", t.details, t.created_at as "createdAt"`;
 const isOpen = 't.used_at is null and t.expires_at > now()';
 
 /** The ticket with this digest, of whatever tenant; null if there is none, or it is used or over. */

@@ -78,7 +78,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
 
     'mcp.servers.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      found(await servers.find(tenantId, id), what);
+      const known = found(await servers.find(tenantId, id), what);
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
       const reply = await changes.change(call, async (db) => {
@@ -92,6 +92,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
           changes: [{ action: 'mcp_server.updated', id, before: old, after: shown }],
         };
       });
+      if (connectsDifferently(known, body)) registry.forget(known);
       if ((reply.body as WireMcpServer).status !== 'pending') return reply;
       const stored = found(await servers.find(tenantId, id), what);
       await registry.refresh(stored, null).catch((error: unknown) => {
@@ -101,12 +102,15 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     },
 
     'mcp.servers.delete': async (call: Call) => {
-      const id = resourceId(call.params, what);
-      return changes.change(call, async (db) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      const server = found(await servers.find(tenantId, id), what);
+      const reply = await changes.change(call, async (db) => {
         const before = showServer(found(await lockMcpServer(db, id), what));
         await deleteMcpServer(db, id);
         return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
       });
+      registry.forget(server);
+      return reply;
     },
 
     'mcp.servers.refresh': async (call: Call) => {
@@ -132,7 +136,7 @@ async function create(
   if (await servers.isNameTaken(tenantId, settings.name)) throw takenName();
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
-    ? await verification.verify(settings, given).catch(unreachable)
+    ? await verification.verify(tenantId, settings, given).catch(unreachable)
     : { listed: null, secrets: given };
   const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();

@@ -8,11 +8,13 @@ import {
   type ContentBlock,
   type jsonSchemaValidator,
   type JsonSchemaValidatorResult,
+  type ReconnectionScheduler,
   type Tool,
 } from '@modelcontextprotocol/client';
 import type { McpTransport } from '@gatehouse/contract/mcp-servers';
 import type { Egress } from '@gatehouse/egress/egress';
 import { version } from '@gatehouse/kit/version';
+import { bearerFetch } from './bearer-fetch.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-server.ts';
@@ -102,12 +104,19 @@ export class McpConnection {
 
   /** Throws `McpFailure`. */
   async listTools(signal: AbortSignal): Promise<ToolList> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return { tools: [], ttlMs: null };
+    const options = { signal, timeout: this.#timeoutMs, maxTotalTimeout: this.#timeoutMs };
+    const list = new ToolCollection();
     try {
-      const listed = await this.#client.listTools(undefined, {
-        ...{ signal, timeout: this.#timeoutMs, maxTotalTimeout: this.#timeoutMs, cacheMode: 'refresh' },
-      });
-      const { ttlMs } = listed as { ttlMs?: unknown };
-      return { tools: readTools(listed.tools), ttlMs: typeof ttlMs === 'number' ? ttlMs : null };
+      let cursor: string | undefined;
+      for (let page = 0; page < maxPages && !list.isFull; page += 1) {
+        const params = cursor === undefined ? {} : { cursor };
+        const listed = await this.#client.request({ method: 'tools/list', params }, options);
+        list.add(listed);
+        cursor = listed.nextCursor;
+        if (cursor === undefined) break;
+      }
+      return list.collected;
     } catch (error) {
       throw mcpFailure(error);
     }
@@ -155,19 +164,19 @@ async function connectBy(
       // No user is there to answer a server's question.
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: anything,
-      listMaxPages: maxPages,
       ...(onToolsChanged !== undefined && {
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onToolsChanged() } },
       }),
     },
   );
   const connection = McpConnection.of(client, timeoutMs);
+  const send = egressFetch({ egress, timeoutMs, maxBytes });
   try {
     await client.connect(
       new Transport(new URL(url), {
-        fetch: egressFetch({ egress, timeoutMs, maxBytes }),
+        fetch: access.tokens === null ? send : bearerFetch(send, access.tokens),
         requestInit: { headers: access.headers },
-        ...(access.tokens !== null && { authProvider: access.tokens }),
+        reconnectionScheduler: patientReconnection(),
       }),
       { signal, timeout: timeoutMs },
     );
@@ -178,31 +187,55 @@ async function connectBy(
   }
 }
 
+/** Whatever delay a server wants: its streams may end at once, again and again. */
+const reconnection = { leastMs: 250, most: 100 };
+
+function patientReconnection(): ReconnectionScheduler {
+  const left = { times: reconnection.most };
+  return (reconnect, delayMs) => {
+    left.times -= 1;
+    if (left.times < 0) return undefined;
+    const timer = setTimeout(reconnect, Math.max(delayMs, reconnection.leastMs)).unref();
+    return () => clearTimeout(timer);
+  };
+}
+
 function isClientError(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof SdkHttpError) return [400, 404, 405].includes(cause.status);
   return false;
 }
 
-function readTools(listed: readonly Tool[]): McpTool[] {
-  const tools: McpTool[] = [];
-  const names = new Set<string>();
-  let bytes = 0;
-  for (const { name, description = '', inputSchema, annotations } of listed.slice(0, maxTools)) {
-    if (name === '' || name.length > maxNameChars || names.has(name)) continue;
-    const tool: McpTool = {
-      name,
-      description: description.slice(0, maxDescriptionChars),
-      inputSchema,
-      readOnly: annotations?.readOnlyHint === true,
-      idempotent: annotations?.idempotentHint === true,
-    };
-    bytes += Buffer.byteLength(JSON.stringify(tool));
-    if (bytes > maxListBytes) break;
-    names.add(name);
-    tools.push(tool);
+/** The tools of a list, page by page, up to its limits. */
+class ToolCollection {
+  isFull = false;
+  readonly #tools: McpTool[] = [];
+  readonly #names = new Set<string>();
+  #bytes = 0;
+  #ttlMs: number | null = null;
+
+  get collected(): ToolList {
+    return { tools: this.#tools, ttlMs: this.#ttlMs };
   }
-  return tools;
+
+  add({ tools, ...page }: { tools: readonly Tool[]; ttlMs?: unknown }): void {
+    if (typeof page.ttlMs === 'number') this.#ttlMs = page.ttlMs;
+    for (const { name, description = '', inputSchema, annotations } of tools) {
+      if (name === '' || name.length > maxNameChars || this.#names.has(name)) continue;
+      const tool: McpTool = {
+        name,
+        description: description.slice(0, maxDescriptionChars),
+        inputSchema,
+        readOnly: annotations?.readOnlyHint === true,
+        idempotent: annotations?.idempotentHint === true,
+      };
+      this.#bytes += Buffer.byteLength(JSON.stringify(tool));
+      this.isFull = this.#bytes > maxListBytes || this.#tools.length >= maxTools;
+      if (this.isFull) return;
+      this.#names.add(name);
+      this.#tools.push(tool);
+    }
+  }
 }
 
 /** Models of the gateway's tools get text: of other content its kind and size. */

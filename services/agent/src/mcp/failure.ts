@@ -1,4 +1,5 @@
 import { SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { AppError } from '@gatehouse/kit/errors';
 import { EgressError, type EgressFailure } from '@gatehouse/egress/errors';
 
 /** What went wrong with a server. */
@@ -32,11 +33,24 @@ const sentences: Record<McpFailureKind, string> = {
 /** A call of a server that failed. Its message may be shown to tenants and models: it has no word of the server. */
 export class McpFailure extends Error {
   readonly kind: McpFailureKind;
+  /** Whether the server is known to have done nothing. */
+  readonly isUndone: boolean;
+  whileConnecting = false;
 
-  constructor(kind: McpFailureKind, options?: ErrorOptions) {
+  constructor(
+    kind: McpFailureKind,
+    { isUndone = false, ...options }: ErrorOptions & { isUndone?: boolean } = {},
+  ) {
     super(sentences[kind], options);
     this.name = 'McpFailure';
     this.kind = kind;
+    this.isUndone = isUndone;
+  }
+
+  /** The same failure, of a connection that did not come about. */
+  atConnecting(): this {
+    this.whileConnecting = true;
+    return this;
   }
 }
 
@@ -51,16 +65,25 @@ const ofEgress: Record<EgressFailure, McpFailureKind> = {
   invalid_response: 'invalid',
 };
 
-/** The failure that an error of the client stands for. */
+/** The failure that an error of the client stands for. Throws errors of our own, such as those of the database. */
 export function mcpFailure(error: unknown): McpFailure {
-  if (error instanceof McpFailure) return error;
-  return new McpFailure(kindOf(error), { cause: error });
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof McpFailure) return cause;
+    if (cause instanceof AppError) throw cause;
+  }
+  return new McpFailure(kindOf(error), { cause: error, isUndone: isUnknownSession(error) });
+}
+
+/** A server that does not know a session has executed nothing; a 400 may be due to more than that. */
+function isUnknownSession(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof SdkHttpError) return cause.data.status === 404;
+  return false;
 }
 
 function kindOf(error: unknown): McpFailureKind {
   // The client wraps errors of its transport.
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof McpFailure) return cause.kind;
     if (cause instanceof EgressError) return ofEgress[cause.failure];
     if (cause instanceof UnauthorizedError) return 'unauthorized';
     if (cause instanceof SdkHttpError) return ofStatus(cause.data.status);

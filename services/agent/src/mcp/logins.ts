@@ -3,6 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { sameText } from '@gatehouse/keyless/same-text';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Login, LoginOf, LoginStore, NewLogin } from '../store/login-store.ts';
@@ -45,7 +46,7 @@ type LoginRef = Pick<Login, 'tenantId' | 'id'>;
 
 /** How long a request waits for a refresh that another one makes. */
 const waitMs = 25_000;
-const lookMs = 100;
+const lookMs = 250;
 /** After a refresh for which the authorization server could not be asked. */
 const againS = 5;
 
@@ -56,6 +57,7 @@ const againS = 5;
 export class Logins {
   readonly #options: LoginsOptions;
   readonly #firsts = new SharedCalls<LoginRef>();
+  readonly #renewals = new SharedCalls<string>();
 
   constructor(options: LoginsOptions) {
     this.#options = options;
@@ -88,7 +90,11 @@ export class Logins {
     const { oauth, openSecrets } = this.#options;
     const secrets = server.secrets === null ? null : openSecrets(server, server.secrets);
     const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
-    return oauth.bind(server.url, auth, { secret: clientSecretOf(secrets), known });
+    return oauth.bind(server.url, auth, {
+      tenantId: server.tenantId,
+      secret: clientSecretOf(secrets),
+      known,
+    });
   }
 
   /** The access token of a login, refreshed if that is due. Throws `McpFailure`. */
@@ -96,17 +102,22 @@ export class Logins {
     const known = await this.#find(login);
     const { accessToken } = this.#open(known);
     if (!known.isRefreshDue) return accessToken;
-    try {
-      return await this.renew(login, accessToken);
-    } catch (error) {
-      const isLate = !(error instanceof McpFailure) || error.kind === 'needs_consent' || known.isExpired;
-      if (isLate) throw error;
-      return accessToken;
-    }
+    if (known.isExpired) return this.renew(login, accessToken);
+    // It still counts, while another request refreshes it, or the authorization server is away.
+    const claim = newId();
+    if (!(await this.#options.store.claimRefresh(known, claim))) return accessToken;
+    return this.#refresh(known, claim).catch((error: unknown) => {
+      if (error instanceof McpFailure && !isLoss(error)) return accessToken;
+      throw error;
+    });
   }
 
-  /** Another token than `refused`. Throws `McpFailure`. */
-  async renew(login: LoginRef, refused: string): Promise<string> {
+  /** Another token than `refused`. One wait in this process serves all that need it. Throws `McpFailure`. */
+  renew(login: LoginRef, refused: string): Promise<string> {
+    return this.#renewals.get(`${login.id} ${refused}`, () => this.#renew(login, refused));
+  }
+
+  async #renew(login: LoginRef, refused: string): Promise<string> {
     const deadline = monotonicMs() + waitMs;
     while (monotonicMs() < deadline) {
       const known = await this.#find(login);
@@ -120,8 +131,13 @@ export class Logins {
   }
 
   /** The row of a login after a consent. */
-  made(owner: LoginOf, binding: OAuthBinding, tokens: Tokens): NewLogin {
+  made(owner: LoginOf & { madeAt: Date }, binding: OAuthBinding, tokens: Tokens): NewLogin {
     return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
+  }
+
+  /** Forgets the client of a server at an authorization server that does not know it any more. */
+  forgetClient({ tenantId, id: serverId }: McpServer): Promise<void> {
+    return this.#options.store.forgetClient({ tenantId, serverId });
   }
 
   async #find(login: LoginRef): Promise<Login> {
@@ -136,8 +152,12 @@ export class Logins {
     return JSON.parse(this.#options.column.open(login, login.secrets)) as LoginSecrets;
   }
 
-  #made(owner: LoginOf, by: Pick<LoginSecrets, 'binding' | 'grant'>, tokens: Tokens): NewLogin {
-    const row = { ...owner, id: newId() };
+  #made(
+    owner: LoginOf & { madeAt?: Date },
+    by: Pick<LoginSecrets, 'binding' | 'grant'>,
+    tokens: Tokens,
+  ): NewLogin {
+    const row = { madeAt: null, ...owner, id: newId() };
     return { ...row, secrets: this.#seal(row, by, tokens), ...timesOf(by.grant, tokens) };
   }
 
@@ -162,9 +182,11 @@ export class Logins {
     try {
       const fresh = await this.#freshTokens(secrets);
       const sealed = { secrets: this.#seal(login, secrets, fresh), ...timesOf(secrets.grant, fresh) };
-      // Not stored: the login is gone, or another one has come.
-      return (await store.refreshed(login, claim, sealed)) ? fresh.accessToken : await this.token(login);
+      const isStored = await patiently(() => store.refreshed(login, claim, sealed));
+      // Otherwise the login is gone, or another one has come.
+      return isStored ? fresh.accessToken : await this.token(login);
     } catch (error) {
+      if (error instanceof OAuthRefused && error.isUnknownClient) await store.forgetClient(login);
       const failure =
         error instanceof OAuthRefused ? new McpFailure('needs_consent', { cause: error }) : error;
       if (!isLoss(failure)) {
@@ -192,6 +214,20 @@ function timesOf(
   { refreshToken, expiresInS }: Tokens,
 ): Pick<NewLogin, 'expiresInS' | 'isRenewable'> {
   return { expiresInS, isRenewable: grant === 'client_credentials' || refreshToken !== null };
+}
+
+/** How long it is tried to store tokens whose refresh token is used up: within the time of the claim. */
+const storeTries = { most: 20, everyMs: 1_000 };
+
+async function patiently<Result>(store: () => Promise<Result>): Promise<Result> {
+  for (let left = storeTries.most; ; left -= 1) {
+    try {
+      return await store();
+    } catch (error) {
+      if (left === 0 || !isDatabaseOutage(error)) throw error;
+      await sleep(storeTries.everyMs);
+    }
+  }
 }
 
 function isLoss(error: unknown): boolean {

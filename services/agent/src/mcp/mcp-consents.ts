@@ -4,7 +4,7 @@ import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/co
 import type { ConsentPage } from '@gatehouse/keyless/consent-page';
 import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { holdTicket, putLogin, type LoginOf } from '../store/login-store.ts';
+import { holdTicket, putLogin } from '../store/login-store.ts';
 import { lockMcpServer, type McpServerStore } from '../store/mcp-server-store.ts';
 import { McpFailure } from './failure.ts';
 import type { Logins } from './logins.ts';
@@ -94,7 +94,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<End | 'over'> {
-    const { oauth, tickets, registry, log } = this.#options;
+    const { oauth, tickets, logins, registry, log } = this.#options;
     const { binding, userId } = detailsOf(ticket);
     const server = await this.find(ticket);
     if (server === null) return 'over';
@@ -104,8 +104,10 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       if (tokens === null || !(await this.#store(ticket, tokens, circumstances))) return 'over';
     } catch (error) {
       if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;
-      log.warn({ err: error, mcp_server_id: server.id }, 'failed to exchange the code of a consent');
-      if (error instanceof OAuthRefused && error.isUnknownClient) await this.#forgetClient(server);
+      // Not the error: what servers send may have secrets.
+      const reason = error.message;
+      log.warn({ mcp_server_id: server.id, reason }, 'failed to exchange the code of a consent');
+      if (error instanceof OAuthRefused && error.isUnknownClient) await logins.forgetClient(server);
       return error instanceof OAuthRefused ? 'refused' : 'unavailable';
     }
     // Its status says how that went.
@@ -124,7 +126,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     const { app, logins, changes } = this.#options;
     const { tenantId, id: ticketId, subjectId: serverId } = ticket;
     const { binding, connectionId, userId } = detailsOf(ticket);
-    const owner: LoginOf = { tenantId, serverId, connectionId, userId };
+    const owner = { tenantId, serverId, connectionId, userId, madeAt: ticket.createdAt };
     return withTenant(app, tenantId, async (db) => {
       const server = await lockMcpServer(db, serverId);
       if (server?.connectionId !== connectionId || !(await holdTicket(db, ticketId))) return false;
@@ -135,13 +137,6 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       await changes.record(db, change, { actor: { key_id, role, user_id }, tenantId, ...circumstances });
       return true;
     });
-  }
-
-  /** The next link registers the gateway again. */
-  async #forgetClient(server: McpServer): Promise<void> {
-    const { auth, secrets } = server;
-    if (auth.type !== 'oauth' || auth.clientId !== null) return;
-    await this.#options.servers.replaceSecrets(server, { before: secrets, after: null });
   }
 }
 

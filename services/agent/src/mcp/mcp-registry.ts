@@ -1,5 +1,5 @@
 import type { Egress } from '@gatehouse/egress/egress';
-import { settledWithin } from '@gatehouse/kit/clock';
+import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { CallSlots } from '@gatehouse/kit/call-slots';
@@ -31,10 +31,18 @@ export interface ServerRecord {
   expireTools(server: McpServer): Promise<void>;
 }
 
+/** The lists of servers where each user has a login. */
+export interface UserLists {
+  /** Null without a login; `tools` is null if the server was not asked for this user yet. */
+  find: (server: McpServer, user: string) => Promise<{ tools: McpTool[] | null; isStale: boolean } | null>;
+  set: (server: McpServer, user: string, listed: Listed) => Promise<void>;
+}
+
 export interface McpRegistryOptions {
   egress: Egress;
   record: ServerRecord;
   accesses: ServerAccesses;
+  lists: UserLists;
   log: Logger;
 }
 
@@ -42,8 +50,11 @@ export interface McpRegistryOptions {
 const listMs = 20_000;
 /** How long a turn waits for a list that is to be fetched again. */
 const turnWaitMs = 2_000;
-/** Calls under way in this process. */
+/** The shortest time between two notices of a connection that are heard. */
+const noticeMs = 10_000;
+/** Under way in this process. */
 const maxCalls = { ofServer: 16, ofTenant: 32 };
+const maxListings = 8;
 
 /** Connects to MCP servers, lists their tools and calls them. */
 export class McpRegistry {
@@ -51,6 +62,7 @@ export class McpRegistry {
   readonly #sessions = new McpSessions();
   readonly #perServer = new CallSlots(maxCalls.ofServer);
   readonly #perTenant = new CallSlots(maxCalls.ofTenant);
+  readonly #listings = new CallSlots(maxListings);
   readonly #refreshes = new SharedCalls<Listed>();
 
   constructor(options: McpRegistryOptions) {
@@ -65,8 +77,9 @@ export class McpRegistry {
     return this.#sessions.stop();
   }
 
-  /** Connects by settings that are not stored yet. Throws `McpFailure`. */
+  /** Connects by settings of a tenant that are not stored yet. Throws `McpFailure`. */
   async verify(
+    tenantId: string,
     settings: Pick<McpSettings, 'url' | 'transport' | 'timeoutMs'>,
     headers: ServerAccess['headers'],
   ): Promise<Listed> {
@@ -76,14 +89,13 @@ export class McpRegistry {
     const signal = AbortSignal.timeout(limitMs);
     const access = { headers, tokens: null };
     const options = { egress, url, transport, timeoutMs: limitMs, access };
-    let connection: McpConnection | null = null;
     try {
-      connection = await McpConnection.connect(options, signal);
-      return await this.#list(connection, signal);
+      return await this.#listings.run(tenantId, signal, async () => {
+        const connection = await McpConnection.connect(options, signal);
+        return this.#list(connection, signal).finally(() => connection.close());
+      });
     } catch (error) {
       throw signal.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
-    } finally {
-      await connection?.close();
     }
   }
 
@@ -101,13 +113,28 @@ export class McpRegistry {
    * takes long.
    */
   async toolsOf(server: KnownServer, user: string | null): Promise<readonly McpTool[]> {
-    if (!server.isStale || server.retryInS > 0) return server.tools;
-    const known: { tools: readonly McpTool[] } = { tools: server.tools };
+    const { tools, isStale } = await this.seenBy(server, user);
+    if (!isStale || server.retryInS > 0) return tools;
+    const known = { tools };
     const refreshed = this.refresh(server, user).then(({ tools }) => {
       known.tools = tools;
     });
     await settledWithin(refreshed, turnWaitMs);
     return known.tools;
+  }
+
+  /**
+   * The tools of a server as a user was listed them last. A user without a login gets those of the last list of any user,
+   * so that a call can say what is missing.
+   */
+  async seenBy(
+    server: KnownServer,
+    user: string | null,
+  ): Promise<{ tools: readonly McpTool[]; isStale: boolean }> {
+    if (!isPerUser(server)) return server;
+    const list = user === null ? null : await this.#options.lists.find(server, user);
+    if (list === null) return { tools: server.tools, isStale: false };
+    return { tools: list.tools ?? server.tools, isStale: list.isStale };
   }
 
   /**
@@ -122,9 +149,11 @@ export class McpRegistry {
     if (server.retryInS > 0) throw new McpFailure(failureOf(server));
     const limited = AbortSignal.any([signal, AbortSignal.timeout(server.timeoutMs)]);
     try {
-      const result = await this.#perTenant.run(server.tenantId, limited, () =>
-        this.#perServer.run(server.id, limited, () =>
-          this.#withConnection(server, { user, signal: limited }, (connection) =>
+      const isRepeatable = tool.readOnly || tool.idempotent;
+      // First that of the server: one that is slow holds up no other one.
+      const result = await this.#perServer.run(server.id, limited, () =>
+        this.#perTenant.run(server.tenantId, limited, () =>
+          this.#withConnection(server, { user, signal: limited, isRepeatable }, (connection) =>
             connection.callTool(tool, args, limited),
           ),
         ),
@@ -135,19 +164,27 @@ export class McpRegistry {
       signal.throwIfAborted();
       if (limited.aborted) throw new McpFailure('timeout', { cause: error });
       const failure = mcpFailure(error);
-      // All else may be due to the call.
-      if (isOfServer.has(failure.kind)) await this.#note(server, failure);
+      // All else may be due to the call: it counts once a connection or a list fails so.
+      if (failure.kind === 'needs_consent' || failure.whileConnecting) await this.#note(server, failure);
       throw failure;
     }
+  }
+
+  /** Ends what this process keeps of a server that is deleted, or is connected differently from now on. */
+  forget({ connectionId }: McpServer): void {
+    this.#sessions.endAll(connectionId);
   }
 
   async #refresh(server: McpServer, user: string | null): Promise<Listed> {
     const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
     try {
-      const listed = await this.#withConnection(server, { user, signal }, (connection) =>
-        this.#list(connection, signal),
+      const listed = await this.#listings.run(server.tenantId, signal, () =>
+        this.#withConnection(server, { user, signal, isRepeatable: true }, (connection) =>
+          this.#list(connection, signal),
+        ),
       );
       await this.#options.record.setTools(server, listed);
+      if (isPerUser(server) && user !== null) await this.#options.lists.set(server, user, listed);
       return listed;
     } catch (error) {
       const failure = signal.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
@@ -162,24 +199,30 @@ export class McpRegistry {
 
   async #withConnection<Result>(
     server: McpServer,
-    { user, signal }: { user: string | null; signal: AbortSignal },
+    { user, signal, isRepeatable }: { user: string | null; signal: AbortSignal; isRepeatable: boolean },
     work: (connection: McpConnection) => Promise<Result>,
   ): Promise<Result> {
     const { tenantId, connectionId } = server;
     for (;;) {
       const access = await this.#options.accesses.of(server, user);
       const key: SessionKey = { tenantId, connectionId, loginId: access.loginId };
-      const { connection, isNew, release } = await this.#sessions.take(key, signal, () =>
-        // Others may wait for the same connection when this caller has gone.
-        McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(listMs)),
-      );
+      const { connection, isNew, release } = await this.#sessions
+        .take(key, signal, () =>
+          // Others may wait for the same connection when this caller has gone.
+          McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(listMs)),
+        )
+        .catch((error: unknown) => {
+          signal.throwIfAborted();
+          throw mcpFailure(error).atConnecting();
+        });
       try {
         return await work(connection);
       } catch (error) {
         signal.throwIfAborted();
         const failure = mcpFailure(error);
         if (endsConnection.has(failure.kind)) this.#sessions.discard(key);
-        if (isNew || failure.kind !== 'session') throw failure;
+        const mayRepeat = failure.kind === 'session' && (isRepeatable || failure.isUndone);
+        if (isNew || !mayRepeat) throw failure;
       } finally {
         release();
       }
@@ -189,9 +232,13 @@ export class McpRegistry {
   #connectionTo(server: McpServer, access: ServerAccess): ConnectionOptions {
     const { egress, record, log } = this.#options;
     const { url, transport, timeoutMs } = server;
+    const last = { at: -Infinity };
     return {
       ...{ egress, url, transport, timeoutMs, access },
       onToolsChanged: () => {
+        // A server may send thousands of notices.
+        if (monotonicMs() - last.at < noticeMs) return;
+        last.at = monotonicMs();
         record.expireTools(server).catch((error: unknown) => {
           log.warn({ err: error, mcp_server_id: server.id }, 'failed to expire the tools of an MCP server');
         });

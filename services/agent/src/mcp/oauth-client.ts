@@ -17,6 +17,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Egress } from '@gatehouse/egress/egress';
 import type { Guard } from '@gatehouse/egress/guard';
+import { CallSlots } from '@gatehouse/kit/call-slots';
 import { AppError } from '@gatehouse/kit/errors';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
@@ -42,12 +43,13 @@ export class OAuthRefused extends Error {
 
   constructor(error: OAuthError) {
     // Not its description: that is a text of the server.
-    super(`The authorization server refused: ${error.code}.`, { cause: error });
+    super(`The authorization server refused: ${error.code}.`);
     this.isUnknownClient = error.code === unknownClient;
   }
 }
 
 export interface BindWith {
+  tenantId: string;
   /** Of the client that the tenant has. */
   secret: string | null;
   /** What was found before. */
@@ -63,11 +65,15 @@ export interface OAuthClientOptions {
 
 export const callbackPath = '/v1/mcp/oauth/callback';
 
+/** Searches for authorization servers under way, of a tenant. */
+const maxBindings = 4;
 const requestMs = 10_000;
 /** For all requests of one step. */
 const stepMs = 20_000;
 const maxBytes = 256 * 1024;
 const maxTokenChars = 16_384;
+/** What servers mean by more is: for ever. */
+const longestS = 365 * 86_400;
 /** Answers that say nothing about the grant. */
 const passing: ReadonlySet<string> = new Set([
   OAuthErrorCode.ServerError,
@@ -78,6 +84,7 @@ const passing: ReadonlySet<string> = new Set([
 /** Speaks with the authorization servers of MCP servers, by the MCP authorization rules, through the guard. */
 export class OAuthClient {
   readonly #options: OAuthClientOptions;
+  readonly #slots = new CallSlots(maxBindings);
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
@@ -96,32 +103,43 @@ export class OAuthClient {
    * Finds the authorization server of an MCP server. Where the tenant has no client id, the gateway registers itself,
    * unless `known` is of the same authorization server. Throws `McpFailure`.
    */
-  async bind(url: string, auth: OAuthSettings, { secret, known }: BindWith): Promise<OAuthBinding> {
-    return this.#step(async (fetchFn) => {
-      const { resourceMetadataUrl, scope: asked } = await challengeOf(url, fetchFn);
-      const found = await discoverOAuthServerInfo(url, {
-        fetchFn,
-        ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
+  async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
+    const limit = AbortSignal.timeout(stepMs);
+    return this.#slots
+      .run(tenantId, limit, () => this.#step((fetchFn) => this.#found(url, auth, { ...by, fetchFn })))
+      .catch((error: unknown) => {
+        throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
       });
-      const { authorizationServerMetadata: metadata, resourceMetadata } = found;
-      const resource = resourceMetadata?.resource ?? null;
-      // Tokens for another resource would go to a server that they are not for.
-      if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
-        throw new McpFailure('invalid');
-      const scope = auth.scope ?? asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
-      const pinned = await this.#pin(metadata, auth);
-      const bound = { metadata: pinned, resource, scope, redirectUrl: this.#redirectUrl };
-      if (auth.clientId !== null)
-        return {
-          ...bound,
-          client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
-        };
-      const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
-      const client = isKnown
-        ? known.client
-        : await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
-      return { ...bound, client };
+  }
+
+  async #found(
+    url: string,
+    auth: OAuthSettings,
+    { secret, known, fetchFn }: Omit<BindWith, 'tenantId'> & { fetchFn: Fetch },
+  ): Promise<OAuthBinding> {
+    const { resourceMetadataUrl, scope: asked } = await challengeOf(url, fetchFn);
+    const found = await discoverOAuthServerInfo(url, {
+      fetchFn,
+      ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
     });
+    const { authorizationServerMetadata: metadata, resourceMetadata } = found;
+    const resource = resourceMetadata?.resource ?? null;
+    // Tokens for another resource would go to a server that they are not for.
+    if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
+      throw new McpFailure('invalid');
+    const scope = auth.scope ?? asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+    const pinned = await this.#pin(metadata, auth);
+    const bound = { metadata: pinned, resource, scope, redirectUrl: this.#redirectUrl };
+    if (auth.clientId !== null)
+      return {
+        ...bound,
+        client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
+      };
+    const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
+    const client = isKnown
+      ? known.client
+      : await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
+    return { ...bound, client };
   }
 
   /** Where the browser goes to consent. */
@@ -182,7 +200,7 @@ export class OAuthClient {
       }),
     );
     return asked.catch((error: unknown) => {
-      throw error instanceof OAuthRefused ? new McpFailure('unauthorized', { cause: error }) : error;
+      throw refusedToFailure(error);
     });
   }
 
@@ -247,7 +265,11 @@ export class OAuthClient {
     const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = given;
     if (!isToken(accessToken) || (refreshToken !== null && !isToken(refreshToken)))
       throw new McpFailure('invalid');
-    return { accessToken, refreshToken, expiresInS: seconds === undefined ? null : Math.max(1, seconds) };
+    return {
+      accessToken,
+      refreshToken,
+      expiresInS: seconds === undefined ? null : Math.min(Math.max(1, seconds), longestS),
+    };
   }
 
   async #step<Result>(work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
@@ -257,9 +279,15 @@ export class OAuthClient {
       return await work((url, init) => send(url, { ...init, signal: limit }));
     } catch (error) {
       if (OAuthError.isInstance(error) && !passing.has(error.code)) throw new OAuthRefused(error);
-      throw limit.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
+      // Not as a cause: its message may be what the server sent, with a copy of the request's secrets.
+      throw new McpFailure(limit.aborted ? 'timeout' : mcpFailure(error).kind);
     }
   }
+}
+
+/** Where nothing depends on why it was refused. */
+function refusedToFailure(error: unknown): unknown {
+  return error instanceof OAuthRefused ? new McpFailure('unauthorized') : error;
 }
 
 function isResourceOf(url: string, resource: string): boolean {

@@ -1,5 +1,5 @@
-import type { AuthProvider } from '@modelcontextprotocol/client';
 import { McpFailure } from './failure.ts';
+import type { BearerTokens } from './bearer-fetch.ts';
 import type { Logins } from './logins.ts';
 import { hasAuth, isPerUser, type AuthSecrets, type McpServer, type OpenSecrets } from './mcp-server.ts';
 
@@ -9,7 +9,7 @@ export interface ServerAccess {
   loginId: string | null;
   headers: Readonly<Record<string, string>>;
   /** For tokens that change. */
-  tokens: AuthProvider | null;
+  tokens: BearerTokens | null;
 }
 
 /** Finds out how requests to a server are authenticated. */
@@ -38,16 +38,10 @@ export class ServerAccesses {
     };
   }
 
-  #tokensOf(login: { tenantId: string; id: string }): AuthProvider {
-    const last = { token: '' };
+  #tokensOf(login: { tenantId: string; id: string }): BearerTokens {
     return {
-      token: async () => {
-        last.token = await this.#logins.token(login);
-        return last.token;
-      },
-      onUnauthorized: async () => {
-        await this.#logins.renew(login, last.token);
-      },
+      current: () => this.#logins.token(login),
+      renew: (refused) => this.#logins.renew(login, refused),
     };
   }
 }

@@ -78,6 +78,16 @@ export class McpSessions {
     if (held.uses === 0) void held.live?.close();
   }
 
+  /** Closes the connections of a server that are not in use, and the others after their last use. */
+  endAll(connectionId: string): void {
+    for (const [key, held] of this.#held) {
+      if (!key.startsWith(`${connectionId}/`)) continue;
+      this.#held.delete(key);
+      held.discarded = true;
+      if (held.uses === 0) void held.live?.close();
+    }
+  }
+
   #hold(session: SessionKey, connect: () => Promise<McpConnection>): { held: Held; isNew: boolean } {
     const [{ tenantId }, key] = [session, textOf(session)];
     const known = this.#held.get(key);

@@ -21,23 +21,31 @@ export class Verification {
   }
 
   /** Lists the tools, or finds the authorization server if a user must consent first. Throws `McpFailure`. */
-  async verify(settings: McpSettings, secrets: AuthSecrets | null): Promise<Verified> {
+  async verify(tenantId: string, settings: McpSettings, secrets: AuthSecrets | null): Promise<Verified> {
     const { url, auth } = settings;
     const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
-      this.#registry.verify(settings, headers);
+      this.#registry.verify(tenantId, settings, headers);
     switch (auth.type) {
       case 'none':
       case 'bearer':
       case 'headers':
         return { listed: await list(headersOf(secrets)), secrets };
       case 'oauth_client_credentials': {
-        const binding = await this.#oauth.bind(url, auth, { secret: clientSecretOf(secrets), known: null });
+        const binding = await this.#oauth.bind(url, auth, {
+          tenantId,
+          secret: clientSecretOf(secrets),
+          known: null,
+        });
         const { accessToken } = await this.#oauth.clientCredentials(binding);
         return { listed: await list({ authorization: `Bearer ${accessToken}` }), secrets };
       }
       case 'oauth': {
         if (!this.#oauth.canConsent) return { listed: null, secrets };
-        const binding = await this.#oauth.bind(url, auth, { secret: clientSecretOf(secrets), known: null });
+        const binding = await this.#oauth.bind(url, auth, {
+          tenantId,
+          secret: clientSecretOf(secrets),
+          known: null,
+        });
         return { listed: null, secrets: auth.clientId === null ? { binding } : secrets };
       }
     }

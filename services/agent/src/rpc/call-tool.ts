@@ -44,7 +44,8 @@ async function callServer(
   const { serverId, tool: name } = request;
   const server = isUuid(serverId) ? await servers.find(tenantId, serverId) : null;
   const { mcp_servers: refs } = agent.tools;
-  const tool = server?.tools.find((each) => each.name === name);
+  const seen = server === null ? null : await registry.seenBy(server, user);
+  const tool = seen?.tools.find((each) => each.name === name);
   const isOffered = server?.enabled === true && isEnabled(server, name) && isNamed(refs, server.name, name);
   if (tool === undefined || server === null || !isOffered) throw noSuchTool();
   try {

@@ -5,6 +5,7 @@ import {
   type BuiltinToolName,
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/server';
+import { CallSlots } from '@gatehouse/kit/call-slots';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AgentStore } from '../store/agent-store.ts';
@@ -12,6 +13,9 @@ import type { McpServerStore } from '../store/mcp-server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { agentTools, serverNames } from '../tools/agent-tools.ts';
 import { agentOf } from './agent-of.ts';
+
+/** Lists of a tenant that are read at the same time. */
+const maxListings = 4;
 
 export interface ToolDependencies {
   agents: AgentStore;
@@ -26,16 +30,24 @@ export function listTools({
   servers,
   registry,
 }: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
+  const slots = new CallSlots(maxListings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async ({ agentId }, context) => {
       const { tenantId, agent, actingUser } = await agentOf(agents, context, agentId);
       const { mcp_servers: refs, builtin } = agent.tools;
-      const known = await servers.findEnabled(tenantId, serverNames(refs));
-      const listed = await Promise.all(
-        known.map(async (server) => ({ server, tools: await registry.toolsOf(server, actingUser) })),
-      );
+      const names = serverNames(refs);
+      // The lists of many servers are large.
+      const listed =
+        names.length === 0
+          ? []
+          : await slots.run(tenantId, context.signal, async () => {
+              const known = await servers.findEnabled(tenantId, names);
+              return Promise.all(
+                known.map(async (server) => ({ server, tools: await registry.toolsOf(server, actingUser) })),
+              );
+            });
       const ofServers = agentTools(refs, listed).map(({ name, server, tool }) => ({
         ...{ name, tool: tool.name, description: tool.description, serverId: server.id },
         schemaJson: JSON.stringify(tool.inputSchema),

@@ -2,6 +2,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { McpTool } from '../mcp/mcp-server.ts';
 
 /** A login at an MCP server. */
 export interface Login {
@@ -31,6 +32,14 @@ export interface NewLogin extends LoginOf {
   expiresInS: number | null;
   /** Whether it can be refreshed ahead of its expiry. */
   isRenewable: boolean;
+  /** When the consent was asked for: a deletion of the user's data after that covers it. Null for now. */
+  madeAt: Date | null;
+}
+
+/** Tools as a server listed them for one user; null if it was not asked yet. */
+export interface LoginList {
+  tools: McpTool[] | null;
+  isStale: boolean;
 }
 
 interface Ref {
@@ -70,6 +79,32 @@ export class LoginStore {
       );
       return rows[0] ?? null;
     });
+  }
+
+  /** What the server listed for an owner; null without a login. */
+  async findList({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<LoginList | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<LoginList>(
+        `select tools, tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"
+         from agent.mcp_logins
+         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
+        [serverId, connectionId, userId],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  async setList(
+    { tenantId, serverId, connectionId, userId }: LoginOf,
+    { tools, goodS }: { tools: readonly McpTool[]; goodS: number },
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_logins set tools = $4, tools_expire_at = clock_timestamp() + make_interval(secs => $5)
+         where server_id = $1 and connection_id = $2 and user_id = $3`,
+        [serverId, connectionId, userId, JSON.stringify(tools), goodS],
+      ),
+    );
   }
 
   async find({ tenantId, id }: Ref): Promise<Login | null> {
@@ -138,6 +173,17 @@ export class LoginStore {
     );
   }
 
+  /** Forgets that the gateway is registered, because the authorization server has: the next link registers it again. */
+  async forgetClient({ tenantId, serverId }: Pick<Login, 'tenantId' | 'serverId'>): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_servers set secrets = null
+         where id = $1 and auth ->> 'type' = 'oauth' and auth ->> 'clientId' is null`,
+        [serverId],
+      ),
+    );
+  }
+
   /** Notes that the login is of no use any more; `then` runs in the transaction. */
   async lose({ tenantId, id }: Ref, claim: string, then: (db: Queryable) => Promise<void>): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
@@ -180,16 +226,16 @@ export async function putLogin(db: Queryable, login: NewLogin): Promise<void> {
 
 /** `where` says which login before it replaces. */
 async function insertLogin(db: Queryable, login: NewLogin, where: string): Promise<void> {
-  const { id, tenantId, serverId, connectionId, userId, secrets, expiresInS, isRenewable } = login;
+  const { id, tenantId, serverId, connectionId, userId, secrets, expiresInS, isRenewable, madeAt } = login;
   await db.query(
     `insert into agent.mcp_logins as known
-       (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at)
-     values ($1, $2, $3, $4, $5, $6, ${times('$7', '$8')})
+       (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at, created_at)
+     values ($1, $2, $3, $4, $5, $6, ${times('$7', '$8')}, coalesce($9, clock_timestamp()))
      on conflict (server_id, user_id) do update set id = excluded.id, connection_id = excluded.connection_id,
        secrets = excluded.secrets, expires_at = excluded.expires_at, refresh_due_at = excluded.refresh_due_at,
-       created_at = excluded.created_at, lost_at = null, refresh_claim = null, refresh_claimed_until = null
+       created_at = excluded.created_at, lost_at = null, refresh_claim = null, refresh_claimed_until = null, tools = null, tools_expire_at = null
      ${where}`,
-    [id, tenantId, serverId, userId, connectionId, secrets, expiresInS, isRenewable],
+    [id, tenantId, serverId, userId, connectionId, secrets, expiresInS, isRenewable, madeAt],
   );
 }
 

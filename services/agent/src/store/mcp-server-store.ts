@@ -35,7 +35,6 @@ const valuesOf = (settings: McpSettings): unknown[] =>
     return typeof value === 'object' ? JSON.stringify(value) : value;
   });
 
-/** How long a list of tools is good, in seconds. */
 const ttlS = { usual: 300, least: 10, most: 3_600 };
 /** The longest time that a server which does not answer is left alone, in seconds. */
 const longestRetryS = 300;
@@ -145,9 +144,15 @@ export class McpServerStore implements ServerRecord {
   }
 
   async expireTools({ tenantId, id }: McpServer): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query('update agent.mcp_servers set tools_expire_at = clock_timestamp() where id = $1', [id]),
-    );
+    await withTenant(this.#pool, tenantId, async (db) => {
+      for (const [table, column] of [
+        ['mcp_servers', 'id'],
+        ['mcp_logins', 'server_id'],
+      ])
+        await db.query(`update agent.${table} set tools_expire_at = clock_timestamp() where ${column} = $1`, [
+          id,
+        ]);
+    });
   }
 
   async #select(tenantId: string, where: string, values: unknown[]): Promise<KnownServer[]> {
@@ -223,13 +228,18 @@ export async function updateMcpServer(
   return only(await updated.catch(nameTaken));
 }
 
+/** How long a list of tools is good, in seconds, by what its server says. */
+export function goodSecondsOf(ttlMs: number | null): number {
+  return ttlMs === null ? ttlS.usual : Math.min(Math.max(ttlMs / 1_000, ttlS.least), ttlS.most);
+}
+
 /** Stores what a server listed, if its connection is still the same. */
 export async function noteTools(
   db: Queryable,
   { id, connectionId }: Pick<McpServer, 'id' | 'connectionId'>,
   { tools, ttlMs, protocolVersion }: Listed,
 ): Promise<McpServer | null> {
-  const goodS = ttlMs === null ? ttlS.usual : Math.min(Math.max(ttlMs / 1_000, ttlS.least), ttlS.most);
+  const goodS = goodSecondsOf(ttlMs);
   const { rows } = await db.query<McpServer>(
     `update agent.mcp_servers set status = case when enabled then 'connected' else status end,
        status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4,

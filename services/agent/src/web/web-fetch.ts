@@ -49,7 +49,7 @@ export class WebFetch {
     const parsed = webFetchArguments.safeParse(args);
     if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
     const url = URL.parse(parsed.data.url);
-    if (url === null || !/^https?:$/.test(url.protocol))
+    if (url === null || !isFetchable(url))
       return { content: 'Not called: url must be an address with https.', outcome: 'error' };
     const limited = AbortSignal.any([signal, AbortSignal.timeout(builtinTools.web_fetch.timeoutMs)]);
     try {
@@ -86,7 +86,7 @@ export class WebFetch {
       const { location } = response.headers;
       if (!isRedirect(response.status) || location === undefined) return { response, at };
       const next = URL.parse(location, at.href);
-      if (next === null || left === 0) throw new EgressError('invalid_response');
+      if (next === null || !isFetchable(next) || left === 0) throw new EgressError('invalid_response');
       // Browsers keep the fragment.
       if (next.hash === '') next.hash = at.hash;
       at = next;
@@ -124,6 +124,13 @@ const notAllowed: Fetched = {
 
 function failed(outcome: McpFailureKind): Fetched {
   return { content: sentences[outcome] ?? 'The page could not be read.', outcome };
+}
+
+/** Longer names of hosts do not exist (RFC 1035, 2.3.4). */
+const maxHostChars = 253;
+
+function isFetchable({ protocol, hostname }: URL): boolean {
+  return /^https?:$/.test(protocol) && hostname.length <= maxHostChars;
 }
 
 function isRedirect(status: number): boolean {

@@ -71,7 +71,9 @@ const inPieces = new Set(['content', 'refusal', 'reasoning', 'reasoning_content'
 
 function merge(into: Fields, delta: Fields): void {
   for (const [name, value] of Object.entries(delta)) {
-    const known = into[name];
+    // It would reach the prototype of all objects.
+    if (name === '__proto__') continue;
+    const known = Object.hasOwn(into, name) ? into[name] : undefined;
     if (isFields(known) && isFields(value)) merge(known, value);
     else if (inPieces.has(name) && typeof known === 'string' && typeof value === 'string')
       into[name] = known + value;

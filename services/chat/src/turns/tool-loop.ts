@@ -144,10 +144,17 @@ export class ToolLoop {
       throw ProviderFailure.aborted(this.#options.chain.target.chain[0].provider.name, signal);
     this.#add({ ...message, role: 'assistant' });
     for (const [index, call] of calls.entries())
-      this.#add({ role: 'tool', tool_call_id: call.id, content: results[index] });
+      this.#add({ role: 'tool', tool_call_id: call.id, content: this.#fitting(results[index] ?? '') });
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
     this.#mayCall = this.#calls < this.#options.tools.maxIterations && !this.#isSpent && !isRepeating;
     return true;
+  }
+
+  #fitting(content: string): string {
+    const room = maxAddedBytes - this.#addedBytes;
+    return Buffer.byteLength(content) <= room
+      ? content
+      : 'The result is left out: the conversation is too large for it.';
   }
 
   #add(message: Fields): void {
@@ -174,9 +181,6 @@ export class ToolLoop {
       .call(tool, argumentsJson, chain.receiver.signal)
       .catch((error: unknown) => ({ content: sentenceOf(error), outcome: outcomeOf(error) }));
     run.noteTool({ name, outcome, startedAt });
-    const room = maxAddedBytes - this.#addedBytes;
-    if (Buffer.byteLength(content) > room)
-      return 'The result is left out: the conversation is too large for it.';
     return quoted(content, outcome);
   }
 
