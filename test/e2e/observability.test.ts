@@ -92,6 +92,14 @@ beforeAll(async () => {
   };
   expect(await statusOf({})).toBe(200);
   expect(await statusOf({ model: 'agent:bot', stream: true })).toBe(200);
+  const tools = { builtin: ['memory_search', 'web_fetch'] };
+  await gateway.call('/v1/agents', { key: adminKey, body: { key: 'acting', model: 'small', tools } });
+  const tool_calls = [
+    { name: 'memory_search', arguments: { query: 'x' } },
+    { name: 'memory_search', arguments: {} },
+    { name: 'web_fetch', arguments: { url: 'https://10.0.0.1/' } },
+  ];
+  expect(await statusOf({ model: 'agent:acting', x_simulator: { tool_calls } })).toBe(200);
   expect(await statusOf({ model: 'refusing' })).toBe(502);
   expect(await statusOf({ model: 'impatient', x_simulator: { status: 401 } })).toBe(502);
   expect(await statusOf({}, 'gwk_unknown')).toBe(401);

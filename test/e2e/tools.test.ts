@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Trace } from '@gatehouse/contract/traces';
 import { usageSummary } from '@gatehouse/contract/usage';
 import { randomBase62 } from '@gatehouse/kit/ids';
+import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
@@ -19,7 +20,9 @@ let server: TestMcpServer;
 let agent: string;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start({ environment: { EGRESS_ALLOW: '127.0.0.1' } });
+  gateway = await TestGateway.start({
+    environment: { EGRESS_ALLOW: '127.0.0.1', PUBLIC_URL: 'http://127.0.0.1' },
+  });
 });
 afterAll(() => gateway.stop());
 beforeEach(async () => {
@@ -213,6 +216,39 @@ describe('an agent with tools', () => {
       'tool execute_tool memory_search ok',
       'tool execute_tool web_fetch ok',
     ]);
+  });
+
+  it('acts as the user who has consented in a browser, at a server that wants a login', async () => {
+    const login = await AuthorizationServer.start();
+    login.protect(server);
+    server.tools = [{ name: 'inbox', run: () => said('Two letters.') }];
+    const auth = { type: 'oauth', per_user: true };
+    const headers = { 'x-service-user-id': 'ann' };
+    const registered = await gateway.call('/v1/mcp/servers', {
+      key: tenant.adminKey,
+      body: { name: 'mail', url: server.url, auth },
+    });
+    expect(registered.status).toBe(201);
+    const link = '/v1/mcp/servers/mail/consent-links';
+    const made = await gateway.call(link, { method: 'POST', key: tenant.userKey, headers });
+    expect(made.status).toBe(201);
+    const page = new URL((made.body as { url: string }).url);
+    const here = (at: URL) => gateway.url + at.pathname + at.search;
+    expect((await fetch(here(page))).status).toBe(200);
+    const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual' });
+    const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const back = login.consent(pressed.headers.get('location') ?? '', 'ann at mail');
+    expect(back.pathname).toBe('/v1/mcp/oauth/callback');
+    expect((await fetch(here(back), { headers: { cookie } })).status).toBe(200);
+    const model = await makeAgent({ mcp_servers: ['mail'] });
+    const askAs = async (user: string): Promise<string | undefined> => {
+      const asked = { ...request({ model, tool_calls: [{ name: 'mail__inbox', arguments: {} }] }) };
+      await client.chat.completions.create(asked, { headers: { 'x-service-user-id': user } });
+      return lastBody().messages.at(-1)?.content;
+    };
+    expect(await askAs('ann')).toContain('Two letters.');
+    expect(await askAs('bob')).toContain('needs a consent');
+    await login.stop();
   });
 
   it('has one last call without tools after max_iterations', async () => {
