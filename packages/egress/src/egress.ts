@@ -1,4 +1,5 @@
 import { getCACertificates } from 'node:tls';
+import { unlessAborted } from '@gatehouse/kit/clock';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
@@ -111,7 +112,8 @@ export class Egress {
   async request(request: EgressRequest): Promise<EgressResponse> {
     const limit = new TimeLimit(request);
     try {
-      return await until(limit.signal, this.#follow(request, limit.signal));
+      // undici hears the signal only when it has a connection.
+      return await unlessAborted(limit.signal, this.#follow(request, limit.signal));
     } catch (error) {
       throw limit.explained(error);
     }
@@ -126,7 +128,7 @@ export class Egress {
     const { origin } = request.url;
     this.#begin(origin);
     try {
-      const response = await until(limit.signal, this.#send(request, limit.signal));
+      const response = await unlessAborted(limit.signal, this.#send(request, limit.signal));
       const end = (): void => this.#end(origin);
       return { ...response, body: streamed(response.body, { limit, request, end }) };
     } catch (error) {
@@ -267,20 +269,6 @@ function streamed(
   });
 }
 
-/** The result, or the reason of the signal. undici hears the signal only when it has a connection. */
-async function until<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-    // It may fail later.
-    work.catch(() => undefined);
-  }
-}
-
 /** Reads a short body, so that the connection can be used again; any other costs the connection. */
 async function discard(body: RawBody): Promise<Buffer> {
   body.on('error', () => undefined);
@@ -303,7 +291,7 @@ async function readBody(body: RawBody, maxBytes: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function isRedirect(status: number): boolean {
+export function isRedirect(status: number): boolean {
   return [301, 302, 303, 307, 308].includes(status);
 }
 

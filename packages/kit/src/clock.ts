@@ -36,3 +36,17 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', stop, { once: true });
   });
 }
+
+/** The result of `work`, or the reason of the signal if it aborts first; `work` goes on then, and may fail unheard. */
+export async function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    work.catch(() => undefined);
+  }
+}

@@ -85,8 +85,8 @@ describe('registration', () => {
     const list = await agents.call('GET', path, { as: tenant.admin });
     const rows = await agents.rows('select * from agent.mcp_servers where tenant_id = $1', [tenant.id]);
     const audit = await agents.rows('select * from agent.audit_outbox');
-    for (const told of [bearer.body, headers.body, list.body, rows, audit])
-      for (const secret of Object.values(secrets)) expect(JSON.stringify(told)).not.toContain(secret);
+    for (const shown of [bearer.body, headers.body, list.body, rows, audit])
+      for (const secret of Object.values(secrets)) expect(JSON.stringify(shown)).not.toContain(secret);
   });
 
   it('is refused for a server that cannot be reached, with no word of what answered', async () => {
@@ -302,14 +302,14 @@ it('keeps 200 secrets to itself', async () => {
   }
   const stored = await agents.rows('select tenant_id, secrets, * from agent.mcp_servers');
   const outbox = await agents.rows('select * from agent.audit_outbox');
-  const told = JSON.stringify([pages, outbox, agents.tenant.entries]);
+  const shown = JSON.stringify([pages, outbox, agents.tenant.entries]);
   const kept = stored.map((row) =>
     Object.values(row)
       .map((value) => (Buffer.isBuffer(value) ? value.toString('latin1') : JSON.stringify(value)))
       .join(),
   );
   for (const secret of secrets) {
-    expect(told).not.toContain(secret);
+    expect(shown).not.toContain(secret);
     expect(kept.some((row) => row.includes(secret))).toBe(false);
   }
   expect(pages.length).toBeGreaterThan(1);

@@ -1,5 +1,5 @@
 import { Cookie as ToughCookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
-import type { Cookie } from './cookie.ts';
+import { bareHost, type Cookie } from './cookie.ts';
 
 /** A cookie with its value. */
 export interface OpenCookie extends Cookie {
@@ -65,10 +65,7 @@ export class FetchCookies {
 
 /** A host and the domains above it: cookies of these may be for it. */
 export function domainsOf(hostname: string): string[] {
-  const host = hostname
-    .replace(/^\[|\]$/g, '')
-    .replace(/\.$/, '')
-    .toLowerCase();
+  const host = bareHost(hostname).replace(/\.$/, '').toLowerCase();
   if (host.includes(':') || /^[\d.]+$/.test(host)) return [host];
   const labels = host.split('.');
   return labels.map((_, index) => labels.slice(index).join('.'));

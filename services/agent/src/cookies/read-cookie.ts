@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 import type { CookieInput } from '@gatehouse/contract/cookies';
 import { AppError } from '@gatehouse/kit/errors';
 import { Cookie as ToughCookie, CookieJar, defaultPath, domainMatch, getPublicSuffix } from 'tough-cookie';
-import type { Cookie } from './cookie.ts';
+import { bareHost, type Cookie } from './cookie.ts';
 
 /** A cookie of a request with its value; `isExpired` if it only deletes one. */
 export interface ReadCookie extends Cookie {
@@ -65,8 +65,6 @@ function placeIn(input: CookieInput, at: At): { domain: string; hostOnly: boolea
     throw at('domain', 'is a public suffix, such as com or co.uk');
   return { domain, hostOnly, url };
 }
-
-const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
 
 function isPublicSuffix(domain: string): boolean {
   return getPublicSuffix(domain, { allowSpecialUseDomain: true, ignoreError: true }) === undefined;

@@ -16,7 +16,7 @@ import type { Egress } from '@gatehouse/egress/egress';
 import { version } from '@gatehouse/kit/version';
 import { bearerFetch } from './bearer-fetch.ts';
 import { egressFetch } from './egress-fetch.ts';
-import { mcpFailure } from './failure.ts';
+import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-server.ts';
 import type { ServerAccess } from './server-accesses.ts';
 
@@ -201,7 +201,7 @@ function patientReconnection(): ReconnectionScheduler {
 }
 
 function isClientError(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
+  for (const cause of causesOf(error))
     if (cause instanceof SdkHttpError) return [400, 404, 405].includes(cause.status);
   return false;
 }

@@ -65,9 +65,14 @@ const ofEgress: Record<EgressFailure, McpFailureKind> = {
   invalid_response: 'invalid',
 };
 
+/** An error and what caused it, from the outside in: the client wraps errors of its transport. */
+export function* causesOf(error: unknown): Generator<Error> {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) yield cause;
+}
+
 /** The failure that an error of the client stands for. Throws errors of our own, such as those of the database. */
 export function mcpFailure(error: unknown): McpFailure {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  for (const cause of causesOf(error)) {
     if (cause instanceof McpFailure) return cause;
     if (cause instanceof AppError) throw cause;
   }
@@ -76,14 +81,12 @@ export function mcpFailure(error: unknown): McpFailure {
 
 /** A server that does not know a session has executed nothing; a 400 may be due to more than that. */
 function isUnknownSession(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (cause instanceof SdkHttpError) return cause.data.status === 404;
+  for (const cause of causesOf(error)) if (cause instanceof SdkHttpError) return cause.data.status === 404;
   return false;
 }
 
 function kindOf(error: unknown): McpFailureKind {
-  // The client wraps errors of its transport.
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  for (const cause of causesOf(error)) {
     if (cause instanceof EgressError) return ofEgress[cause.failure];
     if (cause instanceof UnauthorizedError) return 'unauthorized';
     if (cause instanceof SdkHttpError) return ofStatus(cause.data.status);

@@ -5,7 +5,7 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { CallSlots } from '@gatehouse/kit/call-slots';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
-import { isPerUser, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
+import { isPerUser, loginUserOf, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
 import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
@@ -104,8 +104,8 @@ export class McpRegistry {
    * `McpFailure`.
    */
   async refresh(server: McpServer, user: string | null): Promise<Listed> {
-    const as = isPerUser(server) ? (user ?? '') : '';
-    return this.#refreshes.get(`${server.connectionId}/${as}`, () => this.#refresh(server, user));
+    const key = `${server.connectionId}/${loginUserOf(server, user)}`;
+    return this.#refreshes.get(key, () => this.#refresh(server, user));
   }
 
   /**

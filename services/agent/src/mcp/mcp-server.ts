@@ -134,6 +134,11 @@ export function isPerUser({ auth }: Pick<McpServer, 'auth'>): boolean {
   return auth.type === 'oauth' && auth.perUser;
 }
 
+/** Whose login calls as a user take: empty for the one that all users share, and without a user. */
+export function loginUserOf(server: Pick<McpServer, 'auth'>, user: string | null): string {
+  return isPerUser(server) ? (user ?? '') : '';
+}
+
 /** Whether the tenant lets agents use a tool. */
 export function isEnabled({ toolFilter }: Pick<McpServer, 'toolFilter'>, tool: string): boolean {
   const { allow, deny } = toolFilter;

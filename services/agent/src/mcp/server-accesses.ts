@@ -1,7 +1,14 @@
 import { McpFailure } from './failure.ts';
 import type { BearerTokens } from './bearer-fetch.ts';
 import type { Logins } from './logins.ts';
-import { hasAuth, isPerUser, type AuthSecrets, type McpServer, type OpenSecrets } from './mcp-server.ts';
+import {
+  hasAuth,
+  isPerUser,
+  loginUserOf,
+  type AuthSecrets,
+  type McpServer,
+  type OpenSecrets,
+} from './mcp-server.ts';
 
 /** How the requests of one connection are authenticated. */
 export interface ServerAccess {
@@ -28,7 +35,7 @@ export class ServerAccesses {
     if (!hasAuth(server)) throw new McpFailure('unauthorized');
     if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {
       if (isPerUser(server) && user === null) throw new McpFailure('needs_consent');
-      const { tenantId, id } = await this.#logins.of(server, isPerUser(server) ? (user ?? '') : '');
+      const { tenantId, id } = await this.#logins.of(server, loginUserOf(server, user));
       return { loginId: id, headers: {}, tokens: this.#tokensOf({ tenantId, id }) };
     }
     return {

@@ -1,4 +1,4 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { McpConnection } from './connection.ts';
 
 interface Held {
@@ -131,17 +131,5 @@ export class McpSessions {
     this.#held.delete(key);
     const connection = await held?.connection.catch(() => undefined);
     await connection?.close();
-  }
-}
-
-async function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

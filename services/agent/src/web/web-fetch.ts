@@ -1,5 +1,5 @@
 import { argumentProblem, builtinTools, webFetchArguments } from '@gatehouse/contract/builtin-tools';
-import type { Egress, EgressResponse } from '@gatehouse/egress/egress';
+import { isRedirect, type Egress, type EgressResponse } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
@@ -131,8 +131,4 @@ const maxHostChars = 253;
 
 function isFetchable({ protocol, hostname }: URL): boolean {
   return /^https?:$/.test(protocol) && hostname.length <= maxHostChars;
-}
-
-function isRedirect(status: number): boolean {
-  return [301, 302, 303, 307, 308].includes(status);
 }

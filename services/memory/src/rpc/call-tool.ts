@@ -8,6 +8,7 @@ import { shortened } from '@gatehouse/events/cut-text';
 import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import { toPgText } from '@gatehouse/pg/text';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { z } from 'zod';
 import { analyserOf, readableUsers, type MemoryKey } from '../documents/memory-key.ts';
@@ -124,7 +125,6 @@ async function traverseGraph(
   };
 }
 
-/** A database can't hold NUL, and UTF-8 has no lone surrogates. */
 function storable(_name: string, value: unknown): unknown {
-  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\u{fffd}') : value;
+  return typeof value === 'string' ? toPgText(value) : value;
 }
