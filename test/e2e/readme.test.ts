@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { loadSettings, repositoryRoot } from '@gatehouse/local/settings';
 import { eventually } from '@gatehouse/test/eventually';
 import { fencedBlocks } from '@gatehouse/test/examples';
+import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { Terminal } from '@gatehouse/test/terminal';
 
 const startTimeoutMs = 90_000;
@@ -33,6 +34,15 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
   },
   { what: 'shows the search in the trace', prints: /^\{.*"kind":"memory".*"passages":1/s },
   {
+    what: 'registers an MCP server',
+    prints:
+      /^\{.*"name":"everything",.*"status":"connected",.*\}\s*\{.*"mcp_servers":\["everything\/get-sum"\]/s,
+  },
+  {
+    what: 'shows the call of a tool in the trace',
+    prints: /^\{.*The tools said:.*The sum of .*\{.*"kind":"tool"/s,
+  },
+  {
     what: 'asks by a webhook',
     prints: /^\{"call_id":"[-\w]+","agent_id":.*"output":".*DiskFull.*"trace_id":"/,
   },
@@ -47,12 +57,23 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
 
 describe('the README', () => {
   let terminal: Terminal;
+  let mcpServer: TestMcpServer;
   const [variables = '', ...commands] = examples('sh');
 
   beforeAll(async () => {
-    terminal = await Terminal.open();
+    mcpServer = await TestMcpServer.start([
+      {
+        name: 'get-sum',
+        inputSchema: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } } },
+        run: () => said('The sum of 1 and 2 is 3.'),
+      },
+    ]);
+    terminal = await Terminal.open({ EGRESS_ALLOW: '127.0.0.1' });
   }, startTimeoutMs);
-  afterAll(() => terminal.close(), startTimeoutMs);
+  afterAll(async () => {
+    await terminal.close();
+    await mcpServer.stop();
+  }, startTimeoutMs);
 
   it('has an expectation here for each of its shell examples', () => {
     expect(commands).toHaveLength(expectations.length);
@@ -61,7 +82,7 @@ describe('the README', () => {
   it.each(expectations.map((expectation, index) => ({ ...expectation, index })))(
     '$what with the command it shows',
     async ({ index, prints }) => {
-      const command = commands[index] ?? 'false';
+      const command = (commands[index] ?? 'false').replace('http://127.0.0.1:3001/mcp', mcpServer.url);
       const check = async () => {
         expect(await terminal.paste(`${variables}\n${command}`)).toMatch(prints);
       };
