@@ -179,6 +179,45 @@ describe('an agent with tools', () => {
     expect(server.of('tools/call')).toEqual([]);
   });
 
+  it('shows the calls of tools in a stream, to a client that asks for it', async () => {
+    const body = {
+      ...request({ tool_calls: [weather, { name: 'city__broken', arguments: {} }] }),
+      stream: true,
+    };
+    const stream = (headers: Record<string, string>) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tenant.userKey}`,
+          'content-type': 'application/json',
+          ...headers,
+        },
+        body: JSON.stringify(body),
+      });
+    const events = (await (await stream({ 'x-stream-events': 'tools' })).text())
+      .split('\n\n')
+      .filter((event) => event.startsWith('event: gatehouse.tool\ndata: '))
+      .map((event) => JSON.parse(event.split('data: ')[1] ?? '') as Record<string, string>);
+    const of = (name: string) =>
+      events.filter((event) => event['name'] === name).map(({ id: _, ...event }) => event);
+    expect(of('city__weather')).toEqual([
+      { type: 'tool.started', name: 'city__weather' },
+      { type: 'tool.finished', name: 'city__weather', outcome: 'ok' },
+    ]);
+    expect(of('city__broken').at(-1)).toEqual({
+      ...{ type: 'tool.finished', name: 'city__broken' },
+      outcome: 'error',
+    });
+    expect(new Set(events.map(({ id }) => id)).size).toBe(2);
+
+    expect(await (await stream({})).text()).not.toContain('gatehouse.tool');
+    const refused = await stream({ 'x-stream-events': 'all' });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { param: 'X-Stream-Events' } },
+    ]);
+  });
+
   it('reads pages, its memory and its graph, as the user', async () => {
     const tools = { mcp_servers: [], builtin: ['web_fetch', 'memory_search', 'kg_traverse'] };
     const model = await makeAgent(tools);

@@ -50,6 +50,14 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
       'Groups runs into a conversation in traces. The API console and its relay remove this header.',
     schema: { type: 'string', pattern: printable },
   },
+  'X-Stream-Events': {
+    name: 'X-Stream-Events',
+    in: 'header',
+    description:
+      '`tools` adds events named `gatehouse.tool` to the stream when the gateway calls a tool of the agent and when ' +
+      'the call has ended. OpenAI clients do not expect such events. The API console and its relay remove this header.',
+    schema: { type: 'string', enum: ['tools'] },
+  },
   'If-None-Match': {
     name: 'If-None-Match',
     in: 'header',
@@ -67,6 +75,7 @@ export function parametersOf(route: Route, examples: readonly Example[], schemas
     route.actingUser ? 'X-Service-User-Id' : null,
     route.idempotencyKey ? 'Idempotency-Key' : null,
     route.passThrough ? 'X-Session-Id' : null,
+    route.id === 'chat.completions' ? 'X-Stream-Events' : null,
     route.response.revalidated === true ? 'If-None-Match' : null,
   ].filter((name) => name !== null);
   return [

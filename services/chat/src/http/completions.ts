@@ -110,7 +110,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const turn = { request, actor, target: found, sessionId, arrivedAt };
   const [{ target, recall, onAnswer }, tools] = await Promise.all([
     withMemory(dependencies, turn),
-    withTools(dependencies, turn),
+    withTools(dependencies, { ...turn, shown: wantsToolEvents(incoming) }),
   ]);
   return beginTurn(dependencies, {
     request,
@@ -126,6 +126,13 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     arrivedAt,
     admission,
   });
+}
+
+/** The optional `X-Stream-Events: tools`. */
+function wantsToolEvents(incoming: IncomingMessage): boolean {
+  const value = incoming.headers['x-stream-events'];
+  if (value === undefined || value === 'tools') return value === 'tools';
+  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
 }
 
 /** The optional `X-Session-Id`, which groups runs into a conversation. */

@@ -51,6 +51,8 @@ export class ToolLoop {
   #calls = 0;
   /** Whether the answer under way may call tools. */
   #mayCall = true;
+  /** Where the client is shown the calls of tools; null if it is not. */
+  #events: ToolStream | null = null;
 
   constructor(options: ToolLoopOptions) {
     this.#options = options;
@@ -84,6 +86,7 @@ export class ToolLoop {
       model: first.model,
       passTo: async (sink: FrameSink) => {
         stream = new ToolStream(sink, (name) => this.#owns(name));
+        if (this.#options.tools.shown) this.#events = stream;
         for (;;) {
           await last.passTo(stream);
           const { message, calls } = stream.answered;
@@ -164,7 +167,7 @@ export class ToolLoop {
     this.#options.run.addPrompt(text);
   }
 
-  async #call({ name, argumentsText }: ToolCall, index: number): Promise<string> {
+  async #call({ id, name, argumentsText }: ToolCall, index: number): Promise<string> {
     const { tools, run, chain } = this.#options;
     const tool = tools.byName.get(name);
     if (tool === undefined || index >= maxCallsAtOnce)
@@ -177,9 +180,11 @@ export class ToolLoop {
     this.#repeats.set(key, times);
     if (times >= maxRepeats) return `Not called: it was called with these arguments ${maxRepeats - 1} times.`;
     const startedAt = monotonicMs();
+    this.#events?.show({ type: 'tool.started', id, name });
     const { content, outcome } = await tools
       .call(tool, argumentsJson, chain.receiver.signal)
       .catch((error: unknown) => ({ content: sentenceOf(error), outcome: outcomeOf(error) }));
+    this.#events?.show({ type: 'tool.finished', id, name, outcome });
     run.noteTool({ name, outcome, startedAt });
     return quoted(content, outcome);
   }

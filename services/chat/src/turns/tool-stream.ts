@@ -3,6 +3,16 @@ import type { FrameSink } from '../providers/frame-pipe.ts';
 
 type Fields = Record<string, unknown>;
 
+/** What the client may see of a call of a tool. */
+export interface ToolEvent {
+  type: 'tool.started' | 'tool.finished';
+  /** Of the call, from the model. */
+  id: string;
+  name: string;
+  /** `ok`, or why the call failed. */
+  outcome?: string;
+}
+
 /** The message of a call of the model that has ended. */
 export interface StreamedMessage {
   message: Fields;
@@ -60,6 +70,11 @@ export class ToolStream implements FrameSink {
   /** What the model said. */
   get answered(): StreamedMessage {
     return this.#message.built;
+  }
+
+  /** Sends an event with a name, which clients of OpenAI's format do not expect. */
+  show(event: ToolEvent): void {
+    this.#sink.write([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
   }
 
   /** Passes on what was held: the answer is the last. */

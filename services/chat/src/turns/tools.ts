@@ -14,6 +14,8 @@ export interface TurnTools {
   maxIterations: number;
   /** Once the run has cost so much, it calls no more tools; null for no limit. */
   maxCostPico: bigint | null;
+  /** Whether a stream shows the calls of tools as events. */
+  shown: boolean;
   call: (
     tool: ServerTool,
     argumentsJson: string,
@@ -30,6 +32,8 @@ export interface ToolTurn {
   request: CompletionRequest;
   actor: Actor;
   target: Target;
+  /** Whether the client asked for events of calls in its stream. */
+  shown?: boolean;
   /** Awaited before a call that must not be made again, where the turn may be repeated. */
   act?: () => Promise<void>;
 }
@@ -40,7 +44,7 @@ export interface ToolTurn {
  */
 export async function withTools(
   { tools, log }: ToolDependencies,
-  { request, actor, target, act }: ToolTurn,
+  { request, actor, target, shown = false, act }: ToolTurn,
 ): Promise<TurnTools | null> {
   const { agentId, tools: settings } = target;
   if (settings === null || agentId === null) return null;
@@ -62,6 +66,7 @@ export async function withTools(
     byName,
     definitions: [...byName.values()].map(({ definition }) => definition),
     ...limits,
+    shown,
     call: async (tool, argumentsJson, signal) => {
       if (!tool.repeatable) await act?.();
       return tools.call(actor, { agentId, analyser, tool, argumentsJson }, signal);

@@ -16,6 +16,7 @@ const requestHeaders = [
   'x-request-id',
   'x-service-user-id',
   'x-session-id',
+  'x-stream-events',
 ];
 const sdkHeader = /^x-stainless-[a-z-]{1,50}$/;
 

@@ -13,6 +13,7 @@ const passedOn = [
   'tracestate',
   'user-agent',
   'x-session-id',
+  'x-stream-events',
 ] as const;
 
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
