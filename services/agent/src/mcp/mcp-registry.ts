@@ -48,8 +48,6 @@ export interface McpRegistryOptions {
 
 /** The longest time for a connection or a list of tools, however patient calls are. */
 const listMs = 20_000;
-/** How long a turn waits for a list that is to be fetched again. */
-const turnWaitMs = 2_000;
 /** The shortest time between two notices of a connection that are heard. */
 const noticeMs = 10_000;
 /** Under way in this process. */
@@ -110,16 +108,16 @@ export class McpRegistry {
 
   /**
    * The tools of a server, listed again if their time is over. Those from before while the server does not answer, or
-   * takes long.
+   * takes longer than `waitMs`.
    */
-  async toolsOf(server: KnownServer, user: string | null): Promise<readonly McpTool[]> {
+  async toolsOf(server: KnownServer, user: string | null, waitMs: number): Promise<readonly McpTool[]> {
     const { tools, isStale } = await this.seenBy(server, user);
     if (!isStale || server.retryInS > 0) return tools;
     const known = { tools };
     const refreshed = this.refresh(server, user).then(({ tools }) => {
       known.tools = tools;
     });
-    await settledWithin(refreshed, turnWaitMs);
+    await settledWithin(refreshed, waitMs);
     return known.tools;
   }
 

@@ -5,17 +5,22 @@ import {
   type BuiltinToolName,
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/server';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { CallSlots } from '@gatehouse/kit/call-slots';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import type { McpServerStore } from '../store/mcp-server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
-import { agentTools, serverNames } from '../tools/agent-tools.ts';
+import { AgentTools, serverNames, type AgentTool } from '../tools/agent-tools.ts';
 import { agentOf } from './agent-of.ts';
 
-/** Lists of a tenant that are read at the same time. */
+/** Of a tenant, at the same time. */
 const maxListings = 4;
+/** Servers whose lists are in memory at the same time for a listing. */
+const maxServers = 8;
+/** How long a turn waits for lists that are fetched again. */
+const maxWaitMs = 2_000;
 
 export interface ToolDependencies {
   agents: AgentStore;
@@ -25,30 +30,21 @@ export interface ToolDependencies {
 }
 
 /** The tools that an agent may use: those of the gateway, then those of servers. Lists of servers that do not answer are as they were. */
-export function listTools({
-  agents,
-  servers,
-  registry,
-}: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
+export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
   const slots = new CallSlots(maxListings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async ({ agentId }, context) => {
-      const { tenantId, agent, actingUser } = await agentOf(agents, context, agentId);
+      const { tenantId, agent, actingUser } = await agentOf(dependencies.agents, context, agentId);
       const { mcp_servers: refs, builtin } = agent.tools;
-      const names = serverNames(refs);
-      // The lists of many servers are large.
-      const listed =
-        names.length === 0
+      const found =
+        refs.length === 0
           ? []
-          : await slots.run(tenantId, context.signal, async () => {
-              const known = await servers.findEnabled(tenantId, names);
-              return Promise.all(
-                known.map(async (server) => ({ server, tools: await registry.toolsOf(server, actingUser) })),
-              );
-            });
-      const ofServers = agentTools(refs, listed).map(({ name, server, tool }) => ({
+          : await slots.run(tenantId, context.signal, () =>
+              toolsOf(dependencies, refs, { tenantId, user: actingUser }),
+            );
+      const ofServers = found.map(({ name, server, tool }) => ({
         ...{ name, tool: tool.name, description: tool.description, serverId: server.id },
         schemaJson: JSON.stringify(tool.inputSchema),
         repeatable: tool.readOnly || tool.idempotent,
@@ -60,6 +56,29 @@ export function listTools({
       };
     },
   };
+}
+
+async function toolsOf(
+  { servers, registry }: ToolDependencies,
+  refs: readonly string[],
+  { tenantId, user }: { tenantId: string; user: string | null },
+): Promise<AgentTool[]> {
+  const tools = new AgentTools(refs);
+  const names = serverNames(refs);
+  const until = monotonicMs() + maxWaitMs;
+  while (names.length > 0 && !tools.isFull) {
+    const some = names.splice(0, maxServers);
+    const known = await servers.findEnabled(tenantId, some);
+    const waitMs = Math.max(0, until - monotonicMs());
+    const lists = await Promise.all(
+      known.map(async (server) => ({ server, tools: await registry.toolsOf(server, user, waitMs) })),
+    );
+    for (const { server, tools: list } of lists.toSorted(
+      (a, b) => some.indexOf(a.server.name) - some.indexOf(b.server.name),
+    ))
+      tools.add(server, list);
+  }
+  return tools.all;
 }
 
 /** Each only reads. */

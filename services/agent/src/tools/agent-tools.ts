@@ -2,10 +2,10 @@ import { modelNames } from '../mcp/model-names.ts';
 import { isEnabled, type McpServer, type McpTool } from '../mcp/mcp-server.ts';
 
 /** A tool that an agent may use. */
-export interface AgentTool<Server extends McpServer = McpServer> {
+export interface AgentTool {
   /** As models get it. */
   name: string;
-  server: Server;
+  server: Pick<McpServer, 'id' | 'name' | 'timeoutMs'>;
   tool: McpTool;
 }
 
@@ -24,29 +24,42 @@ export function isNamed(refs: readonly string[], server: string, tool: string): 
 }
 
 /**
- * The tools of an agent in a stable order, so that the caches of providers know the prompt again: servers as the agent
- * names them, tools by name.
+ * The tools of an agent in a stable order, so that the caches of providers know the prompt again: servers as they are
+ * added, tools by name. Of the lists, it keeps only what the agent gets.
  */
-export function agentTools<Server extends McpServer>(
-  refs: readonly string[],
-  listed: readonly { server: Server; tools: readonly McpTool[] }[],
-): AgentTool<Server>[] {
-  const found = serverNames(refs).flatMap((name) =>
-    listed
-      .filter(({ server }) => server.name === name)
-      .flatMap(({ server, tools }) =>
-        tools
-          .filter((tool) => isEnabled(server, tool.name) && isNamed(refs, name, tool.name))
-          .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-          .map((tool) => ({ server, tool })),
-      ),
-  );
-  const names = modelNames(found.map(({ server, tool }) => ({ server: server.name, tool: tool.name })));
-  const tools = found.map((each, index) => ({ ...each, name: names[index] ?? '' }));
-  let bytes = 0;
-  const fitting = tools.slice(0, maxTools).findIndex(({ tool }) => {
-    bytes += Buffer.byteLength(JSON.stringify(tool));
-    return bytes > maxBytes;
-  });
-  return tools.slice(0, fitting === -1 ? maxTools : fitting);
+export class AgentTools {
+  readonly #refs: readonly string[];
+  readonly #found: Omit<AgentTool, 'name'>[] = [];
+  #bytes = 0;
+  #isFull = false;
+
+  constructor(refs: readonly string[]) {
+    this.#refs = refs;
+  }
+
+  /** Whether no further tool would be taken. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  add(server: McpServer, tools: readonly McpTool[]): void {
+    const { id, name, timeoutMs } = server;
+    const named = tools
+      .filter((tool) => isEnabled(server, tool.name) && isNamed(this.#refs, name, tool.name))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    for (const tool of named) {
+      this.#bytes += Buffer.byteLength(JSON.stringify(tool));
+      this.#isFull ||= this.#bytes > maxBytes || this.#found.length === maxTools;
+      if (this.#isFull) return;
+      this.#found.push({ server: { id, name, timeoutMs }, tool });
+    }
+  }
+
+  /** With the names that models get. */
+  get all(): AgentTool[] {
+    const names = modelNames(
+      this.#found.map(({ server, tool }) => ({ server: server.name, tool: tool.name })),
+    );
+    return this.#found.map((found, index) => ({ ...found, name: names[index] ?? '' }));
+  }
 }
