@@ -42,6 +42,7 @@ beforeAll(async () => {
   loginServer = await TestMcpServer.start([]);
   login.protect(loginServer);
   await registerLoginServer();
+  await makeTarget();
 }, startTimeoutMs);
 
 afterAll(async () => {
@@ -61,6 +62,7 @@ interface Sent {
 }
 
 function keyOf(operation: Operation): string | null {
+  if (operation.operationId === 'transfers.previews.accept') return target.adminKey;
   // The examples write to the memory of an agent, not of a user.
   const role = operation['x-required-scope'] === 'memory.write' ? 'admin' : roleFor(operation);
   return role === null ? null : credentials[`${role}_key`];
@@ -113,6 +115,19 @@ function successesOf({ operationId, responses }: Operation): number[] {
   return Object.keys(responses)
     .filter((status) => status.startsWith('2'))
     .map(Number);
+}
+
+/** The tenant that resources go to. */
+const target = { id: '', adminKey: '' };
+
+async function makeTarget(): Promise<void> {
+  const response = await fetch(`${credentials.url}/internal/v1/owner/tenants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credentials.owner_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ slug: 'target', name: 'Target' }),
+  });
+  const { id, admin_key: adminKey } = (await response.json()) as { id: string; admin_key: string };
+  Object.assign(target, { id, adminKey });
 }
 
 /** First what makes something, then what reads, changes and uses it, and at last what ends it. */
@@ -190,10 +205,14 @@ function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'quer
   return { query: { [sender]: id }, headers };
 }
 
-/** An agent that a body names is one that the replay created. */
+/** Agents and tenants that a body names are those of the replay. */
 function bodyOf(body: unknown): unknown {
-  const names = typeof body === 'object' && body !== null && Object.hasOwn(body, 'agent_id');
-  return names ? { ...body, agent_id: made.get('/v1/agents') } : body;
+  if (typeof body !== 'object' || body === null) return body;
+  const agentId = made.get('/v1/agents');
+  if (Object.hasOwn(body, 'agent_id')) return { ...body, agent_id: agentId };
+  if (!Object.hasOwn(body, 'source_tenant_id')) return body;
+  const resources = [{ type: 'agent', id: agentId }];
+  return { ...body, source_tenant_id: credentials.tenant_id, target_tenant_id: target.id, resources };
 }
 
 /** A UUID in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
@@ -267,7 +286,8 @@ describe('what goes wrong is documented too', () => {
   });
 
   it.each(named(secured.filter(needsMore)))('%s with a key that may not', async (_id, operation) => {
-    const key = roleFor(operation) === 'owner' ? credentials.admin_key : credentials.owner_key;
+    const ofTenant = roleFor(operation) === 'owner' ? credentials.admin_key : credentials.owner_key;
+    const key = operation['x-required-scope'] === 'transfers.write' ? credentials.user_key : ofTenant;
     await expectDocumented(operation, { key, params: unknownIds(operation) }, 403);
   });
 

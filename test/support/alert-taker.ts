@@ -5,6 +5,7 @@ import {
   type ForgetUserResponse,
   type NotifyRequest,
 } from '@gatehouse/proto/webhook/v1/webhook';
+import type { RpcService } from '@gatehouse/grpc/server';
 import type { TestIdentity } from './identity.ts';
 import { StandIn } from './stand-in.ts';
 
@@ -16,7 +17,7 @@ export class AlertTaker {
     Promise.resolve({ counts: {}, completed: true });
   #server: StandIn | undefined;
 
-  static async start(identity: TestIdentity): Promise<AlertTaker> {
+  static async start(identity: TestIdentity, also: readonly RpcService[] = []): Promise<AlertTaker> {
     const taker = new AlertTaker();
     const notify = {
       callers: ['agent', 'chat', 'tenant'],
@@ -32,10 +33,8 @@ export class AlertTaker {
       callers: ['tenant'],
       handle: (request: ForgetUserRequest) => taker.forgetUser(request),
     };
-    taker.#server = await StandIn.start('webhook', identity, {
-      definition: WebhookServiceService,
-      rpcs: { notify, forgetUser },
-    });
+    const webhook = { definition: WebhookServiceService, rpcs: { notify, forgetUser } };
+    taker.#server = await StandIn.start('webhook', identity, webhook, also);
     return taker;
   }
 

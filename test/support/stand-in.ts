@@ -1,4 +1,4 @@
-import type { GrpcServer, RpcsOf } from '@gatehouse/grpc/server';
+import type { GrpcServer, RpcService, RpcsOf } from '@gatehouse/grpc/server';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
 import { someRpcs } from './some-rpcs.ts';
@@ -19,9 +19,11 @@ export class StandIn {
     service: string,
     identity: TestIdentity,
     { definition, rpcs }: { definition: Definition; rpcs: Partial<RpcsOf<Definition>> },
+    also: readonly RpcService[] = [],
   ): Promise<StandIn> {
     const started = new StandIn(async (port) => {
       const server = await peerServer(service, identity, port);
+      for (const other of also) server.add(other.definition, other.rpcs);
       return server.add(definition, someRpcs(definition, rpcs));
     });
     await started.restart();

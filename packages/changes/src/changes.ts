@@ -45,15 +45,17 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in a transaction that sees the rows of the caller's tenant or, on a route for owners, of all tenants.
+   * Runs `work` in a transaction that sees the rows of the caller's tenant or, for an owner, of all tenants.
    * Commits the effect, the changes and the reply together. Rolls back if `work` throws.
    */
   async change(call: ChangeCall, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { app, system } = this.#options;
     const whole = (db: Queryable): Promise<Reply> => this.#commit(call, db, work);
-    return call.route.access.kind === 'owner'
-      ? withTransaction(system, whole)
-      : withTenant(app, tenantOf(call).tenantId, whole);
+    const { access } = call.route;
+    const isOfOwner =
+      access.kind === 'owner' ||
+      (access.kind === 'scope' && access.owners === true && call.principal.role === 'owner');
+    return isOfOwner ? withTransaction(system, whole) : withTenant(app, tenantOf(call).tenantId, whole);
   }
 
   /** Stores the audit entry of a change that is not made by a request with a key, in its transaction. */

@@ -102,7 +102,7 @@ function accessText(access: Access): string {
       return `Needs a key with the role \`${access.kind}\`.`;
     case 'scope':
       return access.also === undefined
-        ? `Needs a key with the scope \`${access.scope}\`.`
+        ? `Needs a key with the scope \`${access.scope}\`${access.owners === true ? ', of a tenant or an owner' : ''}.`
         : `Needs a key with the scopes \`${access.scope}\` and \`${access.also}\`.`;
   }
 }

@@ -28,6 +28,7 @@ export const auditActions = [
   'memory_graph.updated',
   'tenant.created',
   'tenant.updated',
+  'transfer.accepted',
   'user_data.deletion_requested',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',

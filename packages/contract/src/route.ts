@@ -18,7 +18,8 @@ export type Access =
   | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
   /** Any valid key. */
   | { kind: 'key' }
-  | { kind: 'scope'; scope: Scope; also?: Scope }
+  /** With `owners`, also for owner keys, which belong to no tenant. */
+  | { kind: 'scope'; scope: Scope; also?: Scope; owners?: true }
   /** Keys with the role `admin`, whatever their scopes. */
   | { kind: 'admin' }
   | { kind: 'owner' };

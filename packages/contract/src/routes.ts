@@ -17,6 +17,7 @@ import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
+import * as transfers from './transfers.ts';
 import * as usage from './usage.ts';
 import * as users from './users.ts';
 import * as webhookCalls from './webhook-calls.ts';
@@ -52,6 +53,7 @@ export const resources = [
   ownerApiKeys,
   audit,
   tenants,
+  transfers,
 ];
 
 /** The API that `GET /openapi.json` describes. */

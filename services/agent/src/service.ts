@@ -10,6 +10,7 @@ import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { createPools } from '@gatehouse/service/pools';
@@ -35,6 +36,7 @@ import { WebFetch } from './web/web-fetch.ts';
 import { forgetMemoryAt } from './peers/memory.ts';
 import { ModelClient } from './peers/models.ts';
 import { callTool } from './rpc/call-tool.ts';
+import { describeTransfer } from './rpc/describe-transfer.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { listVisibleAgents } from './rpc/list-visible-agents.ts';
 import { listTools } from './rpc/list-tools.ts';
@@ -44,6 +46,7 @@ import { AgentStore } from './store/agent-store.ts';
 import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
 import { LoginStore, raiseLost } from './store/login-store.ts';
 import { goodSecondsOf, McpServerStore } from './store/mcp-server-store.ts';
+import { TransferStore } from './store/transfer-store.ts';
 
 const tenMinutesMs = 600_000;
 const batch = 500;
@@ -150,6 +153,7 @@ export async function createAgentService(
         callTool: callTool(tools),
         forgetUser: forgetUser(cookies, loginStore),
       }),
+      rpcService(TransferParticipantServiceService, { describe: describeTransfer(new TransferStore(app)) }),
     ],
     parts: [
       new JobWorker({

@@ -6,6 +6,7 @@ import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { withTenant } from '@gatehouse/pg/pool';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
@@ -31,6 +32,7 @@ import { Embedder } from './peers/embedder.ts';
 import { MemorySearch, type IndexUpkeep } from './search/search.ts';
 import { EmbeddingStore } from './store/embedding-store.ts';
 import { agentDeleted } from './rpc/agent-deleted.ts';
+import { describeTransfer } from './rpc/describe-transfer.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { getUsage } from './rpc/get-usage.ts';
 import { callTool } from './rpc/call-tool.ts';
@@ -45,6 +47,7 @@ import { ImportSystemStore } from './store/import-system-store.ts';
 import { ReindexStore } from './store/reindex-store.ts';
 import type { RequestJob } from './store/request-job.ts';
 import { SearchStore } from './store/search-store.ts';
+import { TransferStore } from './store/transfer-store.ts';
 import { TraversalStore } from './store/traversal-store.ts';
 
 export const indexOnly = {
@@ -160,6 +163,9 @@ export async function createMemoryService(
         agentDeleted: agentDeleted(forgetting),
         forgetUser: forgetUser(forgetting),
         getUsage: getUsage(rpc),
+      }),
+      rpcService(TransferParticipantServiceService, {
+        describe: describeTransfer(new TransferStore(app), limits),
       }),
     ],
     parts: [

@@ -7,6 +7,7 @@ import { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { TransferParticipantServiceClient } from '@gatehouse/proto/transfer/v1/transfer';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
@@ -26,10 +27,12 @@ import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerAuditLogHandlers } from './http/owner-audit-log.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
+import { transferPreviewHandlers } from './http/transfer-previews.ts';
 import { userDataHandlers } from './http/user-data.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { limitCleanup } from './limits/limit-cleanup.ts';
 import { MemoryUsageClient } from './peers/memory-usage.ts';
+import { describeTransferAt } from './peers/transfer-participants.ts';
 import { forgetUserAt } from './peers/user-data.ts';
 import { authenticate } from './rpc/authenticate.ts';
 import { getTenantSettings } from './rpc/get-tenant-settings.ts';
@@ -41,11 +44,13 @@ import { ApiKeySystemStore } from './store/api-key-system-store.ts';
 import { AuditLogSystemStore } from './store/audit-log-system-store.ts';
 import { DeletionStore } from './store/deletion-store.ts';
 import { DeletionSystemStore } from './store/deletion-system-store.ts';
+import { deleteOldPreviews } from './store/preview-statements.ts';
 import { LimitStore } from './store/limit-store.ts';
 import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
 
+const previewUpkeepMs = 600_000;
 const expiring = { everyMs: 60_000, batch: 200 };
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
@@ -73,6 +78,11 @@ export async function createTenantService(
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const participants = [
+    shell.peer('agent', config.AGENT_GRPC, TransferParticipantServiceClient),
+    shell.peer('memory', config.MEMORY_GRPC, TransferParticipantServiceClient),
+    shell.peer('webhook', config.WEBHOOK_GRPC, TransferParticipantServiceClient),
+  ];
   const apiKeys = new ApiKeyStore(pools.app);
   const apiKeysOfAll = new ApiKeySystemStore(pools.system);
   const tenants = new TenantSystemStore(pools.system);
@@ -109,6 +119,10 @@ export async function createTenantService(
         ...limitHandlers(new LimitStore(app), new MemoryUsageClient(memory)),
         ...apiKeyHandlers(apiKeys, changes),
         ...userDataHandlers({ deletions, jobs, keyRing: config.SECRETS_KEYRING, changes }),
+        ...transferPreviewHandlers({
+          describe: describeTransferAt(participants),
+          ...{ tenants, changes, app, system },
+        }),
         ...ownerTenantHandlers(tenants, changes),
         ...ownerAuditLogHandlers(auditLog),
         ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants, changes }),
@@ -131,6 +145,12 @@ export async function createTenantService(
         log,
         everyMs: expiring.everyMs,
         round: async () => (await apiKeysOfAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
+      }),
+      new PeriodicWork({
+        task: 'delete old previews of transfers',
+        log,
+        everyMs: previewUpkeepMs,
+        round: () => deleteOldPreviews(system),
       }),
       ...limitCleanup({
         deleteOld: () => leases.deleteOld(),

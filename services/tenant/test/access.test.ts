@@ -9,6 +9,7 @@ let tenants: TenantServiceUnderTest;
 let tenant: TestTenant;
 let keyId: string;
 let deletionId: string;
+let previewId: string;
 
 beforeAll(async () => {
   tenants = await TenantServiceUnderTest.start();
@@ -16,6 +17,15 @@ beforeAll(async () => {
   keyId = (await tenants.makeKey(tenant.admin)).id;
   const deletion = await tenants.call('DELETE', '/v1/users/ann/data', { as: tenant.admin });
   deletionId = deletion.body.id;
+  const to = await tenants.makeTenant();
+  const preview = await tenants.call('POST', '/v1/tenant/resource-transfers/previews', {
+    as: { role: 'owner' },
+    body: {
+      ...{ mode: 'copy', source_tenant_id: to.id, target_tenant_id: tenant.id },
+      resources: [tenants.others.transfers.add(newId())],
+    },
+  });
+  previewId = preview.body.id;
 });
 afterAll(() => tenants.stop());
 
@@ -25,7 +35,12 @@ const own = routes.filter((route) => route.service === 'tenant');
 function pathOf(route: Route): string {
   const path = route.path.replace('{user_id}', 'ann');
   if (path.includes('deletions')) return path.replace('{id}', deletionId);
+  if (path.includes('previews')) return path.replace('{id}', previewId);
   return path.replace('{id}', path.includes('tenants') ? tenant.id : keyId);
+}
+
+function isForOwners({ id, access }: Route): boolean {
+  return access.kind === 'scope' && access.owners === true && id !== 'transfers.previews.accept';
 }
 
 function call(route: Route, as: As | null) {
@@ -58,7 +73,8 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
       signed: [] as string[],
       ticket: [] as string[],
       key: ['owner', 'admin', 'adminWithoutScope', 'user'],
-      scope: ['admin'],
+      // Only an admin of the target accepts.
+      scope: isForOwners(route) ? ['owner', 'admin'] : ['admin'],
       admin: ['admin', 'adminWithoutScope'],
       owner: ['owner'],
     }[route.access.kind];

@@ -26,7 +26,13 @@ function poolAs(role: string): Pool {
   return createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
 }
 
-const tables = ['tenant.tenants', 'tenant.api_keys', 'tenant.idempotency_records', 'tenant.user_deletions'];
+const tables = [
+  'tenant.tenants',
+  'tenant.api_keys',
+  'tenant.idempotency_records',
+  'tenant.user_deletions',
+  'tenant.transfer_previews',
+];
 
 describe('the role tenant_app', () => {
   it('raises without a tenant, also on a connection that had one', async () => {

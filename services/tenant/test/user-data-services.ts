@@ -7,6 +7,7 @@ import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/me
 import { AlertTaker } from '@gatehouse/test/alert-taker';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
+import { TransferSides } from './transfer-sides.ts';
 import type { Forgotten, ForgetRequest, Participant } from '../src/deletions/participants.ts';
 
 export type ForgetCall = ForgetRequest & { service: Participant };
@@ -21,11 +22,14 @@ export class UserDataServices {
   /** What tenants use of their memory. */
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
+  /** What they answer about transfers. */
+  readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
   #webhook: AlertTaker | undefined;
 
   static async start(identity: TestIdentity): Promise<UserDataServices> {
     const services = new UserDataServices();
+    const { transfers } = services;
     const forgetUser = (service: Participant) => ({
       callers,
       handle: (request: ForgetRequest) => services.#forget({ ...request, service }),
@@ -38,11 +42,11 @@ export class UserDataServices {
     const analytics = { definition: AnalyticsServiceService, rpcs: { forgetUser: forgetUser('analytics') } };
     const chat = { definition: ChatServiceService, rpcs: { forgetUser: forgetUser('chat') } };
     const agent = { definition: AgentServiceService, rpcs: { forgetUser: forgetUser('agent') } };
-    services.#servers.set('agent', await StandIn.start('agent', identity, agent));
-    services.#servers.set('memory', await StandIn.start('memory', identity, memory));
+    services.#servers.set('agent', await StandIn.start('agent', identity, agent, [transfers.rpc(true)]));
+    services.#servers.set('memory', await StandIn.start('memory', identity, memory, [transfers.rpc(false)]));
     services.#servers.set('analytics', await StandIn.start('analytics', identity, analytics));
     services.#servers.set('chat', await StandIn.start('chat', identity, chat));
-    services.#webhook = await AlertTaker.start(identity);
+    services.#webhook = await AlertTaker.start(identity, [transfers.rpc(false)]);
     services.#webhook.forgetUser = (request) => services.#forget({ ...request, service: 'webhook' });
     services.#servers.set('webhook', services.#webhook.server);
     return services;

@@ -9,6 +9,7 @@ import { Refusals } from '@gatehouse/keyless/refusals';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { withTenant } from '@gatehouse/pg/pool';
 import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
@@ -40,6 +41,7 @@ import { AgentClient } from './peers/agents.ts';
 import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
+import { describeTransfer } from './rpc/describe-transfer.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { notify } from './rpc/notify.ts';
 import { webhookSecretsToReseal } from './secrets/reseal.ts';
@@ -51,6 +53,7 @@ import { EndpointStore } from './store/endpoint-store.ts';
 import { findSealedEndpoint } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
+import { TransferStore } from './store/transfer-store.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createWebhookService(
@@ -146,6 +149,7 @@ export async function createWebhookService(
     }),
     rpcs: [
       rpcService(WebhookServiceService, { forgetUser: forgetUser(calls, messages), notify: notify(intake) }),
+      rpcService(TransferParticipantServiceService, { describe: describeTransfer(new TransferStore(app)) }),
     ],
     parts: [
       idempotency,

@@ -1,0 +1,47 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
+import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfer/v1/transfer';
+import type { TransferStore } from '../store/transfer-store.ts';
+
+/** What a transfer would do with agents and MCP servers. */
+export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
+  return {
+    callers: ['tenant'],
+    handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs, onConflict }) => {
+      const idsOf = (type: string) => refs.filter((ref) => ref.type === type).map(({ id }) => id);
+      const ids = { agents: idsOf('agent'), servers: idsOf('mcp_server') };
+      const found = await store.find(sourceTenantId, ids);
+      // Agents that stay miss a server only if it moves.
+      const uses = await store.findUses(sourceTenantId, {
+        ...ids,
+        servers: mode === 'move' ? ids.servers : [],
+      });
+      const taken = targetTenantId === '' ? [] : await store.findTaken(targetTenantId, found);
+      const stays = new Set(onConflict === 'skip' ? taken.map(({ id }) => id) : []);
+      const more = found.filter(({ type, id }) => type === 'mcp_server' && !stays.has(id)).length;
+      const hasRoom =
+        targetTenantId === '' ||
+        more === 0 ||
+        (await store.countServers(targetTenantId)) + more <= maxMcpServers;
+      const tooMany = {
+        code: 'limit_reached',
+        message: `The target may have ${maxMcpServers} MCP servers.`,
+      };
+      return {
+        resources: found.map(({ type, id, ...resource }) => ({ ref: { type, id }, ...resource })),
+        counts: [],
+        dependencies: uses.map(({ agentId, key, serverId }) => ({
+          of: { type: 'agent', id: agentId },
+          ofName: key,
+          needs: { type: 'mcp_server', id: serverId },
+        })),
+        conflicts: taken.map(({ type, id, existingId, freeName }) => ({
+          of: { type, id },
+          existingId,
+          freeName,
+        })),
+        problems: hasRoom ? [] : [tooMany],
+      };
+    },
+  };
+}

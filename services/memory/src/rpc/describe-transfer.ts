@@ -1,0 +1,49 @@
+import type { Rpc } from '@gatehouse/grpc/server';
+import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import type { TransferStore } from '../store/transfer-store.ts';
+
+/** What a transfer would do with the memory and the knowledge graph of agents. */
+export function describeTransfer(
+  store: TransferStore,
+  limits: MemoryLimitsClient,
+): Rpc<DescribeRequest, DescribeResponse> {
+  return {
+    callers: ['tenant'],
+    handle: async ({ sourceTenantId, targetTenantId, resources, includeMemory, includeKnowledgeGraph }) => {
+      const agentIds = resources.filter(({ type }) => type === 'agent').map(({ id }) => id);
+      const found = (await store.find(sourceTenantId, agentIds)).map((memory) => ({
+        ...{ agentId: memory.agentId, bytes: includeMemory ? memory.bytes : 0 },
+        counts: {
+          ...(includeMemory && { documents: memory.documents, passages: memory.passages }),
+          ...(includeKnowledgeGraph && { entities: memory.entities, relations: memory.relations }),
+        },
+      }));
+      const sumOf = (kind: 'documents' | 'entities') =>
+        found.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0);
+      const bytes = found.reduce((sum, memory) => sum + memory.bytes, 0);
+      const more = { documents: sumOf('documents'), bytes, entities: sumOf('entities') };
+      const isAsked = targetTenantId !== '' && more.documents + more.entities > 0;
+      return {
+        ...{ resources: [], dependencies: [], conflicts: [] },
+        counts: found.map(({ agentId, counts }) => ({
+          of: { type: 'agent', id: agentId },
+          counts: Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)])),
+        })),
+        problems: isAsked ? await beyond(targetTenantId, more) : [],
+      };
+    },
+  };
+
+  async function beyond(
+    tenantId: string,
+    more: Record<'documents' | 'bytes' | 'entities', number>,
+  ): Promise<Problem[]> {
+    const [most, used] = await Promise.all([limits.of(tenantId), store.usage(tenantId)]);
+    return (['documents', 'bytes', 'entities'] as const).flatMap((kind) => {
+      const limit = most[kind];
+      if (more[kind] === 0 || limit === null || Number(used[kind]) + more[kind] <= limit) return [];
+      return [{ code: 'limit_reached', message: `The target may have ${limit} ${kind} in memory.` }];
+    });
+  }
+}

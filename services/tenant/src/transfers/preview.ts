@@ -1,0 +1,108 @@
+import type { TransferPreview } from '@gatehouse/contract/transfers';
+import type { DescribedResource, SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
+
+/** A stored preview of a transfer. */
+export interface Preview {
+  id: string;
+  plan: TransferPlan;
+  source: SourceSide;
+  /** Null until the target has accepted. */
+  target: TargetSide | null;
+  byOwner: boolean;
+  isUsed: boolean;
+  isExpired: boolean;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+/** What becomes of a resource in the target. */
+export interface Placed {
+  action: TransferPreview['resources'][number]['action'];
+  targetName: string;
+}
+
+export function placeOf(
+  { plan, target }: Pick<Preview, 'plan' | 'target'>,
+  resource: DescribedResource,
+): Placed {
+  const conflict = target?.conflicts.find(({ id }) => id === resource.id);
+  if (conflict === undefined || plan.onConflict === 'fail')
+    return { action: plan.mode, targetName: resource.name };
+  return plan.onConflict === 'skip'
+    ? { action: 'skip', targetName: resource.name }
+    : { action: plan.mode, targetName: conflict.freeName };
+}
+
+/** Whether the secrets of a resource are part of the transfer: those of channels only if it moves. */
+export function secretsOf(
+  { plan, byOwner }: Pick<Preview, 'plan' | 'byOwner'>,
+  { type, hasSecrets }: DescribedResource,
+): 'none' | 'travel' | 'stay' {
+  if (!hasSecrets) return 'none';
+  const travels = plan.mode === 'move' || (byOwner && type !== 'channel_instance');
+  return travels ? 'travel' : 'stay';
+}
+
+/** What the target may not take: the problems of its services, models that it may not use, and conflicts. */
+export function problemsOf(
+  plan: TransferPlan,
+  { resources }: SourceSide,
+  target: TargetSide,
+  allowedModels: readonly string[] | null,
+): TargetSide['problems'] {
+  const stays = new Set(plan.onConflict === 'skip' ? target.conflicts.map(({ id }) => id) : []);
+  const models = new Set(resources.filter(({ id }) => !stays.has(id)).flatMap((resource) => resource.models));
+  const forbidden =
+    allowedModels === null ? [] : [...models].filter((model) => !allowedModels.includes(model));
+  return [
+    ...target.problems,
+    ...forbidden.map((model) => ({
+      code: 'model_not_found',
+      message: `The target may not use the model ${model}.`,
+    })),
+  ];
+}
+
+export function showPreview(preview: Preview): TransferPreview {
+  const { id, plan, source, target } = preview;
+  const nameOf = new Map(source.resources.map((resource) => [resource.id, resource.name]));
+  return {
+    id,
+    status: statusOf(preview),
+    mode: plan.mode,
+    source_tenant_id: plan.sourceTenantId,
+    target_tenant_id: plan.targetTenantId,
+    accepted: target !== null,
+    include: plan.include,
+    on_conflict: plan.onConflict,
+    resources: source.resources.map((resource) => {
+      const { type, name, counts } = resource;
+      const { action, targetName } = placeOf(preview, resource);
+      return {
+        ...{ type, id: resource.id, name, action },
+        target_name: targetName,
+        secrets: secretsOf(preview, resource),
+        counts,
+      };
+    }),
+    dependencies: source.dependencies.map(({ of, needs }) => ({
+      ...of,
+      needs: { ...needs, name: nameOf.get(needs.id) ?? '' },
+      included: nameOf.has(of.id),
+    })),
+    conflicts:
+      target?.conflicts.map(({ type, id: ofId, existingId }) => ({
+        ...{ type, id: ofId, name: nameOf.get(ofId) ?? '' },
+        existing_id: existingId,
+        resolution: plan.onConflict,
+      })) ?? null,
+    problems: target === null ? null : [...target.problems],
+    created_at: preview.createdAt.toISOString(),
+    expires_at: preview.expiresAt.toISOString(),
+  };
+}
+
+function statusOf({ isUsed, isExpired }: Preview): TransferPreview['status'] {
+  if (isUsed) return 'used';
+  return isExpired ? 'expired' : 'open';
+}

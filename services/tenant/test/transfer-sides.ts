@@ -1,0 +1,59 @@
+import { rpcService, type RpcService } from '@gatehouse/grpc/server';
+import {
+  TransferParticipantServiceService,
+  type DescribeRequest,
+  type DescribeResponse,
+  type Resource,
+} from '@gatehouse/proto/transfer/v1/transfer';
+
+/** What the services answer about a transfer: a test decides it. */
+export class TransferSides {
+  readonly requests: DescribeRequest[] = [];
+  /** By id. */
+  readonly resources = new Map<string, Omit<Resource, 'ref'> & { type: string }>();
+  dependencies: DescribeResponse['dependencies'] = [];
+  conflicts: DescribeResponse['conflicts'] = [];
+  problems: DescribeResponse['problems'] = [];
+
+  /** One service that stands in for all of them; the others know nothing. */
+  rpc(isOne: boolean): RpcService {
+    const nothing = { resources: [], counts: [], dependencies: [], conflicts: [], problems: [] };
+    return rpcService(TransferParticipantServiceService, {
+      describe: {
+        callers: ['tenant'],
+        handle: (request: DescribeRequest) => Promise.resolve(isOne ? this.#describe(request) : nothing),
+      },
+    });
+  }
+
+  add(
+    id: string,
+    resource: Partial<Omit<Resource, 'ref'>> & { type?: string } = {},
+  ): { type: string; id: string } {
+    const { type = 'agent', name = 'poet', revision = '1', hasSecrets = false, models = [] } = resource;
+    this.resources.set(id, { type, name, revision, hasSecrets, models });
+    return { type, id };
+  }
+
+  reset(): void {
+    this.resources.clear();
+    this.requests.length = 0;
+    Object.assign(this, { dependencies: [], conflicts: [], problems: [] });
+  }
+
+  #describe(request: DescribeRequest): DescribeResponse {
+    this.requests.push(request);
+    const found = request.resources.flatMap((ref) => {
+      const resource = this.resources.get(ref.id);
+      return resource?.type === ref.type ? [{ ...resource, ref }] : [];
+    });
+    const isAsked = request.targetTenantId !== '';
+    return {
+      resources: found,
+      counts: found.map(({ ref }) => ({ of: ref, counts: { documents: 3n } })),
+      dependencies: this.dependencies,
+      conflicts: isAsked ? this.conflicts : [],
+      problems: isAsked ? this.problems : [],
+    };
+  }
+}

@@ -1,0 +1,61 @@
+import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
+import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
+import type { Rpc } from '@gatehouse/grpc/server';
+import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import type { TransferStore } from '../store/transfer-store.ts';
+
+/** What a transfer would do with webhook endpoints and channels. */
+export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
+  return {
+    callers: ['tenant'],
+    handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
+      const idsOf = (type: string) => refs.filter((ref) => ref.type === type).map(({ id }) => id);
+      const ids = { endpoints: idsOf('webhook_endpoint'), channels: idsOf('channel_instance') };
+      const found = await store.find(sourceTenantId, ids);
+      // What stays misses its agent only if that moves.
+      const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf('agent')) : [];
+      const known = new Set(found.map(({ id }) => id));
+      const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
+      const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);
+      const more = (type: string) => found.filter((resource) => resource.type === type).length;
+      return {
+        resources: found.map(({ type, id, name, revision }) => ({
+          ...{ ref: { type, id }, name, revision, hasSecrets: true, models: [] },
+        })),
+        // Calls and conversations are of the tenant that they were made with: a copy begins without.
+        counts:
+          mode === 'move'
+            ? found.map(({ type, id, counts }) => ({
+                of: { type, id },
+                counts: Object.fromEntries(
+                  Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)]),
+                ),
+              }))
+            : [],
+        dependencies: needs.map(({ type, id, name, agentId }) => ({
+          of: { type, id },
+          ofName: name,
+          needs: { type: 'agent', id: agentId },
+        })),
+        conflicts: [],
+        problems: [
+          ...tooMany('webhook endpoints', {
+            has: has.endpoints,
+            more: more('webhook_endpoint'),
+            most: maxEndpoints,
+          }),
+          ...tooMany('channels', {
+            has: has.channels,
+            more: more('channel_instance'),
+            most: maxChannelInstances,
+          }),
+        ],
+      };
+    },
+  };
+}
+
+function tooMany(what: string, { has, more, most }: Record<'has' | 'more' | 'most', number>): Problem[] {
+  if (more === 0 || has + more <= most) return [];
+  return [{ code: 'limit_reached', message: `The target may have ${most} ${what}.` }];
+}

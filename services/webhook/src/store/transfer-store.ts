@@ -1,0 +1,89 @@
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+
+/** What transfers of resources between tenants read, one tenant at a time. */
+
+/** A resource as a transfer shows it. */
+export interface Transferable {
+  type: 'webhook_endpoint' | 'channel_instance';
+  id: string;
+  name: string;
+  revision: string;
+  agentId: string;
+  /** Of the calls of an endpoint, or the conversations and messages of a channel. */
+  counts: Record<string, number>;
+}
+
+interface Ids {
+  endpoints: readonly string[];
+  channels: readonly string[];
+}
+
+const hash = (row: string): string => `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
+/** Resources that use agents which move away, and are shown. */
+const maxUses = 1_000;
+
+export class TransferStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Those of these endpoints and channels that the tenant has. */
+  async find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Transferable>(
+        `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
+           ${hash('row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled)')}
+             as revision,
+           json_build_object('calls',
+             (select count(*) from webhook.calls as c where c.endpoint_id = e.id)) as counts
+         from webhook.endpoints as e where tenant_id = $1 and deleted_at is null and id = any ($2)
+         union all
+         select 'channel_instance', id, name, agent_id,
+           ${hash('row(type, name, agent_id, enabled, history_tokens, replies, config)')},
+           json_build_object(
+             'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id),
+             'messages', (select count(*) from webhook.channel_messages as m where m.instance_id = i.id))
+         from webhook.channel_instances as i where tenant_id = $1 and deleted_at is null and id = any ($3)`,
+        [tenantId, endpoints, channels],
+      );
+      return rows;
+    });
+  }
+
+  /** What else uses these agents. */
+  async findUses(
+    tenantId: string,
+    agents: readonly string[],
+  ): Promise<Omit<Transferable, 'counts' | 'revision'>[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Omit<Transferable, 'counts' | 'revision'>>(
+        `select 'webhook_endpoint' as type, id, name, agent_id as "agentId" from webhook.endpoints
+         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
+         union all
+         select 'channel_instance', id, name, agent_id from webhook.channel_instances
+         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
+         order by 1, 2 limit $3`,
+        [tenantId, agents, maxUses],
+      );
+      return rows;
+    });
+  }
+
+  async count(tenantId: string): Promise<{ endpoints: number; channels: number }> {
+    return withTenant(this.#pool, tenantId, async (db) =>
+      only(
+        await db.query<{ endpoints: number; channels: number }>(
+          `select
+             (select count(*) from webhook.endpoints where tenant_id = $1 and deleted_at is null)::integer as endpoints,
+             (select count(*) from webhook.channel_instances
+               where tenant_id = $1 and deleted_at is null)::integer as channels`,
+          [tenantId],
+        ),
+      ),
+    );
+  }
+}
