@@ -134,6 +134,9 @@ async function makeTarget(): Promise<void> {
 function rank(operation: Operation): number {
   const { method, operationId } = operation;
   if (operationId === 'chat.completions' || operationId.endsWith('.upsert')) return 0.5;
+  // After the target has accepted.
+  if (operationId === 'transfers.create') return 2.1;
+  if (operationId === 'transfers.get') return 2.2;
   if (successesOf(operation).some((status) => status === 201 || status === 202)) return 0;
   if (method === 'GET') return 1;
   // What is in something before that itself.
@@ -155,6 +158,7 @@ function remember(operation: Operation, { status, body, headers }: Answered): vo
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
   if (/\.upsert$|\.conversations\.list$/.test(operation.operationId) && first !== undefined)
     made.set(operation.path, first.id);
+  if (operation.operationId === 'transfers.create') made.set(operation.path, (body as { id: string }).id);
   if (status === 202) made.set(`${operation.path}/deletions`, (body as { id: string }).id);
   const run = headers.get('x-run-id');
   if (run !== null) made.set('/v1/traces', run);
@@ -205,10 +209,12 @@ function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'quer
   return { query: { [sender]: id }, headers };
 }
 
-/** Agents and tenants that a body names are those of the replay. */
+/** Agents, tenants and previews that a body names are those of the replay. */
 function bodyOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const agentId = made.get('/v1/agents');
+  if (Object.hasOwn(body, 'preview_id'))
+    return { preview_id: made.get('/v1/tenant/resource-transfers/previews') };
   if (Object.hasOwn(body, 'agent_id')) return { ...body, agent_id: agentId };
   if (!Object.hasOwn(body, 'source_tenant_id')) return body;
   const resources = [{ type: 'agent', id: agentId }];

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { TransferPreview } from '@gatehouse/contract/transfers';
+import type { TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
+import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { Receiver } from '@gatehouse/test/receiver';
@@ -7,7 +8,8 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** Transfers between tenants, with all services. */
 
-const previews = '/v1/tenant/resource-transfers/previews';
+const transfers = '/v1/tenant/resource-transfers';
+const previews = `${transfers}/previews`;
 let gateway: TestGateway;
 let receiver: Receiver;
 let mcpServer: TestMcpServer;
@@ -184,4 +186,178 @@ it('changes with what would be transferred, and is not for the relay', async () 
   await gateway.call(`/v1/webhooks/endpoints/${made.endpoint}`, { ...patch, body: { mode: 'async' } });
   const after = await revisions();
   expect(after.filter((revision, index) => revision === before[index])).toEqual([]);
+});
+
+type Answered = WireTransfer & { error: { code: string; message: string } };
+
+async function begin(previewId: string, key = gateway.ownerKey): Promise<{ status: number; body: Answered }> {
+  const answer = await gateway.call(transfers, { key, body: { preview_id: previewId } });
+  return { status: answer.status, body: answer.body as Answered };
+}
+
+async function ended(id: string): Promise<WireTransfer> {
+  return eventually(async () => {
+    const answer = await gateway.call(`${transfers}/${id}`, { key: gateway.ownerKey });
+    const transfer = answer.body as WireTransfer;
+    expect(transfer.status).not.toBe('running');
+    return transfer;
+  }, 60_000);
+}
+
+/** Carries a transfer out by an owner. */
+async function carryOut(
+  resources: { type: string; id: string }[],
+  fields: object = {},
+): Promise<WireTransfer> {
+  const { body } = await preview(resources, fields);
+  const begun = await begin(body.id);
+  expect(begun).toMatchObject({ status: 202, body: { status: 'running' } });
+  return ended(begun.body.id);
+}
+
+const ask = ({ userKey }: TenantAccess, model: string, content: string) =>
+  gateway.call('/v1/chat/completions', {
+    key: userKey,
+    body: { model, messages: [{ role: 'user', content }] },
+  });
+
+/** What a tenant has of an agent. */
+async function inventory({ adminKey }: TenantAccess, agent: string) {
+  const get = async (path: string) => {
+    const answer = await gateway.call(path, { key: adminKey });
+    return answer.status === 200 ? (answer.body as unknown) : answer.status;
+  };
+  return {
+    agent: await get(`/v1/agents/${agent}`),
+    document: await get(`/v1/agents/${agent}/memory/documents/key.md`),
+    stats: await get(`/v1/agents/${agent}/memory/stats`),
+    entities: await get(`/v1/agents/${agent}/kg/entities`),
+    relations: await gateway
+      .call(`/v1/agents/${agent}/kg/traverse`, { key: adminKey, body: { start: ['ann'] } })
+      .then(({ body }) => (body as { edges?: unknown[] }).edges?.length ?? 0),
+  };
+}
+
+it('copies an agent with its tools, its memory and its graph', async () => {
+  const made = await makeAgent();
+  const resources = all(made).slice(0, 2);
+  await make('/v1/mcp/servers', { name: 'mail', url: mcpServer.url }, target);
+  const before = await inventory(source, made.agent);
+  const transfer = await carryOut(resources, { on_conflict: 'rename' });
+  expect(transfer).toMatchObject({
+    ...{ status: 'completed', phase: 'completed', mode: 'copy', error: null },
+    items: [
+      { type: 'agent', source_id: made.agent, action: 'copy' },
+      { type: 'mcp_server', source_id: made.server, action: 'copy' },
+    ],
+  });
+  const copy = transfer.items[0]?.target_id ?? '';
+  expect(copy).not.toBe(made.agent);
+  const after = await inventory(target, copy);
+  expect(after.agent).toMatchObject({ key: 'clerk', tools: { mcp_servers: ['mail-2/search'] } });
+  expect(after.document).toMatchObject({ path: 'key.md', text: 'The key is under the mat.' });
+  expect(after.relations).toBe(1);
+  expect(await inventory(source, made.agent)).toEqual(before);
+  // The memory is searched, and the tool is called.
+  const answer = await ask(target, 'agent:clerk', 'Where is the key? Use your tool.');
+  expect(answer.status).toBe(200);
+  expect(JSON.stringify(answer.body)).toContain('Found.');
+  const found = await gateway.call(`/v1/agents/${copy}/memory/search`, {
+    key: target.adminKey,
+    body: { query: 'key mat' },
+  });
+  expect((found.body as { results: unknown[] }).results).toHaveLength(1);
+  // Each side has its own from now on.
+  await gateway.call(`/v1/agents/${copy}/memory/documents/key.md`, {
+    key: target.adminKey,
+    method: 'DELETE',
+  });
+  expect((await inventory(source, made.agent)).document).toMatchObject({ path: 'key.md' });
+});
+
+it('moves an agent with its ids, and back', async () => {
+  const made = await makeAgent();
+  const resources = all(made).slice(0, 2);
+  const before = await inventory(source, made.agent);
+  const moved = await carryOut(resources, { mode: 'move' });
+  expect(moved).toMatchObject({
+    status: 'completed',
+    items: [{ target_id: made.agent }, { target_id: made.server }],
+  });
+  expect(await inventory(target, made.agent)).toEqual(before);
+  expect(await inventory(source, made.agent)).toMatchObject({ agent: 404, document: 404, stats: 404 });
+  expect((await ask(target, 'agent:clerk', 'Hello.')).status).toBe(200);
+  expect((await ask(source, 'agent:clerk', 'Hello.')).status).toBe(404);
+  const listed = await gateway.call('/v1/mcp/servers', { key: source.adminKey });
+  expect((listed.body as { data: unknown[] }).data).toEqual([]);
+  // Also what the source had is gone.
+  await eventually(async () => {
+    for (const table of ['documents', 'chunks', 'postings', 'scopes', 'graphs', 'entities', 'relations'])
+      expect([
+        table,
+        await gateway.rows('memory', `select 1 from memory.${table} where tenant_id = $1`, [source.id]),
+      ]).toEqual([table, []]);
+  }, 30_000);
+  [source, target] = [target, source];
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+  expect(await inventory(target, made.agent)).toEqual(before);
+});
+
+it('needs the consent of the target, and the preview of the source, unchanged and unused', async () => {
+  const made = await makeAgent();
+  const resources = all(made).slice(0, 2);
+  const asked = await preview(resources, {}, source.adminKey);
+  expect((await begin(asked.body.id, source.adminKey)).body.error.code).toBe('not_accepted');
+  const accept = `${previews}/${asked.body.id}/accept`;
+  const accepted = await gateway.call(accept, { key: target.adminKey, method: 'POST' });
+  expect(accepted.status).toBe(200);
+  expect((await begin(asked.body.id, target.adminKey)).body.error.code).toBe('role_missing');
+  const stranger = await gateway.makeTenant();
+  expect((await begin(asked.body.id, stranger.adminKey)).status).toBe(404);
+  await gateway.call(`/v1/agents/${made.agent}`, {
+    ...{ key: source.adminKey, method: 'PATCH' },
+    body: { system_prompt: 'Be brief.' },
+  });
+  const stale = await begin(asked.body.id, source.adminKey);
+  expect(stale.body.error).toMatchObject({ code: 'preview_stale' });
+  expect(stale.body.error.message).toContain('clerk');
+
+  const again = await preview(resources, {}, source.adminKey);
+  await gateway.call(`${previews}/${again.body.id}/accept`, { key: target.adminKey, method: 'POST' });
+  const begun = await begin(again.body.id, source.adminKey);
+  expect(begun.status).toBe(202);
+  expect((await begin(again.body.id, source.adminKey)).body.error.code).toBe('preview_used');
+  expect(await ended(begun.body.id)).toMatchObject({ status: 'completed' });
+  for (const { adminKey } of [source, target]) {
+    const list = await gateway.call(transfers, { key: adminKey });
+    expect((list.body as { data: WireTransfer[] }).data).toMatchObject([{ id: begun.body.id }]);
+  }
+  expect((await gateway.call(`${transfers}/${begun.body.id}`, { key: stranger.adminKey })).status).toBe(404);
+  const conflict = await preview(resources);
+  expect(await begin(conflict.body.id)).toMatchObject({
+    ...{ status: 409, body: { error: { code: 'agent_key_taken' } } },
+  });
+});
+
+it('leaves the secrets behind in a copy that a tenant makes', async () => {
+  const auth = { type: 'bearer', token: 'secret' };
+  const server = await make('/v1/mcp/servers', { name: 'locked', url: mcpServer.url, auth });
+  const resources = [{ type: 'mcp_server', id: server }];
+  const asked = await preview(resources, {}, source.adminKey);
+  await gateway.call(`${previews}/${asked.body.id}/accept`, { key: target.adminKey, method: 'POST' });
+  const copied = await ended((await begin(asked.body.id, source.adminKey)).body.id);
+  const show = async (id: string | null | undefined) =>
+    (await gateway.call(`/v1/mcp/servers/${id ?? ''}`, { key: target.adminKey })).body as object;
+  expect(await show(copied.items[0]?.target_id)).toMatchObject({
+    status: 'needs_auth',
+    auth: { token_set: false },
+  });
+  const byOwner = await carryOut(resources, { on_conflict: 'rename' });
+  const other = await show(byOwner.items[0]?.target_id);
+  expect(other).toMatchObject({ name: 'locked-2', status: 'connected', auth: { token_set: true } });
+  const refreshed = await gateway.call(`/v1/mcp/servers/${byOwner.items[0]?.target_id ?? ''}/refresh`, {
+    ...{ key: target.adminKey, method: 'POST' },
+  });
+  expect(refreshed.status).toBe(200);
+  expect(mcpServer.requests.at(-1)?.headers.authorization).toBe('Bearer secret');
 });

@@ -50,6 +50,13 @@ export const alertData = {
     reason: z.string(),
   }),
   'key.expiring': z.object({ api_key_id: uuid, name: z.string(), expires_at: utcTime }),
+  'transfer.finished': z.object({
+    transfer_id: uuid,
+    mode: z.enum(['copy', 'move']),
+    status: z.enum(['completed', 'failed']),
+    source_tenant_id: uuid,
+    target_tenant_id: uuid,
+  }),
   'provider.down': z.object(deployment),
   'model.unpriced': z.object(deployment),
   'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),

@@ -29,6 +29,8 @@ export const auditActions = [
   'tenant.created',
   'tenant.updated',
   'transfer.accepted',
+  'transfer.started',
+  'transfer.finished',
   'user_data.deletion_requested',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { utcTime, uuid } from './fields.ts';
-import { created, ok, route, type Access, type Example, type Route } from './route.ts';
+import { listOf, page, utcTime, uuid } from './fields.ts';
+import { accepted, created, ok, route, type Access, type Example, type Route } from './route.ts';
 import { tenantExample } from './tenants.ts';
 
 /** Transfers of resources between tenants: `/v1/tenant/resource-transfers*`. */
@@ -94,6 +94,36 @@ export const transferPreview = z.strictObject({
 });
 export type TransferPreview = z.output<typeof transferPreview>;
 
+export const createTransfer = z.strictObject({ preview_id: uuid });
+export type CreateTransfer = z.output<typeof createTransfer>;
+
+export const wireTransfer = z.strictObject({
+  id: uuid,
+  status: z.enum(['running', 'completed', 'failed']),
+  phase: z
+    .enum(['locking', 'copying', 'closing', 'committing', 'aborting', 'completed', 'failed'])
+    .describe('A transfer that fails before `committing` is undone'),
+  mode: z.enum(transferModes),
+  preview_id: uuid,
+  source_tenant_id: uuid,
+  target_tenant_id: uuid,
+  items: z.array(
+    z.strictObject({
+      type: ref.type,
+      source_id: uuid,
+      target_id: uuid.nullable().describe('Null after a transfer that failed'),
+      action: z.enum([...transferModes, 'skip']),
+    }),
+  ),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  created_at: utcTime,
+  finished_at: utcTime.nullable(),
+});
+export type WireTransfer = z.output<typeof wireTransfer>;
+
+export const listTransfers = z.strictObject(page);
+export const transferList = listOf(wireTransfer);
+
 const agentExample = { id: '0198c2b7-41aa-7d03-9c11-5f6e7d8c9b01', key: 'support' };
 
 const example: TransferPreview = {
@@ -131,7 +161,29 @@ const example: TransferPreview = {
   expires_at: '2026-01-12T09:00:00.000Z',
 };
 
-const base = '/v1/tenant/resource-transfers/previews';
+const transferExample: WireTransfer = {
+  id: '0198c5d1-04b7-7a32-91d8-7c6b5a4f3e21',
+  status: 'completed',
+  phase: 'completed',
+  mode: 'copy',
+  preview_id: example.id,
+  source_tenant_id: example.source_tenant_id,
+  target_tenant_id: example.target_tenant_id,
+  items: [
+    {
+      type: 'agent',
+      source_id: agentExample.id,
+      target_id: '0198c5d1-04c0-7f11-8e2a-3b4c5d6e7f80',
+      action: 'copy',
+    },
+  ],
+  error: null,
+  created_at: '2026-01-12T08:05:00.000Z',
+  finished_at: '2026-01-12T08:05:02.000Z',
+};
+
+const collection = '/v1/tenant/resource-transfers';
+const base = `${collection}/previews`;
 const transfers: Access = { kind: 'scope', scope: 'transfers.write', owners: true };
 
 function one(summary: string, shown: TransferPreview): { examples: Record<string, Example> } {
@@ -195,5 +247,60 @@ export const routes: readonly Route[] = [
     description:
       'An admin of the target agrees to the transfer. The preview then also shows what depends on the target.',
     ...one('The preview after the target has accepted', example),
+  }),
+  route({
+    id: 'transfers.create',
+    method: 'POST',
+    path: collection,
+    service: 'tenant',
+    access: transfers,
+    idempotencyKey: true,
+    body: createTransfer,
+    response: accepted(wireTransfer),
+    summary: 'Carry out a transfer that was previewed',
+    description:
+      'For an owner, or an admin of the source once the target has accepted. Nothing may have changed since the preview. ' +
+      "Meanwhile the resources can't be changed (409 `resource_locked`). It ends wholly done or wholly undone. A copy " +
+      'has new ids; what moves keeps its ids, and refuses requests for a moment before it changes hands.',
+    examples: {
+      copy: {
+        summary: 'A transfer that has begun',
+        body: { preview_id: example.id },
+        response: { ...transferExample, status: 'running', phase: 'locking', finished_at: null },
+      },
+    },
+  }),
+  route({
+    id: 'transfers.list',
+    method: 'GET',
+    path: collection,
+    service: 'tenant',
+    access: transfers,
+    query: listTransfers,
+    response: ok(transferList),
+    summary: 'List transfers from and to the own tenant, or all for an owner, newest first',
+    examples: {
+      latest: {
+        summary: 'The latest transfer',
+        query: { limit: 1 },
+        response: { data: [transferExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'transfers.get',
+    method: 'GET',
+    path: `${collection}/{id}`,
+    service: 'tenant',
+    access: transfers,
+    response: ok(wireTransfer),
+    summary: 'Get the progress of a transfer, as an owner or an admin of either tenant',
+    examples: {
+      completed: {
+        summary: 'A transfer that has ended',
+        params: { id: transferExample.id },
+        response: transferExample,
+      },
+    },
   }),
 ];

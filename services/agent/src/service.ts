@@ -13,6 +13,8 @@ import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
+import { runStep } from '@gatehouse/transfers/run-step';
+import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
@@ -47,6 +49,7 @@ import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
 import { LoginStore, raiseLost } from './store/login-store.ts';
 import { goodSecondsOf, McpServerStore } from './store/mcp-server-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
+import { AgentSteps } from './transfers/agent-steps.ts';
 
 const tenMinutesMs = 600_000;
 const batch = 500;
@@ -125,6 +128,7 @@ export async function createAgentService(
   });
   const servedFrom = new McpServerStore(rpc, raise);
   const tools = { agents: agentsOfRpcs, servers: servedFrom, registry: mcp, webFetch };
+  const agentSteps = new AgentSteps({ servers: secrets, logins: new SealedColumn(keyRing, 'mcp_logins') });
   const refusals = new Refusals({ service: 'agent', system, log });
   const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
   const consents = {
@@ -153,7 +157,10 @@ export async function createAgentService(
         callTool: callTool(tools),
         forgetUser: forgetUser(cookies, loginStore),
       }),
-      rpcService(TransferParticipantServiceService, { describe: describeTransfer(new TransferStore(app)) }),
+      rpcService(TransferParticipantServiceService, {
+        describe: describeTransfer(new TransferStore(app)),
+        runStep: runStep({ service: 'agent', app, steps: agentSteps.steps }),
+      }),
     ],
     parts: [
       new JobWorker({
@@ -177,6 +184,12 @@ export async function createAgentService(
         log,
         everyMs: tenMinutesMs,
         round: async () => (await deleteOldCookies(system, batch)) === batch,
+      }),
+      new PeriodicWork({
+        task: 'delete records of old transfers',
+        log,
+        everyMs: tenMinutesMs,
+        round: () => deleteOldTransfers(system, 'agent'),
       }),
     ],
   });

@@ -36,6 +36,7 @@ import { ProviderWatch } from './providers/provider-watch.ts';
 import { ProviderRegistry } from './providers/registry.ts';
 import { checkModels } from './rpc/check-models.ts';
 import { complete } from './rpc/complete.ts';
+import { countOpenRuns } from './rpc/count-open-runs.ts';
 import { embed } from './rpc/embed.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { eventSource, runOutbox } from './store/outbox-system-store.ts';
@@ -153,6 +154,7 @@ export async function createChatService(
         embed: embed(turns),
         complete: complete({ ...turns, completions, signer: shell.signer }),
         forgetUser: forgetUser(forgotten),
+        countOpenRuns: countOpenRuns(pool),
       }),
     ],
     parts: [

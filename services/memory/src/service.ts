@@ -8,6 +8,9 @@ import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { withTenant } from '@gatehouse/pg/pool';
+import { runStep } from '@gatehouse/transfers/run-step';
+import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -26,6 +29,7 @@ import { MemoryLimitsClient } from './peers/memory-limits.ts';
 import { DocumentStore } from './store/document-store.ts';
 import { copyHalfVectors } from './jobs/copy-half-vectors.ts';
 import { embedPassages } from './jobs/embed.ts';
+import { removeMemory } from './jobs/remove.ts';
 import { reindexPassages } from './jobs/reindex.ts';
 import { tasks } from './jobs/tasks.ts';
 import { Embedder } from './peers/embedder.ts';
@@ -48,6 +52,7 @@ import { ReindexStore } from './store/reindex-store.ts';
 import type { RequestJob } from './store/request-job.ts';
 import { SearchStore } from './store/search-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
+import { MemorySteps } from './transfers/memory-steps.ts';
 import { TraversalStore } from './store/traversal-store.ts';
 
 export const indexOnly = {
@@ -103,6 +108,11 @@ export async function createMemoryService(
     noteAnalyser: (key) => reindexing.noteAnalyser(key, requestJob('reindex')),
     copyVectors: (key) => withTenant(rpc, key.tenantId, (db) => requestJob('copy_half_vectors')(db, key)),
   };
+  const transferSteps = new MemorySteps({
+    limitsOf: (tenantId) => limits.of(tenantId),
+    requestEmbeddings,
+    requestRemoval: requestJob('remove'),
+  });
   const work = new InFlight(workInFlight);
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
@@ -166,6 +176,7 @@ export async function createMemoryService(
       }),
       rpcService(TransferParticipantServiceService, {
         describe: describeTransfer(new TransferStore(app), limits),
+        runStep: runStep({ service: 'memory', app, steps: transferSteps.steps }),
       }),
     ],
     parts: [
@@ -179,10 +190,17 @@ export async function createMemoryService(
           ),
           reindex: reindexPassages(reindexing),
           copy_half_vectors: copyHalfVectors(halfVectors),
+          remove: removeMemory(forgetting),
         },
         log: shell.log,
         registry: shell.registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
+      }),
+      new PeriodicWork({
+        task: 'delete records of old transfers',
+        log: shell.log,
+        everyMs: 600_000,
+        round: () => deleteOldTransfers(system, 'memory'),
       }),
       { stop: () => splitter.stop() },
     ],

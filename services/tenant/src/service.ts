@@ -27,11 +27,13 @@ import { limitHandlers } from './http/limits.ts';
 import { ownerApiKeyHandlers } from './http/owner-api-keys.ts';
 import { ownerAuditLogHandlers } from './http/owner-audit-log.ts';
 import { ownerTenantHandlers } from './http/owner-tenants.ts';
+import { transferHandlers } from './http/transfers.ts';
 import { transferPreviewHandlers } from './http/transfer-previews.ts';
 import { userDataHandlers } from './http/user-data.ts';
 import { whoamiHandlers } from './http/whoami.ts';
 import { limitCleanup } from './limits/limit-cleanup.ts';
 import { MemoryUsageClient } from './peers/memory-usage.ts';
+import { isBusyAt, runStepAt } from './peers/transfer-steps.ts';
 import { describeTransferAt } from './peers/transfer-participants.ts';
 import { forgetUserAt } from './peers/user-data.ts';
 import { authenticate } from './rpc/authenticate.ts';
@@ -49,6 +51,9 @@ import { LimitStore } from './store/limit-store.ts';
 import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
+import { TransferSystemStore } from './store/transfer-system-store.ts';
+import { carryOut, transferTask } from './transfers/carry-out.ts';
+import { TransferParties } from './transfers/parties.ts';
 
 const previewUpkeepMs = 600_000;
 const expiring = { everyMs: 60_000, batch: 200 };
@@ -78,11 +83,11 @@ export async function createTenantService(
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const analytics = shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
-  const participants = [
-    shell.peer('agent', config.AGENT_GRPC, TransferParticipantServiceClient),
-    shell.peer('memory', config.MEMORY_GRPC, TransferParticipantServiceClient),
-    shell.peer('webhook', config.WEBHOOK_GRPC, TransferParticipantServiceClient),
-  ];
+  const participants = {
+    agent: shell.peer('agent', config.AGENT_GRPC, TransferParticipantServiceClient),
+    memory: shell.peer('memory', config.MEMORY_GRPC, TransferParticipantServiceClient),
+    webhook: shell.peer('webhook', config.WEBHOOK_GRPC, TransferParticipantServiceClient),
+  };
   const apiKeys = new ApiKeyStore(pools.app);
   const apiKeysOfAll = new ApiKeySystemStore(pools.system);
   const tenants = new TenantSystemStore(pools.system);
@@ -108,9 +113,13 @@ export async function createTenantService(
     log,
   });
   const { idempotency } = changes;
-  const jobs = new Jobs({ service: 'tenant', tasks: deletionTasks, system, log });
+  const tasks = { ...deletionTasks, transfer: transferTask };
+  const jobs = new Jobs({ service: 'tenant', tasks, system, log });
   const deletions = new DeletionStore(app, jobs);
   const deletionsOfAll = new DeletionSystemStore(system, jobs);
+  const describe = describeTransferAt(Object.values(participants));
+  const parties = new TransferParties({ tenants, describe, app, system });
+  const transfers = new TransferSystemStore(system, { jobs, record: recordChange, raise });
   shareAuditTopic(shell, { kafka: config, pool: system, intake });
   return shell.createService({
     handler: shell.createApp({
@@ -119,10 +128,8 @@ export async function createTenantService(
         ...limitHandlers(new LimitStore(app), new MemoryUsageClient(memory)),
         ...apiKeyHandlers(apiKeys, changes),
         ...userDataHandlers({ deletions, jobs, keyRing: config.SECRETS_KEYRING, changes }),
-        ...transferPreviewHandlers({
-          describe: describeTransferAt(participants),
-          ...{ tenants, changes, app, system },
-        }),
+        ...transferPreviewHandlers({ parties, changes }),
+        ...transferHandlers({ parties, jobs, changes }),
         ...ownerTenantHandlers(tenants, changes),
         ...ownerAuditLogHandlers(auditLog),
         ...ownerApiKeyHandlers({ apiKeys: apiKeysOfAll, tenants, changes }),
@@ -152,6 +159,18 @@ export async function createTenantService(
         everyMs: previewUpkeepMs,
         round: () => deleteOldPreviews(system),
       }),
+      new PeriodicWork({
+        task: 'resume transfers',
+        log,
+        everyMs: 60_000,
+        round: () => transfers.resume(),
+      }),
+      new PeriodicWork({
+        task: 'delete old transfers',
+        log,
+        everyMs: previewUpkeepMs,
+        round: () => transfers.deleteOld(),
+      }),
       ...limitCleanup({
         deleteOld: () => leases.deleteOld(),
         findUnknownTimezones: () => leases.findUnknownTimezones(),
@@ -167,7 +186,14 @@ export async function createTenantService(
       }),
       new JobWorker({
         jobs,
-        handlers: deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat, webhook, agent })),
+        handlers: {
+          ...deletionHandlers(deletions, forgetUserAt({ memory, analytics, chat, webhook, agent })),
+          transfer: carryOut({
+            record: transfers,
+            runStep: runStepAt(participants),
+            isBusy: isBusyAt(chat),
+          }),
+        },
         log,
         registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,

@@ -10,6 +10,7 @@ let tenant: TestTenant;
 let keyId: string;
 let deletionId: string;
 let previewId: string;
+let transferId: string;
 
 beforeAll(async () => {
   tenants = await TenantServiceUnderTest.start();
@@ -25,6 +26,11 @@ beforeAll(async () => {
       resources: [tenants.others.transfers.add(newId())],
     },
   });
+  const transfer = await tenants.call('POST', '/v1/tenant/resource-transfers', {
+    as: { role: 'owner' },
+    body: { preview_id: preview.body.id },
+  });
+  transferId = transfer.body.id;
   previewId = preview.body.id;
 });
 afterAll(() => tenants.stop());
@@ -35,6 +41,7 @@ const own = routes.filter((route) => route.service === 'tenant');
 function pathOf(route: Route): string {
   const path = route.path.replace('{user_id}', 'ann');
   if (path.includes('deletions')) return path.replace('{id}', deletionId);
+  if (path.endsWith('transfers/{id}')) return path.replace('{id}', transferId);
   if (path.includes('previews')) return path.replace('{id}', previewId);
   return path.replace('{id}', path.includes('tenants') ? tenant.id : keyId);
 }

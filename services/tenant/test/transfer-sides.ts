@@ -4,6 +4,7 @@ import {
   type DescribeRequest,
   type DescribeResponse,
   type Resource,
+  type RunStepRequest,
 } from '@gatehouse/proto/transfer/v1/transfer';
 
 /** What the services answer about a transfer: a test decides it. */
@@ -15,10 +16,18 @@ export class TransferSides {
   conflicts: DescribeResponse['conflicts'] = [];
   problems: DescribeResponse['problems'] = [];
 
+  /** What a step answers. */
+  runStep: (request: RunStepRequest) => Promise<{ completed: boolean }> = () =>
+    Promise.resolve({ completed: true });
+
   /** One service that stands in for all of them; the others know nothing. */
   rpc(isOne: boolean): RpcService {
     const nothing = { resources: [], counts: [], dependencies: [], conflicts: [], problems: [] };
     return rpcService(TransferParticipantServiceService, {
+      runStep: {
+        callers: ['tenant'],
+        handle: (request: RunStepRequest) => this.runStep(request),
+      },
       describe: {
         callers: ['tenant'],
         handle: (request: DescribeRequest) => Promise.resolve(isOne ? this.#describe(request) : nothing),

@@ -42,6 +42,7 @@ import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
 import { describeTransfer } from './rpc/describe-transfer.ts';
+import { refuseSteps } from './rpc/refuse-steps.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { notify } from './rpc/notify.ts';
 import { webhookSecretsToReseal } from './secrets/reseal.ts';
@@ -149,7 +150,10 @@ export async function createWebhookService(
     }),
     rpcs: [
       rpcService(WebhookServiceService, { forgetUser: forgetUser(calls, messages), notify: notify(intake) }),
-      rpcService(TransferParticipantServiceService, { describe: describeTransfer(new TransferStore(app)) }),
+      rpcService(TransferParticipantServiceService, {
+        describe: describeTransfer(new TransferStore(app)),
+        runStep: refuseSteps,
+      }),
     ],
     parts: [
       idempotency,

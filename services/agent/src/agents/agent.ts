@@ -12,6 +12,8 @@ export type AgentSettings = z.output<typeof settings>;
 
 export interface Agent extends AgentSettings {
   id: string;
+  /** Whether it refuses requests: it is about to move to another tenant. */
+  isClosed: boolean;
   createdAt: Date;
   updatedAt: Date;
 }

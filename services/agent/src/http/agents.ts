@@ -109,6 +109,6 @@ function refOf(call: Pick<Call, 'params'>): string {
   return call.params['agentID'] ?? '';
 }
 
-function showAgent({ createdAt, updatedAt, ...agent }: Agent): WireAgent {
+function showAgent({ createdAt, updatedAt, isClosed: _, ...agent }: Agent): WireAgent {
   return { ...agent, created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() };
 }

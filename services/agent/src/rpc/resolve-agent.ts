@@ -1,4 +1,5 @@
 import type { Rpc } from '@gatehouse/grpc/server';
+import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
 import type {
   Agent as AgentMessage,
@@ -11,13 +12,17 @@ import type { AgentStore } from '../store/agent-store.ts';
 import { agentOf } from './agent-of.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
-/** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id. */
+/** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id; `resource_locked` when it is about to move. */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
     callers: ['chat', 'memory', 'webhook'],
     acceptsDelegation: true,
     handle: async ({ idOrKey }, context) => {
       const { agent } = await agentOf(agents, context, idOrKey);
+      if (agent.isClosed)
+        throw new AppError('resource_locked', 'The agent moves to another tenant.', {
+          headers: { 'retry-after': '5' },
+        });
       return { agent: toMessage(agent) };
     },
   };

@@ -13,6 +13,7 @@ import {
   type AgentSummary,
 } from '../agents/agent.ts';
 import type { Viewer } from '../agents/viewer.ts';
+import { assertUnlocked } from './transfer-statements.ts';
 
 export interface AgentFilter {
   status: Agent['status'] | null;
@@ -34,7 +35,7 @@ const selected = settingColumns.map((column) => {
   const missing = defaults[column];
   return missing === undefined ? column : `('${missing}'::jsonb || ${column}::jsonb) as ${column}`;
 });
-const columns = `id, ${selected.join(', ')}, created_at as "createdAt", updated_at as "updatedAt"`;
+const columns = `id, ${selected.join(', ')}, closed as "isClosed", created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** The SQL condition for rows that the viewer may see, with the parameters from `sight`. */
 const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;
@@ -98,10 +99,12 @@ export class AgentStore {
 
 /**
  * The agent, locked until the transaction ends, so that concurrent changes lose nothing. Null when there is none that
- * the viewer may see.
+ * the viewer may see. Throws `resource_locked` while a transfer uses it.
  */
-export function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
-  return selectAgent(db, viewer, ref, 'for update');
+export async function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
+  const agent = await selectAgent(db, viewer, ref, 'for update');
+  if (agent !== null) await assertUnlocked(db, 'agents', agent.id);
+  return agent;
 }
 
 async function selectAgent(

@@ -8,6 +8,7 @@ import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
+import { assertUnlocked } from './transfer-statements.ts';
 
 /** The column of each setting. */
 const settingColumns = {
@@ -166,13 +167,16 @@ export class McpServerStore implements ServerRecord {
   }
 }
 
-/** The server, locked until the transaction ends; null when there is none. */
+/** The server, locked until the transaction ends; null when there is none. Throws `resource_locked` while a transfer uses it. */
 export async function lockMcpServer(db: Queryable, id: string): Promise<McpServer | null> {
   const { rows } = await db.query<McpServer>(
     `select ${columns} from agent.mcp_servers where id = $1 for update`,
     [id],
   );
-  return rows[0] ?? null;
+  const [server] = rows;
+  if (server === undefined) return null;
+  await assertUnlocked(db, 'mcp_servers', id);
+  return server;
 }
 
 /** The servers of a tenant so far. Others that add one wait until the transaction ends. */

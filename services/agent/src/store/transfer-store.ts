@@ -29,7 +29,15 @@ export interface TakenName extends Ref {
   freeName: string;
 }
 
-const hash = (row: string): string => `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
+/** What of a row `r` a transfer would bring to its target. */
+export const revisionOf = {
+  agents: hash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
+  mcp_servers: hash('row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)'),
+} as const;
+
+function hash(row: string): string {
+  return `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
+}
 const tables: Record<OwnType, { table: string; name: string }> = {
   agent: { table: 'agent.agents', name: 'key' },
   mcp_server: { table: 'agent.mcp_servers', name: 'name' },
@@ -54,14 +62,14 @@ export class TransferStore {
   ): Promise<Transferable[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Transferable>(
-        `select 'agent' as type, id, key as name, ${hash('a')} as revision, false as "hasSecrets",
+        `select 'agent' as type, id, key as name, ${revisionOf.agents} as revision, false as "hasSecrets",
            array_prepend(model, model_fallbacks) as models
-         from agent.agents as a where tenant_id = $1 and id = any ($2)
+         from agent.agents as r where tenant_id = $1 and id = any ($2)
          union all
          select 'mcp_server', id, name,
-           ${hash('row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)')},
+           ${revisionOf.mcp_servers},
            secrets is not null, '{}'
-         from agent.mcp_servers where tenant_id = $1 and id = any ($3)`,
+         from agent.mcp_servers as r where tenant_id = $1 and id = any ($3)`,
         [tenantId, agents, servers],
       );
       return rows;

@@ -21,6 +21,13 @@ export const tasks = {
     concurrency: 2,
     perTenant: 1,
   }),
+  /** Removes the memory of an agent that has left the tenant. */
+  remove: defineTask<{ agentId: string }>({
+    retryAfterS,
+    deadlineMs: 30 * minute * 1_000,
+    concurrency: 2,
+    perTenant: 1,
+  }),
   /** Copies the vectors of an agent that were stored before the database had pgvector. */
   copy_half_vectors: defineTask<{ agentId: string }>({
     retryAfterS,

@@ -6,7 +6,13 @@ import { noteDeletedUser } from './deleted-user-statements.ts';
 import { everything, forgetDocuments, type Removed } from './removal-statements.ts';
 import { GraphForgetStore } from './graph-forget-store.ts';
 import type { GraphGrowth } from './graph-statements.ts';
-import { deleteScopes, markAgentDeleted, memoriesOfUser, type AgentKey } from './scope-statements.ts';
+import {
+  deleteScopes,
+  isAgentDeleted,
+  markAgentDeleted,
+  memoriesOfUser,
+  type AgentKey,
+} from './scope-statements.ts';
 
 /** How long one call removes; the caller of an RPC calls again. */
 const budgetMs = 3_000;
@@ -43,6 +49,16 @@ export class ForgetStore {
   /** Stops writes to the memory of an agent and removes it. Returns false when more is to be removed. */
   async forgetAgent(key: AgentKey): Promise<boolean> {
     await withTenant(this.#pool, key.tenantId, (db) => markAgentDeleted(db, key));
+    return this.#removeAgent(key);
+  }
+
+  /** Removes the memory of an agent if it is marked as deleted. Returns false when more is to be removed. */
+  async removeDeleted(key: AgentKey): Promise<boolean> {
+    const isDeleted = await withTenant(this.#pool, key.tenantId, (db) => isAgentDeleted(db, key));
+    return !isDeleted || this.#removeAgent(key);
+  }
+
+  async #removeAgent(key: AgentKey): Promise<boolean> {
     const { completed } = await this.#remove(key.tenantId, budgetMs, (db) =>
       forgetDocuments(db, key, everything('all'), { staged: true }),
     );

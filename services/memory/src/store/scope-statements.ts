@@ -18,10 +18,18 @@ export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.r
 /**
  * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
  * agent is not deleted. These wait before later writers do, which they would not for a lock of the agent's row; that
- * row stays free for those who note what the agent's memory needs.
+ * row stays free for those who note what the agent's memory needs. Throws `resource_locked` while a transfer keeps the
+ * memory as it is.
  */
 export async function shareAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [lockName(agentId)]);
+  const { rows } = await db.query('select from memory.agents where agent_id = $1 and locked_by is not null', [
+    agentId,
+  ]);
+  if (rows.length > 0)
+    throw new AppError('resource_locked', 'A transfer to another tenant uses the agent. Try again later.', {
+      headers: { 'retry-after': '5' },
+    });
 }
 
 /** Keeps all writers to the memory of an agent out until the transaction ends, which must be short. */
@@ -165,6 +173,14 @@ export async function markAgentDeleted(db: Queryable, { tenantId, agentId }: Age
      on conflict (tenant_id, agent_id) do update set deleted_at = coalesce(memory.agents.deleted_at, now())`,
     [tenantId, agentId],
   );
+}
+
+export async function isAgentDeleted(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
+  const { rows } = await db.query(
+    'select from memory.agents where tenant_id = $1 and agent_id = $2 and deleted_at is not null',
+    [tenantId, agentId],
+  );
+  return rows.length > 0;
 }
 
 /** The agents in whose memory a user has something. */

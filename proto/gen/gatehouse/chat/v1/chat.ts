@@ -19,6 +19,15 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export interface CountOpenRunsRequest {
+  tenantId: string;
+  agentIds: string[];
+}
+
+export interface CountOpenRunsResponse {
+  runs: number;
+}
+
 export interface ForgetUserRequest {
   tenantId: string;
   userId: string;
@@ -91,6 +100,109 @@ export interface CheckModelsRequest {
 export interface CheckModelsResponse {
   unknownIds: string[];
 }
+
+function createBaseCountOpenRunsRequest(): CountOpenRunsRequest {
+  return { tenantId: "", agentIds: [] };
+}
+
+export const CountOpenRunsRequest: MessageFns<CountOpenRunsRequest> = {
+  encode(message: CountOpenRunsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    for (const v of message.agentIds) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountOpenRunsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountOpenRunsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.agentIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCountOpenRunsResponse(): CountOpenRunsResponse {
+  return { runs: 0 };
+}
+
+export const CountOpenRunsResponse: MessageFns<CountOpenRunsResponse> = {
+  encode(message: CountOpenRunsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.runs !== 0) {
+      writer.uint32(8).int32(message.runs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountOpenRunsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountOpenRunsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.runs = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseForgetUserRequest(): ForgetUserRequest {
   return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
@@ -788,6 +900,17 @@ export const ChatServiceService = {
     responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
   },
+  /** Returns how many runs of these agents are under way. Callers: tenant. */
+  countOpenRuns: {
+    path: "/gatehouse.chat.v1.ChatService/CountOpenRuns" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CountOpenRunsRequest): Buffer => Buffer.from(CountOpenRunsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CountOpenRunsRequest => CountOpenRunsRequest.decode(value),
+    responseSerialize: (value: CountOpenRunsResponse): Buffer =>
+      Buffer.from(CountOpenRunsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CountOpenRunsResponse => CountOpenRunsResponse.decode(value),
+  },
 } as const;
 
 export interface ChatServiceServer extends UntypedServiceImplementation {
@@ -815,6 +938,8 @@ export interface ChatServiceServer extends UntypedServiceImplementation {
    * deletion. May be repeated. Callers: tenant.
    */
   forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
+  /** Returns how many runs of these agents are under way. Callers: tenant. */
+  countOpenRuns: handleUnaryCall<CountOpenRunsRequest, CountOpenRunsResponse>;
 }
 
 export interface ChatServiceClient extends Client {
@@ -897,6 +1022,22 @@ export interface ChatServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  /** Returns how many runs of these agents are under way. Callers: tenant. */
+  countOpenRuns(
+    request: CountOpenRunsRequest,
+    callback: (error: ServiceError | null, response: CountOpenRunsResponse) => void,
+  ): ClientUnaryCall;
+  countOpenRuns(
+    request: CountOpenRunsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CountOpenRunsResponse) => void,
+  ): ClientUnaryCall;
+  countOpenRuns(
+    request: CountOpenRunsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CountOpenRunsResponse) => void,
   ): ClientUnaryCall;
 }
 

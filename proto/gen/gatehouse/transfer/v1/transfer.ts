@@ -97,6 +97,49 @@ export interface Problem {
   message: string;
 }
 
+/** A transfer that is carried out. */
+export interface Transfer {
+  id: string;
+  /** "copy" or "move". */
+  mode: string;
+  sourceTenantId: string;
+  targetTenantId: string;
+  includeMemory: boolean;
+  includeKnowledgeGraph: boolean;
+  /** Whether secrets travel with copies. With what moves they always do. */
+  withSecrets: boolean;
+  items: Item[];
+}
+
+export interface Item {
+  ref?: ResourceRef | undefined;
+  name: string;
+  /** As described in the preview. */
+  revision: string;
+  /** "copy", "move", or "skip": then the target has it already. */
+  action: string;
+  /** The id and name in the target. */
+  targetId: string;
+  targetName: string;
+}
+
+export interface RunStepRequest {
+  transfer?:
+    | Transfer
+    | undefined;
+  /**
+   * "lock": keeps what is transferred as it is, and reserves names in the target. "copy": brings data into the target,
+   * where nothing shows them. "close": refuses further use of what moves. "commit": makes the transfer effective.
+   * "abort": undoes all other steps.
+   */
+  step: string;
+}
+
+export interface RunStepResponse {
+  /** False when there is more to do: call again. */
+  completed: boolean;
+}
+
 function createBaseResourceRef(): ResourceRef {
   return { type: "", id: "" };
 }
@@ -767,6 +810,342 @@ export const Problem: MessageFns<Problem> = {
   },
 };
 
+function createBaseTransfer(): Transfer {
+  return {
+    id: "",
+    mode: "",
+    sourceTenantId: "",
+    targetTenantId: "",
+    includeMemory: false,
+    includeKnowledgeGraph: false,
+    withSecrets: false,
+    items: [],
+  };
+}
+
+export const Transfer: MessageFns<Transfer> = {
+  encode(message: Transfer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.mode !== "") {
+      writer.uint32(18).string(message.mode);
+    }
+    if (message.sourceTenantId !== "") {
+      writer.uint32(26).string(message.sourceTenantId);
+    }
+    if (message.targetTenantId !== "") {
+      writer.uint32(34).string(message.targetTenantId);
+    }
+    if (message.includeMemory !== false) {
+      writer.uint32(40).bool(message.includeMemory);
+    }
+    if (message.includeKnowledgeGraph !== false) {
+      writer.uint32(48).bool(message.includeKnowledgeGraph);
+    }
+    if (message.withSecrets !== false) {
+      writer.uint32(56).bool(message.withSecrets);
+    }
+    for (const v of message.items) {
+      Item.encode(v!, writer.uint32(66).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Transfer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTransfer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.mode = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sourceTenantId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.targetTenantId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.includeMemory = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.includeKnowledgeGraph = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.withSecrets = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.items.push(Item.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseItem(): Item {
+  return { ref: undefined, name: "", revision: "", action: "", targetId: "", targetName: "" };
+}
+
+export const Item: MessageFns<Item> = {
+  encode(message: Item, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ref !== undefined) {
+      ResourceRef.encode(message.ref, writer.uint32(10).fork()).join();
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.revision !== "") {
+      writer.uint32(26).string(message.revision);
+    }
+    if (message.action !== "") {
+      writer.uint32(34).string(message.action);
+    }
+    if (message.targetId !== "") {
+      writer.uint32(42).string(message.targetId);
+    }
+    if (message.targetName !== "") {
+      writer.uint32(50).string(message.targetName);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Item {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseItem();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.ref = ResourceRef.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.revision = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.targetId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.targetName = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRunStepRequest(): RunStepRequest {
+  return { transfer: undefined, step: "" };
+}
+
+export const RunStepRequest: MessageFns<RunStepRequest> = {
+  encode(message: RunStepRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.transfer !== undefined) {
+      Transfer.encode(message.transfer, writer.uint32(10).fork()).join();
+    }
+    if (message.step !== "") {
+      writer.uint32(18).string(message.step);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RunStepRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRunStepRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.transfer = Transfer.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.step = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRunStepResponse(): RunStepResponse {
+  return { completed: false };
+}
+
+export const RunStepResponse: MessageFns<RunStepResponse> = {
+  encode(message: RunStepResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.completed !== false) {
+      writer.uint32(8).bool(message.completed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RunStepResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRunStepResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.completed = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /**
  * The part of a service in a transfer of resources between tenants. Agent, memory and webhook serve it. Both tenants
  * are in the same database of a service, so that nothing but this plan goes over the wire.
@@ -783,11 +1162,29 @@ export const TransferParticipantServiceService = {
     responseSerialize: (value: DescribeResponse): Buffer => Buffer.from(DescribeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DescribeResponse => DescribeResponse.decode(value),
   },
+  /**
+   * Does a step of a transfer, or a part of it. May be repeated; a step before "commit" or "abort" that arrives after it
+   * is refused. Throws `preview_stale` and `resource_locked` for "lock". Callers: tenant.
+   */
+  runStep: {
+    path: "/gatehouse.transfer.v1.TransferParticipantService/RunStep" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RunStepRequest): Buffer => Buffer.from(RunStepRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RunStepRequest => RunStepRequest.decode(value),
+    responseSerialize: (value: RunStepResponse): Buffer => Buffer.from(RunStepResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RunStepResponse => RunStepResponse.decode(value),
+  },
 } as const;
 
 export interface TransferParticipantServiceServer extends UntypedServiceImplementation {
   /** Returns what a transfer would do in this service. Changes nothing. Callers: tenant. */
   describe: handleUnaryCall<DescribeRequest, DescribeResponse>;
+  /**
+   * Does a step of a transfer, or a part of it. May be repeated; a step before "commit" or "abort" that arrives after it
+   * is refused. Throws `preview_stale` and `resource_locked` for "lock". Callers: tenant.
+   */
+  runStep: handleUnaryCall<RunStepRequest, RunStepResponse>;
 }
 
 export interface TransferParticipantServiceClient extends Client {
@@ -806,6 +1203,25 @@ export interface TransferParticipantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DescribeResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Does a step of a transfer, or a part of it. May be repeated; a step before "commit" or "abort" that arrives after it
+   * is refused. Throws `preview_stale` and `resource_locked` for "lock". Callers: tenant.
+   */
+  runStep(
+    request: RunStepRequest,
+    callback: (error: ServiceError | null, response: RunStepResponse) => void,
+  ): ClientUnaryCall;
+  runStep(
+    request: RunStepRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RunStepResponse) => void,
+  ): ClientUnaryCall;
+  runStep(
+    request: RunStepRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RunStepResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -1,0 +1,49 @@
+import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { Transfer } from '../transfer.ts';
+
+/** How far a transfer is in a service. */
+export type TransferState = 'open' | 'committed' | 'aborted';
+
+/** From now on, the transaction sees and changes the rows of this tenant. */
+export async function actAs(db: Queryable, tenantId: string): Promise<void> {
+  await db.query(`select set_config('gatehouse.tenant_id', $1, true)`, [tenantId]);
+}
+
+/** Locks the record of a transfer, which begins with its first step. The transaction sees what the transfer hides. */
+export async function enterTransfer(
+  db: Queryable,
+  service: string,
+  { id, sourceTenantId, targetTenantId }: Transfer,
+): Promise<TransferState> {
+  await db.query(`select set_config('gatehouse.transfer_id', $1, true)`, [id]);
+  await db.query(
+    `insert into ${service}.transfers (id, source_tenant_id, target_tenant_id) values ($1, $2, $3) on conflict do nothing`,
+    [id, sourceTenantId, targetTenantId],
+  );
+  const found = await db.query<{ state: TransferState }>(
+    `select state from ${service}.transfers where id = $1 for update`,
+    [id],
+  );
+  return only(found).state;
+}
+
+export async function setState(
+  db: Queryable,
+  service: string,
+  { id, sourceTenantId }: Transfer,
+  state: TransferState,
+): Promise<void> {
+  await actAs(db, sourceTenantId);
+  await db.query(`update ${service}.transfers set state = $2, ended_at = now() where id = $1`, [id, state]);
+}
+
+/** Deletes a batch of records of transfers that ended 30 days ago. Returns whether there are more. */
+export async function deleteOldTransfers(system: Pool, service: string, batch = 100): Promise<boolean> {
+  const { rowCount } = await system.query(
+    `delete from ${service}.transfers where id in (
+       select id from ${service}.transfers where ended_at < now() - interval '30 days' limit $1)`,
+    [batch],
+  );
+  return rowCount === batch;
+}

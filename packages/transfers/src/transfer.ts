@@ -1,0 +1,62 @@
+import {
+  transferableTypes,
+  transferModes,
+  type ResourceRef,
+  type TransferMode,
+} from '@gatehouse/contract/transfers';
+import type { Item as SentItem, Transfer as SentTransfer } from '@gatehouse/proto/transfer/v1/transfer';
+
+/** The steps of a transfer in a service, in their order; `abort` in place of `commit`. */
+export const transferSteps = ['lock', 'copy', 'close', 'commit', 'abort'] as const;
+export type TransferStep = (typeof transferSteps)[number];
+
+/** A resource of a transfer that is carried out. */
+export interface TransferItem extends ResourceRef {
+  name: string;
+  revision: string;
+  /** `skip`: the target has it already. */
+  action: TransferMode | 'skip';
+  targetId: string;
+  targetName: string;
+}
+
+export interface Transfer {
+  id: string;
+  mode: TransferMode;
+  sourceTenantId: string;
+  targetTenantId: string;
+  includeMemory: boolean;
+  includeKnowledgeGraph: boolean;
+  /** Whether secrets travel. */
+  withSecrets: boolean;
+  items: readonly TransferItem[];
+}
+
+/** Throws for what no tenant service sends. */
+export function readTransfer(sent: SentTransfer | undefined): Transfer {
+  if (sent === undefined) throw new Error('no transfer was sent');
+  const mode = oneOf(transferModes, sent.mode);
+  return {
+    ...sent,
+    mode,
+    withSecrets: sent.withSecrets || mode === 'move',
+    items: sent.items.map(readItem),
+  };
+}
+
+export function readStep(sent: string): TransferStep {
+  return oneOf(transferSteps, sent);
+}
+
+function readItem({ ref, action, ...item }: SentItem): TransferItem {
+  if (ref === undefined) throw new Error('an item has no resource');
+  return { ...item, type: oneOf(transferableTypes, ref.type), id: ref.id, action: oneOf(actions, action) };
+}
+
+const actions = [...transferModes, 'skip'] as const;
+
+function oneOf<Known extends string>(known: readonly Known[], sent: string): Known {
+  const found = known.find((each) => each === sent);
+  if (found === undefined) throw new Error(`unknown in a transfer: ${sent}`);
+  return found;
+}

@@ -1,0 +1,221 @@
+import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import type { StepWork } from '@gatehouse/transfers/run-step';
+import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
+import type { AuthSecrets, PublicAuth } from '../mcp/mcp-server.ts';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import { countMcpServers } from '../store/mcp-server-store.ts';
+import {
+  closeAgents,
+  deleteHidden,
+  deleteRows,
+  insertRow,
+  isRefreshing,
+  lockRows,
+  readRow,
+  readSharedLogin,
+  showHidden,
+  unlockRows,
+  type TransferTable,
+} from '../store/transfer-statements.ts';
+
+const tables = { agents: 'agent', mcp_servers: 'mcp_server' } as const;
+/** Servers first: agents name them. */
+const tableNames = ['mcp_servers', 'agents'] as const;
+
+export interface AgentStepsOptions {
+  /** Of MCP servers and of logins. */
+  servers: SealedColumn;
+  logins: SealedColumn;
+}
+
+/**
+ * The part of agents and MCP servers in a transfer. `lock` brings each to the target, hidden, so that its name is
+ * reserved; what moves has another id there until the end, when it replaces the row of the source.
+ */
+export class AgentSteps {
+  readonly #options: AgentStepsOptions;
+
+  constructor(options: AgentStepsOptions) {
+    this.#options = options;
+  }
+
+  get steps(): Record<TransferStep, StepWork> {
+    return {
+      lock: (db, transfer) => this.#lock(db, transfer),
+      copy: () => Promise.resolve(true),
+      close: (db, transfer) => close(db, transfer),
+      commit: (db, transfer) => this.#commit(db, transfer),
+      abort: (db, transfer) => abort(db, transfer),
+    };
+  }
+
+  async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames) {
+      const items = itemsOf(transfer, table);
+      await lockRows(db, table, items, transfer.id);
+      // The step may run again.
+      await actAs(db, transfer.targetTenantId);
+      await deleteHidden(db, table, transfer.id);
+      if (table === 'mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
+      await actAs(db, transfer.sourceTenantId);
+      for (const item of items) {
+        const id = item.action === 'move' ? newId() : item.targetId;
+        await this.#bring(db, transfer, { table, item, id, arrivingIn: transfer.id });
+      }
+    }
+    return true;
+  }
+
+  async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames) {
+      await actAs(db, transfer.targetTenantId);
+      if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
+      else await deleteHidden(db, table, transfer.id);
+      await actAs(db, transfer.sourceTenantId);
+      if (transfer.mode === 'move')
+        for (const item of itemsOf(transfer, table))
+          await this.#bring(db, transfer, { table, item, id: item.id, arrivingIn: null });
+      await unlockRows(db, table, transfer.id);
+    }
+    return true;
+  }
+
+  /** Begins and ends as the source. What has its id already leaves the source. */
+  async #bring(
+    db: Queryable,
+    transfer: Transfer,
+    {
+      table,
+      item,
+      id,
+      arrivingIn,
+    }: { table: TransferTable; item: TransferItem; id: string; arrivingIn: string | null },
+  ): Promise<void> {
+    const { sourceTenantId, targetTenantId: tenantId } = transfer;
+    const text = await readRow(db, table, item.id);
+    const isServer = table === 'mcp_servers';
+    const shared = isServer && arrivingIn === null ? await readSharedLogin(db, item.id) : null;
+    const common = { id, tenant_id: tenantId, locked_by: null, arriving_in: arrivingIn };
+    const connectionId = newId();
+    const others = isServer
+      ? {
+          ...common,
+          name: item.targetName,
+          ...this.#ofServer(text, { transfer, id, connectionId, shared: shared !== null }),
+        }
+      : { ...common, key: item.targetName, closed: false, tools: toolsOf(text, transfer) };
+    if (id === item.id) await deleteRows(db, table, [id]);
+    await actAs(db, tenantId);
+    await insertRow(db, table, text, others);
+    if (shared !== null) {
+      const plain = this.#options.logins.open({ tenantId: sourceTenantId, id: shared.id }, shared.secrets);
+      const secrets = hex(this.#options.logins.seal({ tenantId, id: shared.id }, plain));
+      await insertRow(db, 'mcp_logins', shared.text, {
+        tenant_id: tenantId,
+        connection_id: connectionId,
+        secrets,
+      });
+    }
+    await actAs(db, sourceTenantId);
+  }
+
+  #ofServer(
+    text: string,
+    {
+      transfer,
+      id,
+      connectionId,
+      shared,
+    }: { transfer: Transfer; id: string; connectionId: string; shared: boolean },
+  ): Record<string, unknown> {
+    const row = JSON.parse(text) as { id: string; secrets: string | null; auth: PublicAuth; status: string };
+    const { servers } = this.#options;
+    const fresh = { connection_id: connectionId, failures: 0, retry_at: null, tools_expire_at: null };
+    const needsLogin = row.auth.type === 'oauth' && !shared;
+    const isKept = transfer.withSecrets && row.secrets !== null;
+    const sealed = isKept
+      ? servers.seal(
+          { tenantId: transfer.targetTenantId, id },
+          withoutBinding(
+            servers.open({ tenantId: transfer.sourceTenantId, id: row.id }, unhex(row.secrets ?? '')),
+            transfer,
+          ),
+        )
+      : null;
+    const lacksAuth =
+      needsLogin || (row.auth.type !== 'none' && row.auth.type !== 'oauth' && sealed === null);
+    return {
+      ...fresh,
+      secrets: sealed === null ? null : hex(sealed),
+      ...(lacksAuth &&
+        row.status !== 'disabled' && {
+          status: 'needs_auth',
+          status_reason: 'The transfer to this tenant left the secrets or logins behind.',
+        }),
+    };
+  }
+}
+
+async function assertRoom(db: Queryable, { targetTenantId }: Transfer, more: number): Promise<void> {
+  if ((await countMcpServers(db, targetTenantId)) + more <= maxMcpServers) return;
+  throw new AppError('limit_reached', `The target may have ${maxMcpServers} MCP servers.`);
+}
+
+/** A client that the gateway has registered belongs to one tenant: a copy registers itself. */
+function withoutBinding(plain: string, { mode }: Transfer): string {
+  if (mode === 'move') return plain;
+  const secrets = JSON.parse(plain) as AuthSecrets;
+  return 'binding' in secrets ? JSON.stringify({ ...secrets, binding: undefined }) : plain;
+}
+
+async function close(db: Queryable, transfer: Transfer): Promise<boolean> {
+  await closeAgents(
+    db,
+    itemsOf(transfer, 'agents').map(({ id }) => id),
+  );
+  return !(await isRefreshing(
+    db,
+    itemsOf(transfer, 'mcp_servers').map(({ id }) => id),
+  ));
+}
+
+async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
+  for (const table of tableNames) {
+    await unlockRows(db, table, transfer.id);
+    await actAs(db, transfer.targetTenantId);
+    await deleteHidden(db, table, transfer.id);
+    await actAs(db, transfer.sourceTenantId);
+  }
+  return true;
+}
+
+function itemsOf({ items }: Transfer, table: TransferTable): TransferItem[] {
+  return items
+    .filter(({ type, action }) => type === tables[table] && action !== 'skip')
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** The tools of an agent, with the names that its servers have in the target. */
+function toolsOf(text: string, { items }: Transfer): Record<string, unknown> {
+  const { tools } = JSON.parse(text) as { tools: Record<string, unknown> & { mcp_servers?: string[] } };
+  const nameOf = new Map(
+    items.filter(({ type }) => type === 'mcp_server').map(({ name, targetName }) => [name, targetName]),
+  );
+  const renamed = (tools.mcp_servers ?? []).map((ref) => {
+    const [server = '', ...tool] = ref.split('/');
+    return [nameOf.get(server) ?? server, ...tool].join('/');
+  });
+  return { ...tools, mcp_servers: renamed };
+}
+
+function hex(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`;
+}
+
+function unhex(text: string): Buffer {
+  return Buffer.from(text.slice(2), 'hex');
+}

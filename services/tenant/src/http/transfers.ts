@@ -1,0 +1,110 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { CreateTransfer, listTransfers as listShape } from '@gatehouse/contract/transfers';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError, isErrorCode } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { findPreview } from '../store/preview-statements.ts';
+import {
+  findTransfer,
+  insertTransfer,
+  listTransfers,
+  type TransferJobs,
+} from '../store/transfer-statements.ts';
+import { changedSince, contentOf, showTransfer } from '../transfers/transfer.ts';
+import type { Preview } from '../transfers/preview.ts';
+import type { TargetSide } from '../transfers/transfer-plan.ts';
+import { assertOpen, type TransferParties } from '../transfers/parties.ts';
+
+const what = 'transfer';
+
+export interface TransferDependencies {
+  parties: TransferParties;
+  jobs: TransferJobs;
+  changes: Changes;
+}
+
+type List = Call<unknown, z.output<typeof listShape>>;
+
+/** `/v1/tenant/resource-transfers`: for owners, and for admins of either tenant. */
+export function transferHandlers({ parties, jobs, changes }: TransferDependencies): Record<string, Handler> {
+  return {
+    'transfers.create': async (call: Call<CreateTransfer>) => {
+      const { principal, clientIp, requestId } = call;
+      const previewId = call.body.preview_id.toLowerCase();
+      const preview = found(await parties.reading(principal, (db) => findPreview(db, previewId)), 'preview');
+      const { plan } = preview;
+      if (principal.tenantId !== null && principal.tenantId !== plan.sourceTenantId)
+        throw new AppError('role_missing', 'Only an owner or an admin of the source can begin a transfer.');
+      if (preview.target === null)
+        throw new AppError('not_accepted', 'An admin of the target has not accepted the transfer.');
+      assertOpen(preview);
+      await parties.activeTenant(plan.sourceTenantId, 'preview_id');
+      const target = await parties.activeTenant(plan.targetTenantId, 'preview_id');
+      const now = await parties.described(plan, target);
+      assertFresh(preview, changedSince(preview, now.source, now.target));
+      assertPossible(preview, now.target);
+      return changes.change(call, async (db) => {
+        const locked = found(await findPreview(db, previewId, 'for update'), 'preview');
+        assertOpen(locked);
+        const { mode, sourceTenantId, targetTenantId } = plan;
+        const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser };
+        const transfer = await insertTransfer(db, jobs, {
+          ...{ id: newId(), previewId, mode, sourceTenantId, targetTenantId },
+          ...contentOf(locked),
+          asked: { actor, clientIp, requestId },
+        });
+        const body = showTransfer(transfer);
+        return {
+          body,
+          headers: { location: `/v1/tenant/resource-transfers/${transfer.id}` },
+          changes: [
+            {
+              action: 'transfer.started',
+              id: transfer.id,
+              tenantId: sourceTenantId,
+              before: null,
+              after: body,
+            },
+          ],
+        };
+      });
+    },
+
+    'transfers.get': async ({ principal, params }: Call) => {
+      const id = resourceId(params, what);
+      return {
+        body: showTransfer(found(await parties.reading(principal, (db) => findTransfer(db, id)), what)),
+      };
+    },
+
+    'transfers.list': async ({ principal, query: { limit, cursor } }: List) => {
+      const page = { limit, before: decodeCursor(cursor) };
+      const rows = await parties.reading(principal, (db) => listTransfers(db, page));
+      return { body: pageOf(rows, limit, showTransfer) };
+    },
+  };
+}
+
+function assertFresh({ source }: Preview, changed: readonly string[]): void {
+  if (changed.length === 0) return;
+  const known = new Set(source.resources.map(({ name }) => name));
+  const names = changed.filter((name) => known.has(name)).join(', ');
+  throw new AppError('preview_stale', `Changed since the preview: ${names}. Make another one.`);
+}
+
+/** Throws why the target would not take it. */
+function assertPossible({ plan }: Preview, { conflicts, problems }: TargetSide): void {
+  const [problem] = problems;
+  if (problem !== undefined)
+    throw new AppError(isErrorCode(problem.code) ? problem.code : 'limit_reached', problem.message);
+  const [conflict] = plan.onConflict === 'fail' ? conflicts : [];
+  if (conflict === undefined) return;
+  const isAgent = conflict.type === 'agent';
+  throw new AppError(
+    isAgent ? 'agent_key_taken' : 'mcp_name_taken',
+    `The target has ${isAgent ? 'an agent with the same key' : 'an MCP server with the same name'}: ${conflict.existingId}.`,
+  );
+}

@@ -1,0 +1,125 @@
+import { isOutage } from '@gatehouse/grpc/errors';
+import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
+import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Phase, Transfer } from './transfer.ts';
+
+/** The services that have a part in transfers, in the order in which a transfer becomes effective in them. */
+export const transferServices = ['memory', 'agent', 'webhook'] as const;
+export type TransferService = (typeof transferServices)[number];
+
+export type Step = 'lock' | 'copy' | 'close' | 'commit' | 'abort';
+
+export interface TransferRecord {
+  find(id: string): Promise<Transfer | null>;
+  /** Nothing happens if the transfer is in another phase than `from`. */
+  enter(id: string, from: Phase, to: Phase, error?: Transfer['error']): Promise<void>;
+  /** Ends a transfer, with its audit entries and alerts. */
+  finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void>;
+  /** Adds another job for a transfer. */
+  goOn(transfer: Transfer): Promise<void>;
+}
+
+export interface CarryOutOptions {
+  record: TransferRecord;
+  /** Returns whether the step is completed. */
+  runStep: (service: TransferService, transfer: Transfer, step: Step) => Promise<boolean>;
+  /** Whether requests to what moves are under way. */
+  isBusy: (transfer: Transfer) => Promise<boolean>;
+}
+
+const deadlineMs = 120_000;
+/** Then another job goes on. */
+const shiftMs = 30_000;
+const pauseMs = 200;
+/** A transfer that can't begin to be effective is undone. */
+const patienceS = { outage: 900, closing: 120 };
+/** A request that an agent accepted before it was closed has begun its run after this time. */
+const settleS = 3;
+
+export const transferTask = defineTask<{ transferId: string }>({
+  retryAfterS: whileOthersAreDown,
+  ...{ deadlineMs, concurrency: 4, perTenant: 2 },
+});
+
+/**
+ * Takes a transfer through its phases. Each step is repeatable, and the phase is stored before the first step of it, so
+ * that any replica goes on where another one stopped.
+ */
+export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandler<{ transferId: string }> {
+  /** Runs a step in all services, until each has completed it. Returns false if there is more to do. */
+  async function all(transfer: Transfer, step: Step, signal: AbortSignal, until: number): Promise<boolean> {
+    for (const service of transferServices)
+      while (!(await runStep(service, transfer, step))) {
+        if (monotonicMs() > until) return false;
+        await sleep(step === 'copy' ? 0 : pauseMs, signal);
+      }
+    return true;
+  }
+
+  async function isQuiet(transfer: Transfer): Promise<boolean> {
+    return transfer.phaseS >= settleS && !(await isBusy(transfer));
+  }
+
+  /** Does the work of a phase. Returns the next one, or the same if there is more to do. */
+  async function work(transfer: Transfer, signal: AbortSignal, until: number): Promise<Phase> {
+    const { phase, mode } = transfer;
+    switch (phase) {
+      case 'locking':
+        return (await all(transfer, 'lock', signal, until)) ? 'copying' : phase;
+      case 'copying':
+        if (!(await all(transfer, 'copy', signal, until))) return phase;
+        return mode === 'move' ? 'closing' : 'committing';
+      case 'closing':
+        if (transfer.phaseS > patienceS.closing)
+          throw new AppError(
+            'resource_locked',
+            'The transfer waited too long for requests that are under way.',
+          );
+        if (!(await all(transfer, 'close', signal, until)) || !(await isQuiet(transfer))) {
+          await sleep(pauseMs, signal);
+          return phase;
+        }
+        return 'committing';
+      case 'committing':
+        return (await all(transfer, 'commit', signal, until)) ? 'completed' : phase;
+      case 'aborting':
+        return (await all(transfer, 'abort', signal, until)) ? 'failed' : phase;
+      case 'completed':
+      case 'failed':
+        return phase;
+    }
+  }
+
+  return async ({ transferId }, { signal, log }) => {
+    const until = monotonicMs() + shiftMs;
+    for (;;) {
+      const transfer = await record.find(transferId);
+      if (transfer === null || transfer.finishedAt !== null) return;
+      const { phase } = transfer;
+      try {
+        const next = await work(transfer, signal, until);
+        if (next === 'completed' || next === 'failed') {
+          await record.finish(transfer, next);
+          log.info({ transfer_id: transferId, status: next }, 'a transfer has ended');
+        } else if (next !== phase) await record.enter(transferId, phase, next);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!mayGiveUp(transfer, error)) throw error;
+        const { code, message } = error as AppError;
+        log.warn({ transfer_id: transferId, err: error }, 'a transfer is undone');
+        await record.enter(transferId, phase, 'aborting', { code, message });
+      }
+      if (monotonicMs() > until) return record.goOn(transfer);
+    }
+  };
+}
+
+/** Not once it is effective anywhere; and an outage may end. */
+function mayGiveUp({ phase, ageS }: Transfer, error: unknown): boolean {
+  if (phase !== 'locking' && phase !== 'copying' && phase !== 'closing') return false;
+  if (!(error instanceof AppError)) return false;
+  const passes = isOutage(error) || error.status >= 500;
+  return !passes || ageS > patienceS.outage;
+}

@@ -1,0 +1,68 @@
+import type { Principal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { TenantSystemStore } from '../store/tenant-system-store.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { problemsOf, type Preview } from './preview.ts';
+import {
+  assertComplete,
+  type DescribeTransfer,
+  type SourceSide,
+  type TargetSide,
+  type TransferPlan,
+} from './transfer-plan.ts';
+
+export interface TransferPartiesOptions {
+  tenants: TenantSystemStore;
+  describe: DescribeTransfer;
+  app: Pool;
+  system: Pool;
+}
+
+/** The tenants of transfers, and what services know of them. */
+export class TransferParties {
+  readonly #options: TransferPartiesOptions;
+
+  constructor(options: TransferPartiesOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the rows that the caller may see: all of them for an owner. */
+  reading<Result>({ tenantId }: Principal, work: (db: Queryable) => Promise<Result>): Promise<Result> {
+    const { app, system } = this.#options;
+    return tenantId === null ? work(system) : withTenant(app, tenantId, work);
+  }
+
+  /** Throws if there is no such tenant, or it is not active. */
+  async activeTenant(id: string, param: string): Promise<Tenant> {
+    const tenant = await this.#options.tenants.find(id);
+    if (tenant === null)
+      throw new AppError('invalid_value', `Invalid value for ${param}: there is no such tenant.`, { param });
+    if (tenant.status !== 'active')
+      throw new AppError('tenant_suspended', `The tenant ${tenant.slug} is ${tenant.status}.`, { param });
+    return tenant;
+  }
+
+  /** Both sides of a plan as they are. Throws if it is not complete. */
+  async described(plan: TransferPlan, target: Tenant): Promise<{ source: SourceSide; target: TargetSide }> {
+    const { conflicts, problems, ...source } = await this.#options.describe(plan);
+    assertComplete(plan, source);
+    const found = { conflicts, problems };
+    const { allowedModels } = target;
+    return { source, target: { conflicts, problems: problemsOf(plan, source, found, allowedModels) } };
+  }
+
+  /** The source alone: an admin learns nothing of the target before it has accepted, not even whether it exists. */
+  async describedSource(plan: TransferPlan): Promise<SourceSide> {
+    const { resources, dependencies } = await this.#options.describe({ ...plan, targetTenantId: '' });
+    const source = { resources, dependencies };
+    assertComplete(plan, source);
+    return source;
+  }
+}
+
+/** Throws if the preview can't be used any more. */
+export function assertOpen({ isUsed, isExpired }: Pick<Preview, 'isUsed' | 'isExpired'>): void {
+  if (isUsed) throw new AppError('preview_used', 'The preview was used for a transfer. Make another one.');
+  if (isExpired) throw new AppError('preview_expired', 'The preview has expired. Make another one.');
+}

@@ -1,0 +1,97 @@
+import type { TransferMode, WireTransfer } from '@gatehouse/contract/transfers';
+import type { Circumstances } from '@gatehouse/changes/audit-entry';
+import { newId } from '@gatehouse/kit/ids';
+import { placeOf, secretsOf, type Preview } from './preview.ts';
+import type { SourceSide, TargetSide } from './transfer-plan.ts';
+
+/**
+ * Phases of a transfer. Up to `closing` it can still be undone; from `committing` on it goes on until it is done in all
+ * services.
+ */
+export type Phase = 'locking' | 'copying' | 'closing' | 'committing' | 'aborting' | 'completed' | 'failed';
+
+export interface TransferItem {
+  type: WireTransfer['items'][number]['type'];
+  id: string;
+  name: string;
+  revision: string;
+  action: WireTransfer['items'][number]['action'];
+  targetId: string;
+  targetName: string;
+}
+
+/** What services are sent of a transfer. */
+export interface TransferContent {
+  includeMemory: boolean;
+  includeKnowledgeGraph: boolean;
+  withSecrets: boolean;
+  items: readonly TransferItem[];
+}
+
+export interface Transfer extends TransferContent {
+  id: string;
+  previewId: string;
+  sourceTenantId: string;
+  targetTenantId: string;
+  mode: TransferMode;
+  phase: Phase;
+  /** How long the phase has taken, and the transfer, in seconds. */
+  phaseS: number;
+  ageS: number;
+  error: { code: string; message: string } | null;
+  asked: Pick<Circumstances, 'actor' | 'clientIp' | 'requestId'>;
+  createdAt: Date;
+  finishedAt: Date | null;
+}
+
+/** What an open preview becomes: copies get new ids, what moves keeps them. */
+export function contentOf(preview: Preview): TransferContent {
+  const { plan, source, target } = preview;
+  const items = source.resources.map((resource) => {
+    const { type, id, name, revision } = resource;
+    const { action, targetName } = placeOf(preview, resource);
+    const existing = target?.conflicts.find((conflict) => conflict.id === id)?.existingId;
+    const targetId = action === 'skip' ? (existing ?? id) : action === 'copy' ? newId() : id;
+    return { type, id, name, revision, action, targetId, targetName };
+  });
+  const withSecrets = source.resources.some((resource) => secretsOf(preview, resource) === 'travel');
+  return {
+    includeMemory: plan.include.memory,
+    includeKnowledgeGraph: plan.include.knowledge_graph,
+    ...{ withSecrets, items },
+  };
+}
+
+/** What differs between a preview and the resources as they are: names of resources. */
+export function changedSince(preview: Preview, source: SourceSide, target: TargetSide): string[] {
+  const now = new Map(source.resources.map((resource) => [resource.id, resource]));
+  const changed = preview.source.resources.filter(({ id, revision }) => now.get(id)?.revision !== revision);
+  const conflictOf = (side: TargetSide | null, id: string) => {
+    const conflict = side?.conflicts.find((each) => each.id === id);
+    return conflict === undefined ? '' : `${conflict.existingId} ${conflict.freeName}`;
+  };
+  const conflicting = preview.source.resources.filter(
+    ({ id }) => conflictOf(preview.target, id) !== conflictOf(target, id),
+  );
+  return [...new Set([...changed, ...conflicting].map(({ name }) => name))];
+}
+
+export function showTransfer(transfer: Transfer): WireTransfer {
+  const { id, mode, phase, error, createdAt, finishedAt } = transfer;
+  return {
+    id,
+    status: phase === 'completed' || phase === 'failed' ? phase : 'running',
+    phase,
+    mode,
+    preview_id: transfer.previewId,
+    source_tenant_id: transfer.sourceTenantId,
+    target_tenant_id: transfer.targetTenantId,
+    items: transfer.items.map(({ type, id: sourceId, targetId, action }) => ({
+      ...{ type, source_id: sourceId, action },
+      target_id: phase === 'failed' ? null : targetId,
+    })),
+    error,
+    created_at: createdAt.toISOString(),
+    finished_at: finishedAt?.toISOString() ?? null,
+  };
+}
