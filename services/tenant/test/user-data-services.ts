@@ -22,6 +22,8 @@ export class UserDataServices {
   /** What tenants use of their memory. */
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
+  /** Runs of agents that are under way. */
+  openRuns: () => number = () => 0;
   /** What they answer about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
@@ -40,7 +42,8 @@ export class UserDataServices {
     };
     const memory = { definition: MemoryServiceService, rpcs: { forgetUser: forgetUser('memory'), getUsage } };
     const analytics = { definition: AnalyticsServiceService, rpcs: { forgetUser: forgetUser('analytics') } };
-    const chat = { definition: ChatServiceService, rpcs: { forgetUser: forgetUser('chat') } };
+    const countOpenRuns = { callers, handle: () => Promise.resolve({ runs: services.openRuns() }) };
+    const chat = { definition: ChatServiceService, rpcs: { forgetUser: forgetUser('chat'), countOpenRuns } };
     const agent = { definition: AgentServiceService, rpcs: { forgetUser: forgetUser('agent') } };
     services.#servers.set('agent', await StandIn.start('agent', identity, agent, [transfers.rpc(true)]));
     services.#servers.set('memory', await StandIn.start('memory', identity, memory, [transfers.rpc(false)]));

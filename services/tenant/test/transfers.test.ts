@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { WireTransfer } from '@gatehouse/contract/transfers';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { RunStepRequest } from '@gatehouse/proto/transfer/v1/transfer';
+import { eventually } from '@gatehouse/test/eventually';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import type { TransferSides } from './transfer-sides.ts';
+
+/** How the tenant service takes transfers through their phases, with stand-ins for the services that have a part. */
+
+const path = '/v1/tenant/resource-transfers';
+const owner: As = { role: 'owner' };
+let tenants: TenantServiceUnderTest;
+let sides: TransferSides;
+let source: TestTenant;
+let target: TestTenant;
+let steps: string[];
+
+beforeAll(async () => {
+  tenants = await TenantServiceUnderTest.start();
+  sides = tenants.others.transfers;
+});
+beforeEach(async () => {
+  sides.reset();
+  [source, target] = [await tenants.makeTenant(), await tenants.makeTenant()];
+  steps = [];
+  answer(() => true);
+});
+afterAll(() => tenants.stop());
+
+/** Notes the steps, and answers them. */
+function answer(how: (step: string, calls: number) => boolean): void {
+  sides.runStep = ({ step }) => {
+    steps.push(step);
+    return Promise.resolve({ completed: how(step, steps.filter((each) => each === step).length) });
+  };
+}
+
+type Answered = WireTransfer & { error: { code: string; message: string } };
+
+async function begin(resources = [sides.add(newId())], mode = 'copy', as = owner) {
+  const body = { mode, source_tenant_id: source.id, target_tenant_id: target.id, resources };
+  const preview = await tenants.call('POST', `${path}/previews`, { as, body });
+  const begun = await tenants.call('POST', path, { as, body: { preview_id: preview.body.id } });
+  return { status: begun.status, body: begun.body as unknown as Answered };
+}
+
+async function ended({ id }: { id: string }): Promise<Answered> {
+  return eventually(async () => {
+    const { body } = await tenants.call('GET', `${path}/${id}`, { as: owner });
+    expect(body.status).not.toBe('running');
+    return body as unknown as Answered;
+  }, 30_000);
+}
+
+const inUse = () =>
+  tenants.rows('select resource_id from tenant.transfer_resources where tenant_id = $1', [source.id]);
+
+describe('a transfer', () => {
+  it('runs each step in all services until they have completed it, and reports to both sides', async () => {
+    answer((step, calls) => step !== 'copy' || calls > 2);
+    const { status, body } = await begin();
+    expect([status, body]).toMatchObject([202, { status: 'running', phase: 'locking', finished_at: null }]);
+    expect(await ended(body)).toMatchObject({ status: 'completed', phase: 'completed', error: null });
+    const of = (step: string) => steps.filter((each) => each === step).length;
+    expect([of('lock'), of('copy'), of('close'), of('commit'), of('abort')]).toEqual([3, 5, 0, 3, 0]);
+    expect(steps).toEqual(
+      steps.toSorted((a, b) => ['lock', 'copy', 'commit'].indexOf(a) - ['lock', 'copy', 'commit'].indexOf(b)),
+    );
+    expect(await inUse()).toEqual([]);
+    for (const { id } of [source, target]) {
+      const entries = await tenants.rows(
+        `select action from tenant.audit_log where tenant_id = $1 and action like 'transfer.%' order by action`,
+        [id],
+      );
+      const finished = { action: 'transfer.finished' };
+      expect(entries).toEqual(id === source.id ? [finished, { action: 'transfer.started' }] : [finished]);
+      await eventually(() =>
+        expect(tenants.others.alertsOf(id, 'transfer.finished')).toMatchObject([
+          { data: { transfer_id: body.id, status: 'completed', target_tenant_id: target.id } },
+        ]),
+      );
+    }
+  });
+
+  it('closes what moves, and waits for requests that are under way', async () => {
+    let runs = 1;
+    tenants.others.openRuns = () => runs;
+    const { body } = await begin(undefined, 'move');
+    await eventually(() => expect(steps).toContain('close'));
+    expect(steps).not.toContain('commit');
+    runs = 0;
+    expect(await ended(body)).toMatchObject({ status: 'completed', items: [{ action: 'move' }] });
+  });
+
+  it('is undone when a service refuses a step before it is effective', async () => {
+    for (const refused of ['lock', 'copy']) {
+      steps = [];
+      sides.runStep = ({ step }) => {
+        steps.push(step);
+        if (step === refused) throw new AppError('limit_reached', 'The target is full.');
+        return Promise.resolve({ completed: true });
+      };
+      const { body } = await begin();
+      expect(await ended(body)).toMatchObject({
+        ...{ status: 'failed', error: { code: 'limit_reached', message: 'The target is full.' } },
+        items: [{ target_id: null }],
+      });
+      expect(steps.filter((step) => step === 'abort')).toHaveLength(3);
+      expect(steps).not.toContain('commit');
+      expect(await inUse()).toEqual([]);
+    }
+  });
+
+  it('goes on after outages, also of the service itself, and once effective is never undone', async () => {
+    let down = true;
+    sides.runStep = ({ step }: RunStepRequest) => {
+      steps.push(step);
+      if (down && step === 'commit') throw new AppError('limit_reached', 'Not now.');
+      if (down && step === 'copy' && steps.length < 5) throw new AppError('service_unavailable', 'Not now.');
+      return Promise.resolve({ completed: true });
+    };
+    const { body } = await begin();
+    await eventually(
+      () => expect(steps.filter((step) => step === 'commit').length).toBeGreaterThan(1),
+      30_000,
+    );
+    await tenants.service.stop();
+    await tenants.run();
+    down = false;
+    expect(await ended(body)).toMatchObject({ status: 'completed', error: null });
+    expect(steps).not.toContain('abort');
+  });
+
+  it('excludes another one of the same resource', async () => {
+    const agent = sides.add(newId());
+    let isHeld = true;
+    answer((step) => step !== 'copy' || !isHeld);
+    const first = await begin([agent]);
+    const second = await begin([agent, sides.add(newId())]);
+    expect([second.status, second.body.error]).toMatchObject([409, { code: 'resource_locked' }]);
+    isHeld = false;
+    expect(await ended(first.body)).toMatchObject({ status: 'completed' });
+    expect((await begin([agent])).status).toBe(202);
+  });
+
+  it('is refused when anything has changed since the preview, which it names', async () => {
+    const agent = sides.add(newId(), { name: 'poet' });
+    const other = sides.add(newId(), { name: 'clerk' });
+    const body = {
+      ...{ mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id },
+      ...{ resources: [agent, other], on_conflict: 'rename' },
+    };
+    const changes: (() => void)[] = [
+      () => sides.add(other.id, { name: 'clerk', revision: '2' }),
+      () => (sides.conflicts = [{ of: other, existingId: newId(), freeName: 'clerk-2' }]),
+    ];
+    for (const change of changes) {
+      const preview = await tenants.call('POST', `${path}/previews`, { as: owner, body });
+      change();
+      const refused = await tenants.call('POST', path, { as: owner, body: { preview_id: preview.body.id } });
+      expect([refused.status, refused.body.error]).toMatchObject([
+        409,
+        { code: 'preview_stale', message: 'Changed since the preview: clerk. Make another one.' },
+      ]);
+    }
+    sides.problems = [{ code: 'limit_reached', message: 'Full.' }];
+    const full = await tenants.call('POST', `${path}/previews`, { as: owner, body });
+    const refused = await tenants.call('POST', path, { as: owner, body: { preview_id: full.body.id } });
+    expect([refused.status, refused.body.error]).toMatchObject([403, { code: 'limit_reached' }]);
+    expect(await inUse()).toEqual([]);
+  });
+});
