@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
 import { eventually } from '@gatehouse/test/eventually';
+import { newId } from '@gatehouse/kit/ids';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { Receiver } from '@gatehouse/test/receiver';
@@ -339,6 +341,40 @@ it('needs the consent of the target, and the preview of the source, unchanged an
   });
 });
 
+it('copies channels and endpoints with their agent, the channels without their tokens', async () => {
+  const made = await makeAgent();
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const endpoint = await make('/v1/webhooks/endpoints', { name: 'Signed', agent_id: made.agent, secret });
+  const resources = [...all(made), { type: 'webhook_endpoint', id: endpoint }];
+  const { items, status } = await carryOut(resources);
+  expect(status).toBe('completed');
+  const idOf = (source_id: string) => items.find((item) => item.source_id === source_id)?.target_id ?? '';
+  const show = async (path: string) => (await gateway.call(path, { key: target.adminKey })).body as object;
+  expect(await show(`/v1/channels/instances/${idOf(made.channel)}`)).toMatchObject({
+    ...{ name: 'Desk', status: 'disabled', enabled: false, agent_id: idOf(made.agent) },
+    config: { callback_url: receiver.url('/') },
+  });
+  expect(await show(`/v1/webhooks/endpoints/${idOf(endpoint)}`)).toMatchObject({
+    ...{ name: 'Signed', enabled: true, agent_id: idOf(made.agent) },
+  });
+  const deliver = async (to: string) => {
+    const body = JSON.stringify({ input: 'Is the disk full?' });
+    const headers = signed({ scheme: 'standard', secret }, body, { id: newId() });
+    const answer = await fetch(`${gateway.url}/v1/webhooks/llm?endpoint=${to}`, {
+      ...{ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } },
+    });
+    return [answer.status, ((await answer.json()) as { agent_id?: string }).agent_id];
+  };
+  expect(await deliver(idOf(endpoint))).toEqual([200, idOf(made.agent)]);
+  expect(await deliver(endpoint)).toEqual([200, made.agent]);
+  const moving = await preview(resources, { mode: 'move', on_conflict: 'rename' });
+  expect(moving.body.problems).toMatchObject([{ code: 'invalid_value' }]);
+  expect(await begin(moving.body.id)).toMatchObject({
+    ...{ status: 400, body: { error: { code: 'invalid_value' } } },
+  });
+  expect((await inventory(source, made.agent)).document).toMatchObject({ path: 'key.md' });
+});
+
 it('leaves the secrets behind in a copy that a tenant makes', async () => {
   const auth = { type: 'bearer', token: 'secret' };
   const server = await make('/v1/mcp/servers', { name: 'locked', url: mcpServer.url, auth });
@@ -361,3 +397,99 @@ it('leaves the secrets behind in a copy that a tenant makes', async () => {
   expect(refreshed.status).toBe(200);
   expect(mcpServer.requests.at(-1)?.headers.authorization).toBe('Bearer secret');
 });
+
+it('keeps what it transfers as it is, and shows nothing of it before its end', async () => {
+  const made = await makeAgent();
+  const resources = all(made).slice(0, 2);
+  const { body } = await preview(resources);
+  const { begun, release } = await heldByWebhook(body.id);
+  const ofSource = { key: source.adminKey };
+  const changes: [string, string, object?][] = [
+    ['PATCH', `/v1/agents/${made.agent}`, { name: 'Other' }],
+    ['DELETE', `/v1/agents/${made.agent}`],
+    ['PATCH', `/v1/mcp/servers/${made.server}`, { timeout_ms: 5_000 }],
+    ['DELETE', `/v1/mcp/servers/${made.server}`],
+    ['PUT', `/v1/agents/${made.agent}/memory/documents/new.md`, { text: 'New.' }],
+    ['DELETE', `/v1/agents/${made.agent}/memory/documents/key.md`],
+    ['POST', `/v1/agents/${made.agent}/kg/entities`, { entities: [{ name: 'Cyd', type: 'person' }] }],
+  ];
+  for (const [method, path, change] of changes) {
+    const answer = await gateway.call(path, { ...ofSource, method, body: change });
+    expect([path, answer.status, answer.body]).toMatchObject([
+      path,
+      409,
+      { error: { code: 'resource_locked' } },
+    ]);
+  }
+  expect((await ask(source, 'agent:clerk', 'Hello.')).status).toBe(200);
+  const copy = begun.items[0]?.target_id ?? '';
+  expect(await inventory(target, copy)).toMatchObject({ agent: 404, document: 404 });
+  expect((await ask(target, 'agent:clerk', 'Hello.')).status).toBe(404);
+  const agents = await gateway.call('/v1/agents', { key: target.adminKey });
+  expect((agents.body as { data: unknown[] }).data).toEqual([]);
+  const taken = await gateway.call('/v1/agents', {
+    key: target.adminKey,
+    body: { key: 'clerk', model: 'small' },
+  });
+  expect([taken.status, taken.body]).toMatchObject([409, { error: { code: 'agent_key_taken' } }]);
+  const again = await preview(resources);
+  expect((await begin(again.body.id)).body.error.code).toBe('resource_locked');
+  await release();
+  expect(await ended(begun.id)).toMatchObject({ status: 'completed' });
+  expect((await inventory(target, copy)).document).toMatchObject({ path: 'key.md' });
+  for (const [method, path, change] of changes.slice(0, 1))
+    expect((await gateway.call(path, { ...ofSource, method, body: change })).status).toBe(200);
+});
+
+it('leaves nothing behind when it fails', async () => {
+  const made = await makeAgent();
+  const resources = all(made).slice(0, 2);
+  const { body } = await preview(resources, { mode: 'move' });
+  const { begun, release } = await heldByWebhook(body.id);
+  // As if another service had refused it.
+  const undo = `update tenant.transfers set phase = 'aborting', error = '{"code": "limit_reached", "message": "Full."}' where id = $1`;
+  await gateway.rows('tenant', undo, [begun.id]);
+  await release();
+  expect(await ended(begun.id)).toMatchObject({ status: 'failed', error: { code: 'limit_reached' } });
+  expect((await inventory(source, made.agent)).document).toMatchObject({ path: 'key.md' });
+  const patched = await gateway.call(`/v1/agents/${made.agent}`, {
+    ...{ key: source.adminKey, method: 'PATCH' },
+    body: { name: 'Other' },
+  });
+  expect(patched.status).toBe(200);
+  for (const table of ['agents', 'mcp_servers'])
+    expect(
+      await gateway.rows('agent', `select 1 from agent.${table} where tenant_id = $1`, [target.id]),
+    ).toEqual([]);
+  await eventually(async () => {
+    for (const table of ['documents', 'chunks', 'postings', 'scopes', 'graphs', 'entities', 'relations'])
+      expect(
+        await gateway.rows('memory', `select 1 from memory.${table} where tenant_id = $1`, [target.id]),
+      ).toEqual([]);
+  }, 30_000);
+  // What is undone can be done again.
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+  expect((await inventory(target, made.agent)).document).toMatchObject({ path: 'key.md' });
+});
+
+/** Begins a transfer that webhook holds up until `release`, when the other services have locked what they have of it. */
+async function heldByWebhook(previewId: string) {
+  const flag = `release_${newId().replaceAll('-', '')}`;
+  const held = gateway.rows(
+    'webhook',
+    `do $$ begin
+       lock table webhook.transfers in exclusive mode;
+       while not exists (select from pg_class where relname = '${flag}') loop perform pg_sleep(0.02); end loop;
+     end $$`,
+  );
+  const { body } = await begin(previewId);
+  await eventually(async () => {
+    const waiting = 'select 1 from pg_locks where not granted and relation = to_regclass($1)';
+    expect(await gateway.rows('webhook', waiting, ['webhook.transfers'])).not.toEqual([]);
+  }, 20_000);
+  const release = async () => {
+    await gateway.rows('webhook', `create table public.${flag} ()`);
+    await held;
+  };
+  return { begun: body, release };
+}

@@ -13,6 +13,9 @@ import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/
 import { withTenant } from '@gatehouse/pg/pool';
 import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
+import { runStep } from '@gatehouse/transfers/run-step';
+import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -42,7 +45,6 @@ import { CompletionClient } from './peers/completions.ts';
 import { TenantClient } from './peers/tenants.ts';
 import { Templates } from './templates/templates.ts';
 import { describeTransfer } from './rpc/describe-transfer.ts';
-import { refuseSteps } from './rpc/refuse-steps.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { notify } from './rpc/notify.ts';
 import { webhookSecretsToReseal } from './secrets/reseal.ts';
@@ -55,6 +57,7 @@ import { findSealedEndpoint } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
+import { WebhookSteps } from './transfers/webhook-steps.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createWebhookService(
@@ -152,11 +155,17 @@ export async function createWebhookService(
       rpcService(WebhookServiceService, { forgetUser: forgetUser(calls, messages), notify: notify(intake) }),
       rpcService(TransferParticipantServiceService, {
         describe: describeTransfer(new TransferStore(app)),
-        runStep: refuseSteps,
+        runStep: runStep({ service: 'webhook', app, steps: new WebhookSteps(secrets).steps }),
       }),
     ],
     parts: [
       idempotency,
+      new PeriodicWork({
+        task: 'delete records of old transfers',
+        log,
+        everyMs: 600_000,
+        round: () => deleteOldTransfers(system, 'webhook'),
+      }),
       { stop: () => templates.stop() },
       egress,
       ...channels.parts,

@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
+import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { only } from '@gatehouse/pg/rows';
@@ -13,7 +14,6 @@ import {
   type AgentSummary,
 } from '../agents/agent.ts';
 import type { Viewer } from '../agents/viewer.ts';
-import { assertUnlocked } from './transfer-statements.ts';
 
 export interface AgentFilter {
   status: Agent['status'] | null;
@@ -103,7 +103,7 @@ export class AgentStore {
  */
 export async function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
   const agent = await selectAgent(db, viewer, ref, 'for update');
-  if (agent !== null) await assertUnlocked(db, 'agents', agent.id);
+  if (agent !== null) await assertUnlocked(db, 'agent.agents', agent.id);
   return agent;
 }
 

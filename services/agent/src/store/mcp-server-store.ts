@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid, newId } from '@gatehouse/kit/ids';
+import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
@@ -8,7 +9,6 @@ import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
-import { assertUnlocked } from './transfer-statements.ts';
 
 /** The column of each setting. */
 const settingColumns = {
@@ -175,7 +175,7 @@ export async function lockMcpServer(db: Queryable, id: string): Promise<McpServe
   );
   const [server] = rows;
   if (server === undefined) return null;
-  await assertUnlocked(db, 'mcp_servers', id);
+  await assertUnlocked(db, 'agent.mcp_servers', id);
   return server;
 }
 

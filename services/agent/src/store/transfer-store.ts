@@ -31,8 +31,10 @@ export interface TakenName extends Ref {
 
 /** What of a row `r` a transfer would bring to its target. */
 export const revisionOf = {
-  agents: hash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
-  mcp_servers: hash('row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)'),
+  'agent.agents': hash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
+  'agent.mcp_servers': hash(
+    'row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)',
+  ),
 } as const;
 
 function hash(row: string): string {
@@ -62,12 +64,12 @@ export class TransferStore {
   ): Promise<Transferable[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Transferable>(
-        `select 'agent' as type, id, key as name, ${revisionOf.agents} as revision, false as "hasSecrets",
+        `select 'agent' as type, id, key as name, ${revisionOf['agent.agents']} as revision, false as "hasSecrets",
            array_prepend(model, model_fallbacks) as models
          from agent.agents as r where tenant_id = $1 and id = any ($2)
          union all
          select 'mcp_server', id, name,
-           ${revisionOf.mcp_servers},
+           ${revisionOf['agent.mcp_servers']},
            secrets is not null, '{}'
          from agent.mcp_servers as r where tenant_id = $1 and id = any ($3)`,
         [tenantId, agents, servers],

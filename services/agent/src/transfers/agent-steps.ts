@@ -2,6 +2,7 @@ import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
@@ -11,20 +12,19 @@ import { countMcpServers } from '../store/mcp-server-store.ts';
 import {
   closeAgents,
   deleteHidden,
-  deleteRows,
-  insertRow,
+  deleteRow,
   isRefreshing,
-  lockRows,
-  readRow,
+  nameConstraints as names,
+  openAgents,
   readSharedLogin,
   showHidden,
-  unlockRows,
   type TransferTable,
 } from '../store/transfer-statements.ts';
+import { revisionOf } from '../store/transfer-store.ts';
 
-const tables = { agents: 'agent', mcp_servers: 'mcp_server' } as const;
+const typeOf = { 'agent.agents': 'agent', 'agent.mcp_servers': 'mcp_server' } as const;
 /** Servers first: agents name them. */
-const tableNames = ['mcp_servers', 'agents'] as const;
+const tables = ['agent.mcp_servers', 'agent.agents'] as const;
 
 export interface AgentStepsOptions {
   /** Of MCP servers and of logins. */
@@ -54,13 +54,13 @@ export class AgentSteps {
   }
 
   async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
-    for (const table of tableNames) {
+    for (const table of tables) {
       const items = itemsOf(transfer, table);
-      await lockRows(db, table, items, transfer.id);
+      await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       // The step may run again.
       await actAs(db, transfer.targetTenantId);
       await deleteHidden(db, table, transfer.id);
-      if (table === 'mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
+      if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       await actAs(db, transfer.sourceTenantId);
       for (const item of items) {
         const id = item.action === 'move' ? newId() : item.targetId;
@@ -71,7 +71,7 @@ export class AgentSteps {
   }
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
-    for (const table of tableNames) {
+    for (const table of tables) {
       await actAs(db, transfer.targetTenantId);
       if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
       else await deleteHidden(db, table, transfer.id);
@@ -97,7 +97,7 @@ export class AgentSteps {
   ): Promise<void> {
     const { sourceTenantId, targetTenantId: tenantId } = transfer;
     const text = await readRow(db, table, item.id);
-    const isServer = table === 'mcp_servers';
+    const isServer = table === 'agent.mcp_servers';
     const shared = isServer && arrivingIn === null ? await readSharedLogin(db, item.id) : null;
     const common = { id, tenant_id: tenantId, locked_by: null, arriving_in: arrivingIn };
     const connectionId = newId();
@@ -108,16 +108,14 @@ export class AgentSteps {
           ...this.#ofServer(text, { transfer, id, connectionId, shared: shared !== null }),
         }
       : { ...common, key: item.targetName, closed: false, tools: toolsOf(text, transfer) };
-    if (id === item.id) await deleteRows(db, table, [id]);
+    if (id === item.id) await deleteRow(db, table, id);
     await actAs(db, tenantId);
-    await insertRow(db, table, text, others);
+    await insertRow(db, table, text, { others, names });
     if (shared !== null) {
       const plain = this.#options.logins.open({ tenantId: sourceTenantId, id: shared.id }, shared.secrets);
       const secrets = hex(this.#options.logins.seal({ tenantId, id: shared.id }, plain));
-      await insertRow(db, 'mcp_logins', shared.text, {
-        tenant_id: tenantId,
-        connection_id: connectionId,
-        secrets,
+      await insertRow(db, 'agent.mcp_logins', shared.text, {
+        others: { tenant_id: tenantId, connection_id: connectionId, secrets },
       });
     }
     await actAs(db, sourceTenantId);
@@ -175,16 +173,17 @@ function withoutBinding(plain: string, { mode }: Transfer): string {
 async function close(db: Queryable, transfer: Transfer): Promise<boolean> {
   await closeAgents(
     db,
-    itemsOf(transfer, 'agents').map(({ id }) => id),
+    itemsOf(transfer, 'agent.agents').map(({ id }) => id),
   );
   return !(await isRefreshing(
     db,
-    itemsOf(transfer, 'mcp_servers').map(({ id }) => id),
+    itemsOf(transfer, 'agent.mcp_servers').map(({ id }) => id),
   ));
 }
 
 async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
-  for (const table of tableNames) {
+  await openAgents(db, transfer.id);
+  for (const table of tables) {
     await unlockRows(db, table, transfer.id);
     await actAs(db, transfer.targetTenantId);
     await deleteHidden(db, table, transfer.id);
@@ -195,7 +194,7 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
 
 function itemsOf({ items }: Transfer, table: TransferTable): TransferItem[] {
   return items
-    .filter(({ type, action }) => type === tables[table] && action !== 'skip')
+    .filter(({ type, action }) => type === typeOf[table] && action !== 'skip')
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -210,12 +209,4 @@ function toolsOf(text: string, { items }: Transfer): Record<string, unknown> {
     return [nameOf.get(server) ?? server, ...tool].join('/');
   });
   return { ...tools, mcp_servers: renamed };
-}
-
-function hex(bytes: Buffer): string {
-  return `\\x${bytes.toString('hex')}`;
-}
-
-function unhex(text: string): Buffer {
-  return Buffer.from(text.slice(2), 'hex');
 }

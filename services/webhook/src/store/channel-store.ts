@@ -11,6 +11,7 @@ import {
   type ConnectedChannel,
   type SealedChannel,
 } from '../channels/channel.ts';
+import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from './lock-and-count.ts';
 
 /** The column of each setting, by its name on the wire. */
@@ -127,7 +128,10 @@ export async function lockChannel(db: Queryable, id: string): Promise<SealedChan
      where id = $1 and deleted_at is null for update`,
     [id],
   );
-  return rows[0] ?? null;
+  const [channel] = rows;
+  if (channel === undefined) return null;
+  await assertUnlocked(db, 'webhook.channel_instances', id);
+  return channel;
 }
 
 /** The channels of a tenant so far. Others that add one wait until the transaction ends. */

@@ -1,6 +1,7 @@
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from './lock-and-count.ts';
 import { only } from '@gatehouse/pg/rows';
 import {
@@ -49,9 +50,11 @@ export class EndpointStore {
   }
 }
 
-/** The endpoint, locked until the transaction ends; null when there is none. */
-export function lockEndpoint(db: Queryable, id: string): Promise<Endpoint | null> {
-  return selectEndpoint(db, id, 'for update');
+/** The endpoint, locked until the transaction ends; null when there is none. Throws `resource_locked` while a transfer uses it. */
+export async function lockEndpoint(db: Queryable, id: string): Promise<Endpoint | null> {
+  const endpoint = await selectEndpoint(db, id, 'for update');
+  if (endpoint !== null) await assertUnlocked(db, 'webhook.endpoints', id);
+  return endpoint;
 }
 
 async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {

@@ -19,7 +19,18 @@ interface Ids {
   channels: readonly string[];
 }
 
-const hash = (row: string): string => `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
+/** What of a row a transfer would bring to its target. */
+export const revisionOf = {
+  'webhook.endpoints': hash(
+    'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled)',
+  ),
+  'webhook.channel_instances': hash('row(type, name, agent_id, enabled, history_tokens, replies, config)'),
+} as const;
+
+function hash(row: string): string {
+  return `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
+}
+
 /** Resources that use agents which move away, and are shown. */
 const maxUses = 1_000;
 
@@ -36,14 +47,14 @@ export class TransferStore {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Transferable>(
         `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
-           ${hash('row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled)')}
+           ${revisionOf['webhook.endpoints']}
              as revision,
            json_build_object('calls',
              (select count(*) from webhook.calls as c where c.endpoint_id = e.id)) as counts
          from webhook.endpoints as e where tenant_id = $1 and deleted_at is null and id = any ($2)
          union all
          select 'channel_instance', id, name, agent_id,
-           ${hash('row(type, name, agent_id, enabled, history_tokens, replies, config)')},
+           ${revisionOf['webhook.channel_instances']},
            json_build_object(
              'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id),
              'messages', (select count(*) from webhook.channel_messages as m where m.instance_id = i.id))

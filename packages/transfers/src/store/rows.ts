@@ -1,0 +1,96 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { isUniqueViolation } from '@gatehouse/pg/errors';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { TransferItem } from '../transfer.ts';
+
+/**
+ * Statements on rows that are transferred, in tables with the columns `id` and `locked_by`. `table` is a table with its
+ * schema. The tenant of the transaction decides which rows they reach.
+ */
+
+/** Throws `resource_locked` while a transfer keeps the row as it is. */
+export async function assertUnlocked(db: Queryable, table: string, id: string): Promise<void> {
+  const { rows } = await db.query(`select from ${table} where id = $1 and locked_by is not null`, [id]);
+  if (rows.length > 0) throw locked();
+}
+
+/**
+ * Keeps rows as they are. `revision` is the expression for a row `r` that must have the value of the preview. Throws
+ * `resource_locked` for another transfer, and `preview_stale` for what has changed.
+ */
+export async function lockRows(
+  db: Queryable,
+  { table, revision }: { table: string; revision: string },
+  items: readonly TransferItem[],
+  transferId: string,
+): Promise<void> {
+  const ids = items.map(({ id }) => id);
+  const { rows } = await db.query<{ id: string; revision: string; lockedBy: string | null }>(
+    `select id, ${revision} as revision, locked_by as "lockedBy" from ${table} as r
+     where id = any ($1) order by id for update`,
+    [ids],
+  );
+  for (const { id, name, revision: known } of items) {
+    const row = rows.find((each) => each.id === id);
+    if (row !== undefined && row.lockedBy !== null && row.lockedBy !== transferId) throw locked();
+    if (row?.revision !== known) throw stale(`${name} has changed since the preview.`);
+  }
+  await db.query(`update ${table} set locked_by = $2 where id = any ($1)`, [ids, transferId]);
+}
+
+export async function unlockRows(db: Queryable, table: string, transferId: string): Promise<void> {
+  await db.query(`update ${table} set locked_by = null where locked_by = $1`, [transferId]);
+}
+
+/** A row as JSON text, whose numbers and order of members no parser has touched. */
+export async function readRow(db: Queryable, table: string, id: string): Promise<string> {
+  const { rows } = await db.query<{ text: string }>(
+    `select row_to_json(r)::text as text from ${table} as r where id = $1`,
+    [id],
+  );
+  const [row] = rows;
+  if (row === undefined) throw stale('A resource does not exist any more.');
+  return row.text;
+}
+
+/** Inserts a row of `readRow` with other members. Throws `preview_stale` if it violates one of the constraints. */
+export async function insertRow(
+  db: Queryable,
+  table: string,
+  text: string,
+  { others, names = [] }: { others: Record<string, unknown>; names?: readonly string[] },
+): Promise<void> {
+  await db
+    .query(
+      `insert into ${table}
+       select (json_populate_record(json_populate_record(null::${table}, $1::json), $2::json)).*`,
+      [text, JSON.stringify(others)],
+    )
+    .catch((error: unknown) => {
+      if (names.some((name) => isUniqueViolation(error, name)))
+        throw stale('A name is taken in the target since the preview.');
+      throw error;
+    });
+}
+
+/** Bytes as `insertRow` takes them. */
+export function hex(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`;
+}
+
+/** Bytes of a row of `readRow`. */
+export function unhex(text: string): Buffer {
+  return Buffer.from(text.slice(2), 'hex');
+}
+
+function locked(): AppError {
+  return new AppError(
+    'resource_locked',
+    'A transfer to another tenant uses it. Try again when that has ended.',
+    { headers: { 'retry-after': '5' } },
+  );
+}
+
+function stale(message: string): AppError {
+  return new AppError('preview_stale', message);
+}

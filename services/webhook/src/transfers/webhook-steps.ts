@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { maxChannelInstances, type ChannelType } from '@gatehouse/contract/channel-instances';
+import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { StepWork } from '@gatehouse/transfers/run-step';
+import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
+import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
+import { newStandardSecret } from '../inbound/secret.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { countChannels } from '../store/channel-store.ts';
+import { countEndpoints } from '../store/endpoint-store.ts';
+import { revisionOf } from '../store/transfer-store.ts';
+
+const tables = {
+  'webhook.endpoints': { type: 'webhook_endpoint', most: maxEndpoints, count: countEndpoints },
+  'webhook.channel_instances': {
+    ...{ type: 'channel_instance', most: maxChannelInstances, count: countChannels },
+  },
+} as const;
+type Table = keyof typeof tables;
+const tableNames = Object.keys(tables) as Table[];
+
+/**
+ * The part of endpoints and channels in a copy: the settings, without calls and conversations. Names may repeat, so
+ * nothing is reserved in the target.
+ */
+export class WebhookSteps {
+  readonly #secrets: WebhookSecrets;
+
+  constructor(secrets: WebhookSecrets) {
+    this.#secrets = secrets;
+  }
+
+  get steps(): Record<TransferStep, StepWork> {
+    const nothing: StepWork = () => Promise.resolve(true);
+    return {
+      lock,
+      copy: nothing,
+      close: nothing,
+      commit: (db, transfer) => this.#commit(db, transfer),
+      abort: unlock,
+    };
+  }
+
+  async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames)
+      for (const item of itemsOf(transfer, table)) {
+        const text = await readRow(db, table, item.id);
+        const others = this.#othersOf(table, text, { transfer, item });
+        await actAs(db, transfer.targetTenantId);
+        await insertRow(db, table, text, { others });
+        await actAs(db, transfer.sourceTenantId);
+      }
+    return unlock(db, transfer);
+  }
+
+  #othersOf(
+    table: Table,
+    text: string,
+    { transfer, item }: { transfer: Transfer; item: TransferItem },
+  ): Record<string, unknown> {
+    const row = JSON.parse(text) as Row;
+    const { items, sourceTenantId, targetTenantId: tenantId } = transfer;
+    const agent = items.find(({ type, id }) => type === 'agent' && id === row.agent_id);
+    const common = {
+      ...{ id: item.targetId, tenant_id: tenantId, name: item.targetName, locked_by: null },
+      agent_id: agent?.targetId ?? row.agent_id,
+    };
+    const from = (column: 'secret' | 'callback_secret' | 'credentials') => {
+      const place = { table: tableOf[table], column };
+      return {
+        old: { ...place, tenantId: sourceTenantId, id: item.id },
+        next: { ...place, tenantId, id: item.targetId },
+      };
+    };
+    if (table === 'webhook.channel_instances') {
+      const places = from('credentials');
+      const known = JSON.parse(this.#secrets.open(places.old, unhex(row.credentials ?? ''))) as object;
+      return {
+        ...common,
+        ...{ enabled: false, status: 'pending', status_reason: null, paused_until: null },
+        // Tokens stay with the source. Random ones verify nothing until an admin sends others.
+        credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row.type ?? '', known)))),
+        ...{ access_token: null, refresh_token: null, refresh_due_at: null, token_at: null },
+        ...{ refresh_claim: null, refresh_claimed_until: null },
+      };
+    }
+    const sealed = (column: 'secret' | 'callback_secret') => {
+      const places = from(column);
+      const isKept = transfer.withSecrets;
+      return hex(
+        this.#secrets.seal(
+          places.next,
+          isKept ? this.#secrets.open(places.old, unhex(row[column] ?? '')) : newStandardSecret(),
+        ),
+      );
+    };
+    return {
+      ...common,
+      ...{ secret: sealed('secret'), callback_secret: sealed('callback_secret') },
+      ...{ previous_secret: null, previous_secret_expires_at: null, failing_since: null },
+    };
+  }
+}
+
+interface Row {
+  agent_id: string;
+  type?: ChannelType;
+  secret?: string;
+  callback_secret?: string;
+  credentials?: string;
+}
+
+const tableOf = {
+  'webhook.endpoints': 'endpoints',
+  'webhook.channel_instances': 'channel_instances',
+} as const satisfies Record<Table, SecretPlace['table']>;
+
+async function lock(db: Queryable, transfer: Transfer): Promise<boolean> {
+  for (const table of tableNames) {
+    const items = itemsOf(transfer, table);
+    if (items.length === 0) continue;
+    await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
+    const { most, count } = tables[table];
+    await actAs(db, transfer.targetTenantId);
+    if ((await count(db, transfer.targetTenantId)) + items.length > most)
+      throw new AppError('limit_reached', `The target may have ${most} of these.`);
+    await actAs(db, transfer.sourceTenantId);
+  }
+  return true;
+}
+
+async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
+  for (const table of tableNames) await unlockRows(db, table, transfer.id);
+  return true;
+}
+
+function itemsOf({ items }: Transfer, table: Table): TransferItem[] {
+  return items
+    .filter(({ type, action }) => type === tables[table].type && action !== 'skip')
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Credentials with the same members, which no provider knows. */
+function unusable(type: string, known: object): Record<string, string> {
+  const random = (): string =>
+    type === 'generic' ? newStandardSecret() : randomBytes(32).toString('base64url');
+  return Object.fromEntries(Object.keys(known).map((name) => [name, random()]));
+}
