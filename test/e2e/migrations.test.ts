@@ -25,6 +25,7 @@ const values: Readonly<Record<string, string | null>> = {
   'api_keys.scopes': '{}',
   'agents.visibility': 'tenant',
   'relations.valid_to': null,
+  'transfer_previews.target_tenant_id': '00000000-0000-7000-8000-000000000000',
   // The user id is deleted with the completion.
   'user_deletions.completed_at': null,
   'deliveries.status': 'pending',

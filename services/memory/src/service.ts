@@ -111,6 +111,7 @@ export async function createMemoryService(
   const transferSteps = new MemorySteps({
     limitsOf: (tenantId) => limits.of(tenantId),
     requestEmbeddings,
+    requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),
   });
   const work = new InFlight(workInFlight);

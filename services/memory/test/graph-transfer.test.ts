@@ -100,6 +100,10 @@ describe('forgetting', () => {
 
   it('an agent removes what it and its users have', async () => {
     await fill();
+    // Only once it is marked as deleted.
+    const nothing = { entities: 0, relations: 0, completed: true };
+    expect(await forgetting.forgetAgent(keyOf(tenant))).toEqual(nothing);
+    await memory.rows('update memory.agents set deleted_at = now() where tenant_id = $1', [tenant.id]);
     expect(await forgetting.forgetAgent(keyOf(tenant))).toEqual({
       entities: 7,
       relations: 8,

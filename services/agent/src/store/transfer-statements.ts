@@ -17,14 +17,14 @@ export async function openAgents(db: Queryable, transferId: string): Promise<voi
   await db.query('update agent.agents set closed = false where locked_by = $1', [transferId]);
 }
 
-/** Whether a login at one of these servers is being refreshed. */
+/** Whether a login at one of these servers is being refreshed. None begins to be until the transaction ends. */
 export async function isRefreshing(db: Queryable, serverIds: readonly string[]): Promise<boolean> {
-  const { rows } = await db.query(
-    `select from agent.mcp_logins
-     where server_id = any ($1) and refresh_claimed_until > clock_timestamp() limit 1`,
+  const { rows } = await db.query<{ claimed: boolean }>(
+    `select coalesce(refresh_claimed_until > clock_timestamp(), false) as claimed from agent.mcp_logins
+     where server_id = any ($1) order by id for update`,
     [serverIds],
   );
-  return rows.length > 0;
+  return rows.some(({ claimed }) => claimed);
 }
 
 /** A row as JSON text, with its encrypted secrets. */

@@ -63,6 +63,9 @@ export class AgentSteps {
       if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       await actAs(db, transfer.sourceTenantId);
       for (const item of items) {
+        // What can't be decrypted is found before anything is effective.
+        if (table === 'agent.mcp_servers' && item.action === 'move')
+          await this.#openLogin(db, transfer, item);
         const id = item.action === 'move' ? newId() : item.targetId;
         await this.#bring(db, transfer, { table, item, id, arrivingIn: transfer.id });
       }
@@ -71,6 +74,8 @@ export class AgentSteps {
   }
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
+    // Tokens that are being refreshed would be lost.
+    if (await isRefreshing(db, movingServers(transfer))) return false;
     for (const table of tables) {
       await actAs(db, transfer.targetTenantId);
       if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
@@ -82,6 +87,15 @@ export class AgentSteps {
       await unlockRows(db, table, transfer.id);
     }
     return true;
+  }
+
+  async #openLogin(
+    db: Queryable,
+    { sourceTenantId: tenantId }: Transfer,
+    { id }: TransferItem,
+  ): Promise<void> {
+    const shared = await readSharedLogin(db, id);
+    if (shared !== null) this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets);
   }
 
   /** Begins and ends as the source. What has its id already leaves the source. */
@@ -115,7 +129,10 @@ export class AgentSteps {
       const plain = this.#options.logins.open({ tenantId: sourceTenantId, id: shared.id }, shared.secrets);
       const secrets = hex(this.#options.logins.seal({ tenantId, id: shared.id }, plain));
       await insertRow(db, 'agent.mcp_logins', shared.text, {
-        others: { tenant_id: tenantId, connection_id: connectionId, secrets },
+        others: {
+          ...{ tenant_id: tenantId, connection_id: connectionId, secrets },
+          ...{ refresh_claim: null, refresh_claimed_until: null },
+        },
       });
     }
     await actAs(db, sourceTenantId);
@@ -175,10 +192,11 @@ async function close(db: Queryable, transfer: Transfer): Promise<boolean> {
     db,
     itemsOf(transfer, 'agent.agents').map(({ id }) => id),
   );
-  return !(await isRefreshing(
-    db,
-    itemsOf(transfer, 'agent.mcp_servers').map(({ id }) => id),
-  ));
+  return !(await isRefreshing(db, movingServers(transfer)));
+}
+
+function movingServers(transfer: Transfer): string[] {
+  return transfer.mode === 'copy' ? [] : itemsOf(transfer, 'agent.mcp_servers').map(({ id }) => id);
 }
 
 async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {

@@ -41,6 +41,11 @@ export async function wasDeleted(
   return rows.length > 0;
 }
 
+/** The SQL expression for the hash of a user of a tenant. */
+export function hashedUser(tenantId: string, userId: string): string {
+  return `sha256(convert_to(concat(${tenantId}::text, E'\\n', ${userId}), 'UTF8'))`;
+}
+
 /** Whether the data of a user with a document of an import were deleted since it began. */
 export async function anyUserDeleted(
   db: Queryable,
@@ -50,7 +55,7 @@ export async function anyUserDeleted(
     `select 1 from memory.imports as i
      join memory.deleted_users as d on d.tenant_id = $1 and d.requested_at >= i.started_at
      join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3
-       and sha256(convert_to(concat($1::text, E'\n', s.user_id), 'UTF8')) = d.user_hash
+       and ${hashedUser('$1', 's.user_id')} = d.user_hash
      where i.tenant_id = $1 and i.agent_id = $2 and i.generation = $3 limit 1`,
     [tenantId, agentId, generation],
   );

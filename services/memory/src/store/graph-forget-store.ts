@@ -4,7 +4,7 @@ import type { Forgotten } from '../documents/forget.ts';
 import { ofAgent } from '../documents/memory-key.ts';
 import { growGraph, type GraphGrowth } from './graph-statements.ts';
 import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
-import type { AgentKey } from './scope-statements.ts';
+import { isAgentDeleted, shareAgent, type AgentKey } from './scope-statements.ts';
 
 /** Entities that one transaction removes at most. */
 const batchEntities = 1_000;
@@ -35,9 +35,9 @@ export class GraphForgetStore {
     return removal.removed;
   }
 
-  /** Removes everything that belongs to an agent and its users. Call it when writers see that the agent is deleted. */
+  /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
   async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
-    const removal = new Removal(this.#pool, forMs);
+    const removal = new Removal(this.#pool, forMs, { ofDeleted: true });
     await removal.remove(key, 'all', null);
     return removal.removed;
   }
@@ -62,10 +62,12 @@ class Removal {
   readonly removed: RemovedGraph = { entities: 0, relations: 0, completed: true };
   readonly #pool: Pool;
   readonly #endsAt: number;
+  readonly #ofDeleted: boolean;
 
-  constructor(pool: Pool, forMs: number) {
+  constructor(pool: Pool, forMs: number, { ofDeleted = false }: { ofDeleted?: boolean } = {}) {
     this.#pool = pool;
     this.#endsAt = monotonicMs() + forMs;
+    this.#ofDeleted = ofDeleted;
   }
 
   async remove(key: AgentKey, users: Forgotten['users'], runId: string | null): Promise<void> {
@@ -98,7 +100,7 @@ class Removal {
       this.removed.completed &&= monotonicMs() < this.#endsAt;
       if (!this.removed.completed) return;
       const batch = await withTenant(this.#pool, tenantId, (db) =>
-        removeBatch(db, tenantId, { agentId, userId, runId }),
+        removeGraphBatch(db, tenantId, { agentId, userId, runId, ofDeleted: this.#ofDeleted }),
       );
       if (batch === null) return;
       this.removed.entities += batch.entities;
@@ -107,14 +109,22 @@ class Removal {
   }
 }
 
-interface Part {
+export interface GraphPart {
   agentId: string;
   userId: string;
   runId: string | null;
+  /** Whether the agent must be marked as deleted. */
+  ofDeleted: boolean;
 }
 
-/** Returns what it has removed, or null when nothing is left. */
-async function removeBatch(db: Queryable, tenantId: string, part: Part): Promise<GraphGrowth | null> {
+/** Removes a batch of a graph. Returns what it has removed, or null when nothing is left. */
+export async function removeGraphBatch(
+  db: Queryable,
+  tenantId: string,
+  part: GraphPart,
+): Promise<GraphGrowth | null> {
+  await shareAgent(db, part);
+  if (part.ofDeleted && !(await isAgentDeleted(db, { tenantId, agentId: part.agentId }))) return null;
   const graphId = await lockExisting(db, tenantId, part);
   if (graphId === null) return null;
   const graph = { tenantId, graphId };
@@ -151,7 +161,7 @@ async function removeBatch(db: Queryable, tenantId: string, part: Part): Promise
 async function lockExisting(
   db: Queryable,
   tenantId: string,
-  { agentId, userId }: Part,
+  { agentId, userId }: GraphPart,
 ): Promise<string | null> {
   const lock = async (user: string, mode: string): Promise<string | null> => {
     const { rows } = await db.query<{ id: string }>(

@@ -104,6 +104,16 @@ const maxRelationsPerEntity = 50;
 export async function growGraph(
   db: Queryable,
   { tenantId, graphId, maxEntities = null }: Growing,
+  growth: GraphGrowth,
+): Promise<void> {
+  await growGraphAlone(db, { tenantId, graphId }, growth);
+  await growTenantGraph(db, { tenantId, maxEntities }, growth);
+}
+
+/** Counts in a graph alone. */
+export async function growGraphAlone(
+  db: Queryable,
+  { tenantId, graphId }: Pick<Growing, 'tenantId' | 'graphId'>,
   { entities, relations }: GraphGrowth,
 ): Promise<void> {
   if (entities === 0 && relations === 0) return;
@@ -111,6 +121,15 @@ export async function growGraph(
     `update memory.graphs set entities = entities + $3, relations = relations + $4 where tenant_id = $1 and id = $2`,
     [tenantId, graphId, entities, relations],
   );
+}
+
+/** Counts in a tenant alone, with the rules of {@link growGraph}. */
+export async function growTenantGraph(
+  db: Queryable,
+  { tenantId, maxEntities = null }: Pick<Growing, 'tenantId' | 'maxEntities'>,
+  { entities, relations }: GraphGrowth,
+): Promise<void> {
+  if (entities === 0 && relations === 0) return;
   const used = only(
     await db.query<{ entities: string; relations: string }>(
       `insert into memory.tenants as t (tenant_id, entities, relations) values ($1, $2, $3)

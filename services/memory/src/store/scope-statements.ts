@@ -19,13 +19,15 @@ export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.r
  * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
  * agent is not deleted. These wait before later writers do, which they would not for a lock of the agent's row; that
  * row stays free for those who note what the agent's memory needs. Throws `resource_locked` while a transfer keeps the
- * memory as it is.
+ * memory as it is, except to the transfer itself.
  */
 export async function shareAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [lockName(agentId)]);
-  const { rows } = await db.query('select from memory.agents where agent_id = $1 and locked_by is not null', [
-    agentId,
-  ]);
+  const { rows } = await db.query(
+    `select from memory.agents where agent_id = $1 and locked_by is not null
+       and locked_by is distinct from nullif(current_setting('gatehouse.transfer_id', true), '')::uuid`,
+    [agentId],
+  );
   if (rows.length > 0)
     throw new AppError('resource_locked', 'A transfer to another tenant uses the agent. Try again later.', {
       headers: { 'retry-after': '5' },

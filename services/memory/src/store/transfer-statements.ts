@@ -3,7 +3,8 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { Transfer, TransferItem } from '@gatehouse/transfers/transfer';
-import { growGraph } from './graph-statements.ts';
+import { growGraphAlone, growTenantGraph } from './graph-statements.ts';
+import { hashedUser } from './deleted-user-statements.ts';
 import { closeAgent, growScope, growTenant, type AgentKey, type MemoryLimits } from './scope-statements.ts';
 
 /** Statements of the steps of transfers. The tenant of the transaction decides which rows they reach. */
@@ -34,6 +35,8 @@ interface Copied {
   same: readonly string[];
   /** Columns with ids, which copies get anew. */
   ids: readonly string[];
+  /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
+  ofRuns: boolean;
   /** What a batch adds up: documents by their bytes, chunks by their tokens. */
   amount: string;
 }
@@ -44,18 +47,18 @@ const times = ['created_at', 'updated_at'] as const;
 
 const copied = {
   documents: {
-    ...{ part: 'scope_id', key: byId, limit: 200, ids: ['id'], amount: 'bytes' },
+    ...{ part: 'scope_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: 'bytes' },
     same: [
       ...['path', 'title', 'metadata', 'source_kind', 'session_id', 'text', 'bytes', 'chunks', 'embedded_by'],
       ...times,
     ],
   },
   chunks: {
-    ...{ part: 'scope_id', key: byNumber, limit: 500, ids: ['document_id'], amount: 'length' },
+    ...{ part: 'scope_id', key: byNumber, limit: 500, ids: ['document_id'], ofRuns: false, amount: 'length' },
     same: ['number', 'start_line', 'end_line', 'context', 'text', 'analyser', 'length', 'terms', 'counts'],
   },
   postings: {
-    ...{ part: 'scope_id', limit: 2_000, ids: [], amount: '0' },
+    ...{ part: 'scope_id', limit: 2_000, ids: [], ofRuns: false, amount: '0' },
     key: [
       ['term', 'bigint'],
       ['block', 'integer'],
@@ -63,15 +66,22 @@ const copied = {
     same: ['term', 'block', 'entries'],
   },
   embeddings: {
-    ...{ part: 'scope_id', key: byNumber, limit: 100, ids: [], amount: '0' },
+    ...{ part: 'scope_id', key: byNumber, limit: 100, ids: [], ofRuns: false, amount: '0' },
     same: ['number', 'model', 'vector', 'sketch'],
   },
   entities: {
-    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], amount: '0' },
+    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: '0' },
     same: [...['external_id', 'name', 'type', 'name_key', 'type_key', 'description', 'properties'], ...times],
   },
   relations: {
-    ...{ part: 'graph_id', key: byId, limit: 300, ids: ['id', 'source_id', 'target_id'], amount: '0' },
+    ...{
+      part: 'graph_id',
+      key: byId,
+      limit: 300,
+      ids: ['id', 'source_id', 'target_id'],
+      ofRuns: true,
+      amount: '0',
+    },
     same: ['type', 'weight', 'properties', 'valid_from', 'valid_to', ...times],
   },
 } as const satisfies Record<string, Copied>;
@@ -132,19 +142,21 @@ export async function unlockMemory(db: Queryable, agentId: string, transferId: s
   return rowCount === 1;
 }
 
-/** Makes the memory of an agent in the target, also where it had one before. */
+/** Makes the memory of an agent in the target, also where it had one before, and keeps others from writing to it. */
 export async function makeMemory(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
   { analyser, mixed, embeddingModel, lastGeneration }: LockedMemory,
+  transferId: string,
 ): Promise<void> {
   await db.query(
-    `insert into memory.agents (tenant_id, agent_id, analyser, mixed, embedding_model, last_generation)
-     values ($1, $2, $3, $4, $5, $6)
+    `insert into memory.agents
+       (tenant_id, agent_id, analyser, mixed, embedding_model, last_generation, locked_by)
+     values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (tenant_id, agent_id) do update set analyser = excluded.analyser, mixed = excluded.mixed,
        embedding_model = excluded.embedding_model, last_generation = excluded.last_generation,
-       hidden = '{}', replacing = '{}', deleted_at = null`,
-    [tenantId, agentId, analyser, mixed, embeddingModel, lastGeneration],
+       hidden = '{}', replacing = '{}', deleted_at = null, locked_by = excluded.locked_by`,
+    [tenantId, agentId, analyser, mixed, embeddingModel, lastGeneration, transferId],
   );
 }
 
@@ -186,47 +198,86 @@ export interface Batch {
   part: Part;
   table: PartTable;
   after: unknown[] | null;
-  limits: MemoryLimits;
+}
+
+/** What a batch adds to what the target uses. */
+export interface Grown {
+  documents: number;
+  bytes: number;
+  entities: number;
+  relations: number;
 }
 
 /**
- * Copies the rows of a part of an agent that follow a key, and counts them in the target. Returns the key of the last
- * one; null if there was none. Begins and ends as the source.
+ * Copies the rows of a part of an agent that follow a key. Returns the key of the last one, and what `growTarget` is to
+ * count; null if there was none. Begins and ends as the source.
  */
 export async function copyBatch(
   db: Queryable,
   transfer: Transfer,
-  { item, part, table, after, limits }: Batch,
-): Promise<unknown[] | null> {
+  { item, part, table, after }: Batch,
+): Promise<{ last: unknown[]; grown: Grown } | null> {
   const { targetTenantId: tenantId } = transfer;
   const batch = await readBatch(db, { part, table, after });
   if (batch.last === null) return null;
   await actAs(db, tenantId);
   const partId = await makePart(db, { tenantId, agentId: item.targetId }, part);
-  const { part: partColumn, same, ids } = copied[table] as Copied;
+  const { part: partColumn, same, ids, ofRuns } = copied[table] as Copied;
+  const run = ofRuns ? ['run_id'] : [];
   const id = (column: string): string =>
     `case when $5 then r.${column} else memory.copied_id($4, r.${column}) end`;
   await db.query(
-    `insert into memory.${table} (tenant_id, ${partColumn}, ${[...ids, ...same].join(', ')})
-     select $1, $2, ${[...ids.map(id), ...same.map((column) => `r.${column}`)].join(', ')}
+    `insert into memory.${table} (tenant_id, ${partColumn}, ${[...ids, ...same, ...run].join(', ')})
+     select $1, $2, ${[...ids.map(id), ...same.map((column) => `r.${column}`), ...run.map(() => 'case when $5 then r.run_id end')].join(', ')}
      from json_populate_recordset(null::memory.${table}, $3::json) as r
      where $4::uuid is not null and $5::boolean is not null`,
     [tenantId, partId, batch.rows, transfer.id, transfer.mode === 'move'],
   );
   const { count, amount } = batch;
-  if (table === 'documents') {
-    await growScope(db, tenantId, partId, { documents: count, chunks: 0, bytes: amount, tokens: 0 });
-    await growTenant(db, tenantId, { documents: count, bytes: amount }, limits);
-  } else if (table === 'chunks')
-    await growScope(db, tenantId, partId, { documents: 0, chunks: count, bytes: 0, tokens: amount });
-  else if (table === 'entities' || table === 'relations')
-    await growGraph(
-      db,
-      { tenantId, graphId: partId, maxEntities: limits.entities },
-      { entities: 0, relations: 0, [table]: count },
-    );
+  const chunks = table === 'chunks' ? count : 0;
+  const documents = table === 'documents' ? count : 0;
+  if (table === 'documents' || table === 'chunks')
+    await growScope(db, tenantId, partId, {
+      ...{ documents, chunks },
+      bytes: documents === 0 ? 0 : amount,
+      tokens: chunks === 0 ? 0 : amount,
+    });
+  const entities = table === 'entities' ? count : 0;
+  const relations = table === 'relations' ? count : 0;
+  await growGraphAlone(db, { tenantId, graphId: partId }, { entities, relations });
   await actAs(db, transfer.sourceTenantId);
-  return batch.last;
+  return { last: batch.last, grown: { documents, bytes: documents === 0 ? 0 : amount, entities, relations } };
+}
+
+/** Counts what was copied. Call it last in a transaction: all writers of the target wait. Throws `limit_reached`. */
+export async function growTarget(
+  db: Queryable,
+  { sourceTenantId, targetTenantId: tenantId }: Transfer,
+  { documents, bytes, entities, relations }: Grown,
+  limits: MemoryLimits,
+): Promise<void> {
+  await actAs(db, tenantId);
+  if (documents > 0) await growTenant(db, tenantId, { documents, bytes }, limits);
+  await growTenantGraph(db, { tenantId, maxEntities: limits.entities }, { entities, relations });
+  await actAs(db, sourceTenantId);
+}
+
+/** Users whose data were deleted in the source since the transfer began, and who have something with an agent there. */
+export async function usersDeletedSince(
+  db: Queryable,
+  { id, sourceTenantId }: Transfer,
+  agentId: string,
+): Promise<string[]> {
+  const { rows } = await db.query<{ userId: string }>(
+    `select distinct p.user_id as "userId" from (
+       select user_id from memory.scopes where agent_id = $2
+       union all select user_id from memory.graphs where agent_id = $2) as p
+     join memory.deleted_users as d on d.tenant_id = $3 and d.user_hash = ${hashedUser('$3', 'p.user_id')}
+     join memory.transfers as t on t.id = $1 and d.requested_at >= t.created_at
+     where p.user_id <> ''`,
+    [id, agentId, sourceTenantId],
+  );
+  return rows.map(({ userId }) => userId);
 }
 
 interface ReadRows {
@@ -241,8 +292,9 @@ async function readBatch(
   db: Queryable,
   { part, table, after }: Pick<Batch, 'part' | 'table' | 'after'>,
 ): Promise<ReadRows> {
-  const { part: partColumn, key, limit, amount, ids, same } = copied[table] as Copied;
-  const all = [...new Set([...key.map(([column]) => column), ...ids, ...same])].join(', ');
+  const { part: partColumn, key, limit, amount, ids, same, ofRuns } = copied[table] as Copied;
+  const run = ofRuns ? ['run_id'] : [];
+  const all = [...new Set([...key.map(([column]) => column), ...ids, ...same, ...run])].join(', ');
   const columns = key.map(([column]) => column).join(', ');
   const following = key.map(([, type], index) => `$${index + 2}::text::${type}`).join(', ');
   const before =
@@ -287,6 +339,15 @@ async function makePart(
       isGraph ? values : [...values, nextNumber],
     ),
   ).id;
+}
+
+/** Whether passages of another analyser are in the index of an agent. */
+export async function isMixed(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
+  const { rows } = await db.query(
+    'select from memory.agents where tenant_id = $1 and agent_id = $2 and mixed',
+    [tenantId, agentId],
+  );
+  return rows.length > 0;
 }
 
 /** Whether an agent has passages without an embedding. */

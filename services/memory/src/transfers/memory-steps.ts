@@ -5,25 +5,33 @@ import type { StepWork } from '@gatehouse/transfers/run-step';
 import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
 import type { RequestJob } from '../store/request-job.ts';
 import type { MemoryLimits } from '../store/scope-statements.ts';
-import { markAgentDeleted } from '../store/scope-statements.ts';
+import { deleteScopes, markAgentDeleted } from '../store/scope-statements.ts';
+import { everything, forgetDocuments } from '../store/removal-statements.ts';
+import { removeGraphBatch } from '../store/graph-forget-store.ts';
 import {
   copyBatch,
   findParts,
+  growTarget,
   isBeingImported,
   isEmpty,
+  isMixed,
   lockMemory,
   makeMemory,
   readProgress,
   setProgress,
   unlockMemory,
+  usersDeletedSince,
   waitsForEmbeddings,
+  type Grown,
   type Part,
   type PartTable,
+  type Progress,
 } from '../store/transfer-statements.ts';
 
 export interface MemoryStepsOptions {
   limitsOf: (tenantId: string) => Promise<MemoryLimits>;
   requestEmbeddings: RequestJob;
+  requestReindex: RequestJob;
   /** Removes the memory of an agent that is marked as deleted. */
   requestRemoval: RequestJob;
 }
@@ -65,34 +73,29 @@ export class MemorySteps {
     const limits = await this.#options.limitsOf(transfer.targetTenantId);
     const until = monotonicMs() + budgetMs;
     const progress = await readProgress(db, transfer.id);
-    let index = 0;
-    for await (const unit of unitsOf(db, transfer)) {
-      index += 1;
-      while (progress.done < index) {
-        const after = await copyBatch(db, transfer, { ...unit, after: progress.after, limits });
-        Object.assign(progress, after === null ? { done: index, after } : { after });
-        if (monotonicMs() > until) {
-          await setProgress(db, transfer.id, progress);
-          return false;
-        }
-      }
-    }
+    const grown: Grown = { documents: 0, bytes: 0, entities: 0, relations: 0 };
+    const isCopied = await copyUnits(db, transfer, { progress, grown, until });
     await setProgress(db, transfer.id, progress);
-    return true;
+    await growTarget(db, transfer, grown, limits);
+    return isCopied;
   }
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
     const { sourceTenantId, targetTenantId, mode } = transfer;
+    const { requestEmbeddings, requestReindex, requestRemoval } = this.#options;
+    if (!(await forgetDeletedUsers(db, transfer))) return false;
     for (const { id, targetId } of agentsOf(transfer)) {
       await unlockMemory(db, id, transfer.id);
       if (mode === 'move') {
         const key = { tenantId: sourceTenantId, agentId: id };
         await markAgentDeleted(db, key);
-        await this.#options.requestRemoval(db, key);
+        await requestRemoval(db, key);
       }
       await actAs(db, targetTenantId);
+      await unlockMemory(db, targetId, transfer.id);
       const target = { tenantId: targetTenantId, agentId: targetId };
-      if (await waitsForEmbeddings(db, target)) await this.#options.requestEmbeddings(db, target);
+      if (await waitsForEmbeddings(db, target)) await requestEmbeddings(db, target);
+      if (await isMixed(db, target)) await requestReindex(db, target);
       await actAs(db, sourceTenantId);
     }
     return true;
@@ -104,6 +107,7 @@ export class MemorySteps {
       if (!(await unlockMemory(db, id, transfer.id))) continue;
       await actAs(db, transfer.targetTenantId);
       const key = { tenantId: transfer.targetTenantId, agentId: targetId };
+      await unlockMemory(db, targetId, transfer.id);
       await markAgentDeleted(db, key);
       await this.#options.requestRemoval(db, key);
       await actAs(db, transfer.sourceTenantId);
@@ -125,7 +129,65 @@ async function lock(db: Queryable, transfer: Transfer): Promise<boolean> {
   for (const { id, targetId } of agentsOf(transfer)) {
     const memory = await lockMemory(db, { tenantId: sourceTenantId, agentId: id }, transfer.id);
     await actAs(db, targetTenantId);
-    await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory);
+    await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory, transfer.id);
+    await actAs(db, sourceTenantId);
+  }
+  // One may have begun while the lock waited for writers. None begins from now on.
+  for (const { id } of agentsOf(transfer)) if (await isBeingImported(db, id)) return unlockAll(db, transfer);
+  return true;
+}
+
+/** Undoes the lock, which is tried again. */
+async function unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
+  for (const { id, targetId } of agentsOf(transfer)) {
+    await unlockMemory(db, id, transfer.id);
+    await actAs(db, transfer.targetTenantId);
+    await unlockMemory(db, targetId, transfer.id);
+    await actAs(db, transfer.sourceTenantId);
+  }
+  return false;
+}
+
+/** Copies until the time is over. Returns whether everything is copied. */
+async function copyUnits(
+  db: Queryable,
+  transfer: Transfer,
+  { progress, grown, until }: { progress: Progress; grown: Grown; until: number },
+): Promise<boolean> {
+  let index = 0;
+  for await (const unit of unitsOf(db, transfer)) {
+    index += 1;
+    while (progress.done < index) {
+      const batch = await copyBatch(db, transfer, { ...unit, after: progress.after });
+      Object.assign(progress, batch === null ? { done: index, after: null } : { after: batch.last });
+      for (const kind of ['documents', 'bytes', 'entities', 'relations'] as const)
+        grown[kind] += batch?.grown[kind] ?? 0;
+      if (monotonicMs() > until) return false;
+    }
+  }
+  return true;
+}
+
+/**
+ * Removes from the target what users have whose data were to be deleted in the source meanwhile, where the transfer kept
+ * it. Returns false when more is to be removed.
+ */
+async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<boolean> {
+  const { sourceTenantId, targetTenantId: tenantId } = transfer;
+  const until = monotonicMs() + budgetMs;
+  for (const { id, targetId } of agentsOf(transfer)) {
+    const users = await usersDeletedSince(db, transfer, id);
+    const key = { tenantId, agentId: targetId };
+    await actAs(db, tenantId);
+    for (let isDone = users.length === 0; !isDone;) {
+      if (monotonicMs() > until) return false;
+      isDone = (await forgetDocuments(db, key, everything(users), { staged: true })).done;
+    }
+    for (const userId of users) {
+      const part = { agentId: targetId, userId, runId: null, ofDeleted: false };
+      while ((await removeGraphBatch(db, tenantId, part)) !== null) if (monotonicMs() > until) return false;
+    }
+    await deleteScopes(db, key, users);
     await actAs(db, sourceTenantId);
   }
   return true;

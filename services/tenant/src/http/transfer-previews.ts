@@ -41,14 +41,17 @@ export function transferPreviewHandlers({
           ...{ id: newId(), plan, ...sides, createdBy: principal.keyId, byOwner },
         });
         const location = `/v1/tenant/resource-transfers/previews/${preview.id}`;
-        return { body: showPreview(preview), headers: { location }, changes: [] };
+        return { body: showPreview(preview, principal.tenantId), headers: { location }, changes: [] };
       });
     },
 
     'transfers.previews.get': async ({ principal, params }: Call) => {
       const id = resourceId(params, what);
       return {
-        body: showPreview(found(await parties.reading(principal, (db) => findPreview(db, id)), what)),
+        body: showPreview(
+          found(await parties.reading(principal, (db) => findPreview(db, id)), what),
+          principal.tenantId,
+        ),
       };
     },
 
@@ -63,12 +66,12 @@ export function transferPreviewHandlers({
       const sides = await parties.described(plan, await parties.activeTenant(plan.targetTenantId, 'id'));
       return changes.change(call, async (db) => {
         const before = found(await findPreview(db, id, 'for update'), what);
-        if (before.target !== null) return { body: showPreview(before), changes: [] };
+        if (before.target !== null) return { body: showPreview(before, principal.tenantId), changes: [] };
         assertOpen(before);
         const after = await acceptPreview(db, id, sides.target);
         const view = { preview_id: id, mode: plan.mode, source_tenant_id: plan.sourceTenantId };
         return {
-          body: showPreview(after),
+          body: showPreview(after, principal.tenantId),
           changes: [{ action: 'transfer.accepted', id, before: null, after: view }],
         };
       });

@@ -38,6 +38,9 @@ export function transferHandlers({ parties, jobs, changes }: TransferDependencie
       const { plan } = preview;
       if (principal.tenantId !== null && principal.tenantId !== plan.sourceTenantId)
         throw new AppError('role_missing', 'Only an owner or an admin of the source can begin a transfer.');
+      // Its secrets travel, and its target was not asked.
+      if (preview.byOwner && principal.tenantId !== null)
+        throw new AppError('role_missing', 'Only an owner can begin what an owner has previewed.');
       if (preview.target === null)
         throw new AppError('not_accepted', 'An admin of the target has not accepted the transfer.');
       assertOpen(preview);

@@ -34,7 +34,9 @@ const deadlineMs = 120_000;
 const shiftMs = 30_000;
 const pauseMs = 200;
 /** A transfer that can't begin to be effective is undone. */
-const patienceS = { outage: 900, closing: 120 };
+const patienceS = { locking: 300, closing: 120 };
+/** Attempts of a job that fail one after the other: a quarter of an hour. */
+const maxFailures = 8;
 /** A request that an agent accepted before it was closed has begun its run after this time. */
 const settleS = 3;
 
@@ -67,6 +69,8 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
     const { phase, mode } = transfer;
     switch (phase) {
       case 'locking':
+        if (transfer.phaseS > patienceS.locking)
+          throw new AppError('resource_locked', 'The transfer waited too long for what uses its resources.');
         return (await all(transfer, 'lock', signal, until)) ? 'copying' : phase;
       case 'copying':
         if (!(await all(transfer, 'copy', signal, until))) return phase;
@@ -92,7 +96,7 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
     }
   }
 
-  return async ({ transferId }, { signal, log }) => {
+  return async ({ transferId }, { signal, log, attempt }) => {
     const until = monotonicMs() + shiftMs;
     for (;;) {
       const transfer = await record.find(transferId);
@@ -106,7 +110,7 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         } else if (next !== phase) await record.enter(transferId, phase, next);
       } catch (error) {
         signal.throwIfAborted();
-        if (!mayGiveUp(transfer, error)) throw error;
+        if (!mayGiveUp(transfer, error, attempt)) throw error;
         const { code, message } = error as AppError;
         log.warn({ transfer_id: transferId, err: error }, 'a transfer is undone');
         await record.enter(transferId, phase, 'aborting', { code, message });
@@ -117,9 +121,9 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
 }
 
 /** Not once it is effective anywhere; and an outage may end. */
-function mayGiveUp({ phase, ageS }: Transfer, error: unknown): boolean {
+function mayGiveUp({ phase }: Transfer, error: unknown, attempt: number): boolean {
   if (phase !== 'locking' && phase !== 'copying' && phase !== 'closing') return false;
   if (!(error instanceof AppError)) return false;
   const passes = isOutage(error) || error.status >= 500;
-  return !passes || ageS > patienceS.outage;
+  return !passes || attempt > maxFailures;
 }

@@ -46,7 +46,7 @@ export function secretsOf(
 /** What the target may not take: the problems of its services, models that it may not use, and conflicts. */
 export function problemsOf(
   plan: TransferPlan,
-  { resources }: SourceSide,
+  { resources, dependencies }: SourceSide,
   target: TargetSide,
   allowedModels: readonly string[] | null,
 ): TargetSide['problems'] {
@@ -56,6 +56,7 @@ export function problemsOf(
     allowedModels === null ? [] : [...models].filter((model) => !allowedModels.includes(model));
   return [
     ...target.problems,
+    ...brokenBySkip(plan, dependencies, target),
     ...forbidden.map((model) => ({
       code: 'model_not_found',
       message: `The target may not use the model ${model}.`,
@@ -63,7 +64,27 @@ export function problemsOf(
   ];
 }
 
-export function showPreview(preview: Preview): TransferPreview {
+/** What stays because the target has it, and needs something that moves. */
+function brokenBySkip(
+  { mode, onConflict, resources }: TransferPlan,
+  dependencies: SourceSide['dependencies'],
+  { conflicts }: TargetSide,
+): TargetSide['problems'] {
+  if (mode === 'copy' || onConflict !== 'skip') return [];
+  const stays = new Set(conflicts.map(({ id }) => id));
+  const moves = new Set(resources.map(({ id }) => id).filter((id) => !stays.has(id)));
+  return dependencies
+    .filter(({ of, needs }) => stays.has(of.id) && moves.has(needs.id))
+    .map(({ of }) => ({
+      code: 'dependency_missing',
+      message: `${of.name} stays in the source, and needs what would move.`,
+    }));
+}
+
+/** What depends on the target is not for the source of a preview that an owner has made. */
+export function showPreview(stored: Preview, viewer: string | null): TransferPreview {
+  const isHidden = stored.byOwner && viewer === stored.plan.sourceTenantId;
+  const preview = isHidden ? { ...stored, target: null } : stored;
   const { id, plan, source, target } = preview;
   const nameOf = new Map(source.resources.map((resource) => [resource.id, resource.name]));
   return {
@@ -72,7 +93,7 @@ export function showPreview(preview: Preview): TransferPreview {
     mode: plan.mode,
     source_tenant_id: plan.sourceTenantId,
     target_tenant_id: plan.targetTenantId,
-    accepted: target !== null,
+    accepted: stored.target !== null,
     include: plan.include,
     on_conflict: plan.onConflict,
     resources: source.resources.map((resource) => {

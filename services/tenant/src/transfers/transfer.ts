@@ -35,9 +35,8 @@ export interface Transfer extends TransferContent {
   targetTenantId: string;
   mode: TransferMode;
   phase: Phase;
-  /** How long the phase has taken, and the transfer, in seconds. */
+  /** How long the phase has taken, in seconds. */
   phaseS: number;
-  ageS: number;
   error: { code: string; message: string } | null;
   asked: Pick<Circumstances, 'actor' | 'clientIp' | 'requestId'>;
   createdAt: Date;

@@ -22,9 +22,11 @@ interface Ids {
 /** What of a row a transfer would bring to its target. */
 export const revisionOf = {
   'webhook.endpoints': hash(
-    'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled)',
+    'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at)',
   ),
-  'webhook.channel_instances': hash('row(type, name, agent_id, enabled, history_tokens, replies, config)'),
+  'webhook.channel_instances': hash(
+    'row(type, name, agent_id, enabled, history_tokens, replies, config, deleted_at)',
+  ),
 } as const;
 
 function hash(row: string): string {

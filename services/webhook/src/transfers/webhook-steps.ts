@@ -36,12 +36,28 @@ export class WebhookSteps {
   get steps(): Record<TransferStep, StepWork> {
     const nothing: StepWork = () => Promise.resolve(true);
     return {
-      lock,
+      lock: (db, transfer) => this.#lock(db, transfer),
       copy: nothing,
       close: nothing,
       commit: (db, transfer) => this.#commit(db, transfer),
       abort: unlock,
     };
+  }
+
+  async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames) {
+      const items = itemsOf(transfer, table);
+      if (items.length === 0) continue;
+      await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
+      const { most, count } = tables[table];
+      // What can't be decrypted is found before anything is effective.
+      for (const item of items) this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
+      await actAs(db, transfer.targetTenantId);
+      if ((await count(db, transfer.targetTenantId)) + items.length > most)
+        throw new AppError('limit_reached', `The target may have ${most} of these.`);
+      await actAs(db, transfer.sourceTenantId);
+    }
+    return true;
   }
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
@@ -117,20 +133,6 @@ const tableOf = {
   'webhook.endpoints': 'endpoints',
   'webhook.channel_instances': 'channel_instances',
 } as const satisfies Record<Table, SecretPlace['table']>;
-
-async function lock(db: Queryable, transfer: Transfer): Promise<boolean> {
-  for (const table of tableNames) {
-    const items = itemsOf(transfer, table);
-    if (items.length === 0) continue;
-    await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
-    const { most, count } = tables[table];
-    await actAs(db, transfer.targetTenantId);
-    if ((await count(db, transfer.targetTenantId)) + items.length > most)
-      throw new AppError('limit_reached', `The target may have ${most} of these.`);
-    await actAs(db, transfer.sourceTenantId);
-  }
-  return true;
-}
 
 async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
   for (const table of tableNames) await unlockRows(db, table, transfer.id);
