@@ -264,3 +264,31 @@ it('leaves nothing behind when it fails', async () => {
   expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
   expect((await inventory(target, made.agent)).document).toMatchObject({ path: 'key.md' });
 });
+
+it('deletes the data of a user also in the target, when that was requested meanwhile', async () => {
+  const made = await makeAgent();
+  const as = (user: string, key: string) => ({ key, headers: { 'x-service-user-id': user } });
+  const seat = (agent: string) => `/v1/agents/${agent}/memory/documents/seat.md`;
+  const graph = (agent: string) => `/v1/agents/${agent}/kg/entities`;
+  for (const user of ['ann', 'bob']) {
+    const by = as(user, source.adminKey);
+    await gateway.call(seat(made.agent), { ...by, method: 'PUT', body: { text: 'At the window.' } });
+    const entities = [{ external_id: user, name: user, type: 'seat', scope: 'user' }];
+    await gateway.call(graph(made.agent), { ...by, body: { entities } });
+  }
+  const { body } = await preview(all(made).slice(0, 2));
+  const { begun, release } = await heldByWebhook(body.id);
+  await gateway.call('/v1/users/ann/data', { key: source.adminKey, method: 'DELETE' });
+  const noted = 'select 1 from memory.deleted_users where tenant_id = $1';
+  await eventually(async () => expect(await gateway.rows('memory', noted, [source.id])).toHaveLength(1));
+  await release();
+  expect(await ended(begun.id)).toMatchObject({ status: 'completed' });
+  const copy = begun.items[0]?.target_id ?? '';
+  const seen = async (user: string) => {
+    const found = await gateway.call(seat(copy), as(user, target.adminKey));
+    const rows = 'select 1 from memory.graphs where tenant_id = $1 and user_id = $2';
+    return [found.status, (await gateway.rows('memory', rows, [target.id, user])).length];
+  };
+  expect(await seen('ann')).toEqual([404, 0]);
+  expect(await seen('bob')).toEqual([200, 1]);
+}, 60_000);

@@ -32,6 +32,10 @@ grant select, delete on memory.transfers to memory_system;
 alter table memory.agents add column locked_by uuid;
 grant update (locked_by) on memory.agents to memory_app;
 
+-- When a deletion was last tried: one that a transfer holds up is carried out in its target.
+alter table memory.deleted_users add column noted_at timestamptz not null default now();
+grant update (noted_at) on memory.deleted_users to memory_app;
+
 -- What moves keeps its ids, and is in both tenants for a while.
 alter table memory.chunks drop constraint chunks_document_id_fkey;
 alter table memory.documents

@@ -15,7 +15,7 @@ export async function noteDeletedUser(
   await lockUser(db, tenantId, userId, 'alone');
   await db.query(
     `insert into memory.deleted_users as d (tenant_id, user_hash, requested_at) values ($1, $2, $3)
-     on conflict (tenant_id, user_hash) do update set requested_at = greatest(d.requested_at, excluded.requested_at)`,
+     on conflict (tenant_id, user_hash) do update set requested_at = greatest(d.requested_at, excluded.requested_at), noted_at = now()`,
     [tenantId, hashOf(tenantId, userId), requestedAt],
   );
   await db.query(

@@ -262,7 +262,7 @@ export async function growTarget(
   await actAs(db, sourceTenantId);
 }
 
-/** Users whose data were deleted in the source since the transfer began, and who have something with an agent there. */
+/** Users whose data were to be deleted in the source since the transfer began, and who have something with an agent there. */
 export async function usersDeletedSince(
   db: Queryable,
   { id, sourceTenantId }: Transfer,
@@ -273,7 +273,7 @@ export async function usersDeletedSince(
        select user_id from memory.scopes where agent_id = $2
        union all select user_id from memory.graphs where agent_id = $2) as p
      join memory.deleted_users as d on d.tenant_id = $3 and d.user_hash = ${hashedUser('$3', 'p.user_id')}
-     join memory.transfers as t on t.id = $1 and d.requested_at >= t.created_at
+     join memory.transfers as t on t.id = $1 and d.noted_at >= t.created_at
      where p.user_id <> ''`,
     [id, agentId, sourceTenantId],
   );

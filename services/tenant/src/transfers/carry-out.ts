@@ -37,8 +37,8 @@ const pauseMs = 200;
 const patienceS = { locking: 300, closing: 120 };
 /** Attempts of a job that fail one after the other: a quarter of an hour. */
 const maxFailures = 8;
-/** A request that an agent accepted before it was closed has begun its run after this time. */
-const settleS = 3;
+/** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
+const settleS = 6;
 
 export const transferTask = defineTask<{ transferId: string }>({
   retryAfterS: whileOthersAreDown,
