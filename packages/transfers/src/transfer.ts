@@ -32,6 +32,13 @@ export interface Transfer {
   items: readonly TransferItem[];
 }
 
+/** The resources of a type that a transfer brings to its target, in the order in which they are locked. */
+export function itemsOf({ items }: Transfer, type: TransferItem['type']): TransferItem[] {
+  return items
+    .filter((item) => item.type === type && item.action !== 'skip')
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
 /** Throws for what no tenant service sends. */
 export function readTransfer(sent: SentTransfer | undefined): Transfer {
   if (sent === undefined) throw new Error('no transfer was sent');

@@ -14,7 +14,7 @@ import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
+import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
@@ -185,12 +185,7 @@ export async function createAgentService(
         everyMs: tenMinutesMs,
         round: async () => (await deleteOldCookies(system, batch)) === batch,
       }),
-      new PeriodicWork({
-        task: 'delete records of old transfers',
-        log,
-        everyMs: tenMinutesMs,
-        round: () => deleteOldTransfers(system, 'agent'),
-      }),
+      transferUpkeep('agent', { system, log }),
     ],
   });
 }

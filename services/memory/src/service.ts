@@ -9,8 +9,7 @@ import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { withTenant } from '@gatehouse/pg/pool';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -197,12 +196,7 @@ export async function createMemoryService(
         registry: shell.registry,
         drainTimeoutMs: config.DRAIN_TIMEOUT_MS,
       }),
-      new PeriodicWork({
-        task: 'delete records of old transfers',
-        log: shell.log,
-        everyMs: 600_000,
-        round: () => deleteOldTransfers(system, 'memory'),
-      }),
+      transferUpkeep('memory', { system, log: shell.log }),
       { stop: () => splitter.stop() },
     ],
   });

@@ -14,8 +14,7 @@ import { withTenant } from '@gatehouse/pg/pool';
 import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import { createPools } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -160,12 +159,7 @@ export async function createWebhookService(
     ],
     parts: [
       idempotency,
-      new PeriodicWork({
-        task: 'delete records of old transfers',
-        log,
-        everyMs: 600_000,
-        round: () => deleteOldTransfers(system, 'webhook'),
-      }),
+      transferUpkeep('webhook', { system, log }),
       { stop: () => templates.stop() },
       egress,
       ...channels.parts,

@@ -8,6 +8,11 @@ import type { TransferItem } from '../transfer.ts';
  * schema. The tenant of the transaction decides which rows they reach.
  */
 
+/** The SQL expression for the revision of a row: a hash of the part that a transfer would bring to its target. */
+export function revisionHash(part: string): string {
+  return `encode(sha256(convert_to(${part}::text, 'UTF8')), 'hex')`;
+}
+
 /** Throws `resource_locked` while a transfer keeps the row as it is. */
 export async function assertUnlocked(db: Queryable, table: string, id: string): Promise<void> {
   const { rows } = await db.query(`select from ${table} where id = $1 and locked_by is not null`, [id]);

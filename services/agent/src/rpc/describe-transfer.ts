@@ -1,6 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/server';
 import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfer/v1/transfer';
+import { idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from '../store/transfer-store.ts';
 
 /** What a transfer would do with agents and MCP servers. */
@@ -8,8 +9,7 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
   return {
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs, onConflict }) => {
-      const idsOf = (type: string) => refs.filter((ref) => ref.type === type).map(({ id }) => id);
-      const ids = { agents: idsOf('agent'), servers: idsOf('mcp_server') };
+      const ids = { agents: idsOf(refs, 'agent'), servers: idsOf(refs, 'mcp_server') };
       const found = await store.find(sourceTenantId, ids);
       // Agents that stay miss a server only if it moves.
       const uses = await store.findUses(sourceTenantId, {

@@ -1,4 +1,5 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { revisionHash } from '@gatehouse/transfers/store/rows';
 
 /** What transfers of resources between tenants read, one tenant at a time. */
 
@@ -31,15 +32,11 @@ export interface TakenName extends Ref {
 
 /** What of a row `r` a transfer would bring to its target. */
 export const revisionOf = {
-  'agent.agents': hash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
-  'agent.mcp_servers': hash(
+  'agent.agents': revisionHash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
+  'agent.mcp_servers': revisionHash(
     'row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)',
   ),
 } as const;
-
-function hash(row: string): string {
-  return `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
-}
 const tables: Record<OwnType, { table: string; name: string }> = {
   agent: { table: 'agent.agents', name: 'key' },
   mcp_server: { table: 'agent.mcp_servers', name: 'name' },

@@ -5,7 +5,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
-import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
+import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import type { AuthSecrets, PublicAuth } from '../mcp/mcp-server.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import { countMcpServers } from '../store/mcp-server-store.ts';
@@ -55,7 +55,7 @@ export class AgentSteps {
 
   async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const table of tables) {
-      const items = itemsOf(transfer, table);
+      const items = itemsOf(transfer, typeOf[table]);
       await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       // The step may run again.
       await actAs(db, transfer.targetTenantId);
@@ -82,7 +82,7 @@ export class AgentSteps {
       else await deleteHidden(db, table, transfer.id);
       await actAs(db, transfer.sourceTenantId);
       if (transfer.mode === 'move')
-        for (const item of itemsOf(transfer, table))
+        for (const item of itemsOf(transfer, typeOf[table]))
           await this.#bring(db, transfer, { table, item, id: item.id, arrivingIn: null });
       await unlockRows(db, table, transfer.id);
     }
@@ -190,13 +190,13 @@ function withoutBinding(plain: string, { mode }: Transfer): string {
 async function close(db: Queryable, transfer: Transfer): Promise<boolean> {
   await closeAgents(
     db,
-    itemsOf(transfer, 'agent.agents').map(({ id }) => id),
+    itemsOf(transfer, 'agent').map(({ id }) => id),
   );
   return !(await isRefreshing(db, movingServers(transfer)));
 }
 
 function movingServers(transfer: Transfer): string[] {
-  return transfer.mode === 'copy' ? [] : itemsOf(transfer, 'agent.mcp_servers').map(({ id }) => id);
+  return transfer.mode === 'copy' ? [] : itemsOf(transfer, 'mcp_server').map(({ id }) => id);
 }
 
 async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
@@ -208,12 +208,6 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
     await actAs(db, transfer.sourceTenantId);
   }
   return true;
-}
-
-function itemsOf({ items }: Transfer, table: TransferTable): TransferItem[] {
-  return items
-    .filter(({ type, action }) => type === typeOf[table] && action !== 'skip')
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** The tools of an agent, with the names that its servers have in the target. */

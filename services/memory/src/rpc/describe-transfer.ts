@@ -1,5 +1,6 @@
 import type { Rpc } from '@gatehouse/grpc/server';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import type { TransferStore } from '../store/transfer-store.ts';
 
@@ -11,7 +12,7 @@ export function describeTransfer(
   return {
     callers: ['tenant'],
     handle: async ({ sourceTenantId, targetTenantId, resources, includeMemory, includeKnowledgeGraph }) => {
-      const agentIds = resources.filter(({ type }) => type === 'agent').map(({ id }) => id);
+      const agentIds = idsOf(resources, 'agent');
       const found = (await store.find(sourceTenantId, agentIds)).map((memory) => ({
         ...{ agentId: memory.agentId, bytes: includeMemory ? memory.bytes : 0 },
         counts: {
@@ -26,10 +27,7 @@ export function describeTransfer(
       const isAsked = targetTenantId !== '' && more.documents + more.entities > 0;
       return {
         ...{ resources: [], dependencies: [], conflicts: [] },
-        counts: found.map(({ agentId, counts }) => ({
-          of: { type: 'agent', id: agentId },
-          counts: Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)])),
-        })),
+        counts: found.map(({ agentId, counts }) => countsOf({ type: 'agent', id: agentId }, counts)),
         problems: isAsked ? await beyond(targetTenantId, more) : [],
       };
     },

@@ -2,7 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
-import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
+import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import type { RequestJob } from '../store/request-job.ts';
 import type { MemoryLimits } from '../store/scope-statements.ts';
 import { deleteScopes, markAgentDeleted } from '../store/scope-statements.ts';
@@ -61,7 +61,7 @@ export class MemorySteps {
 
   get steps(): Record<TransferStep, StepWork> {
     return {
-      lock: lock,
+      lock,
       copy: (db, transfer) => this.#copy(db, transfer),
       close: () => Promise.resolve(true),
       commit: (db, transfer) => this.#commit(db, transfer),
@@ -84,7 +84,7 @@ export class MemorySteps {
     const { sourceTenantId, targetTenantId, mode } = transfer;
     const { requestEmbeddings, requestReindex, requestRemoval } = this.#options;
     if (!(await forgetDeletedUsers(db, transfer))) return false;
-    for (const { id, targetId } of agentsOf(transfer)) {
+    for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       await unlockMemory(db, id, transfer.id);
       if (mode === 'move') {
         const key = { tenantId: sourceTenantId, agentId: id };
@@ -102,7 +102,7 @@ export class MemorySteps {
   }
 
   async #abort(db: Queryable, transfer: Transfer): Promise<boolean> {
-    for (const { id, targetId } of agentsOf(transfer)) {
+    for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       // Without the lock, nothing of it was brought to the target.
       if (!(await unlockMemory(db, id, transfer.id))) continue;
       await actAs(db, transfer.targetTenantId);
@@ -119,27 +119,28 @@ export class MemorySteps {
 /** Waits for imports into the source, and for the removal of what the target had of the same agent before. */
 async function lock(db: Queryable, transfer: Transfer): Promise<boolean> {
   const { sourceTenantId, targetTenantId } = transfer;
-  for (const { id, targetId } of agentsOf(transfer)) {
+  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
     if (await isBeingImported(db, id)) return false;
     await actAs(db, targetTenantId);
     const hasRoom = await isEmpty(db, targetId);
     await actAs(db, sourceTenantId);
     if (!hasRoom) return false;
   }
-  for (const { id, targetId } of agentsOf(transfer)) {
+  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
     const memory = await lockMemory(db, { tenantId: sourceTenantId, agentId: id }, transfer.id);
     await actAs(db, targetTenantId);
     await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory, transfer.id);
     await actAs(db, sourceTenantId);
   }
   // One may have begun while the lock waited for writers. None begins from now on.
-  for (const { id } of agentsOf(transfer)) if (await isBeingImported(db, id)) return unlockAll(db, transfer);
+  for (const { id } of itemsOf(transfer, 'agent'))
+    if (await isBeingImported(db, id)) return unlockAll(db, transfer);
   return true;
 }
 
 /** Undoes the lock, which is tried again. */
 async function unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
-  for (const { id, targetId } of agentsOf(transfer)) {
+  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
     await unlockMemory(db, id, transfer.id);
     await actAs(db, transfer.targetTenantId);
     await unlockMemory(db, targetId, transfer.id);
@@ -175,7 +176,7 @@ async function copyUnits(
 async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<boolean> {
   const { sourceTenantId, targetTenantId: tenantId } = transfer;
   const until = monotonicMs() + budgetMs;
-  for (const { id, targetId } of agentsOf(transfer)) {
+  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
     const users = await usersDeletedSince(db, transfer, id);
     const key = { tenantId, agentId: targetId };
     await actAs(db, tenantId);
@@ -198,16 +199,10 @@ async function* unitsOf(
   db: Queryable,
   transfer: Transfer,
 ): AsyncGenerator<{ item: TransferItem; part: Part; table: PartTable }> {
-  for (const item of agentsOf(transfer))
+  for (const item of itemsOf(transfer, 'agent'))
     for (const stage of stagesOf(transfer))
       for (const part of await findParts(db, { agentId: item.id, isGraph: stage !== 'scope' }))
         for (const table of tables[stage]) yield { item, part, table };
-}
-
-function agentsOf({ items }: Transfer): TransferItem[] {
-  return items
-    .filter(({ type, action }) => type === 'agent' && action !== 'skip')
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 function stagesOf({ includeMemory, includeKnowledgeGraph }: Transfer): Stage[] {

@@ -15,8 +15,7 @@ type Row = Omit<Transfer, keyof TransferContent> & { content: TransferContent };
 const columns = `id, preview_id as "previewId", source_tenant_id as "sourceTenantId",
   target_tenant_id as "targetTenantId", mode, content, phase,
   extract(epoch from clock_timestamp() - phase_at)::float8 as "phaseS",
-  error, asked,
-  created_at as "createdAt", finished_at as "finishedAt"`;
+  error, asked, created_at as "createdAt", finished_at as "finishedAt"`;
 
 export interface NewTransfer extends TransferContent {
   id: string;

@@ -3,13 +3,12 @@ import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
 import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import type { TransferStep } from '@gatehouse/transfers/transfer';
 import type { Phase, Transfer } from './transfer.ts';
 
 /** The services that have a part in transfers, in the order in which a transfer becomes effective in them. */
 export const transferServices = ['memory', 'agent', 'webhook'] as const;
 export type TransferService = (typeof transferServices)[number];
-
-export type Step = 'lock' | 'copy' | 'close' | 'commit' | 'abort';
 
 export interface TransferRecord {
   find(id: string): Promise<Transfer | null>;
@@ -24,7 +23,7 @@ export interface TransferRecord {
 export interface CarryOutOptions {
   record: TransferRecord;
   /** Returns whether the step is completed. */
-  runStep: (service: TransferService, transfer: Transfer, step: Step) => Promise<boolean>;
+  runStep: (service: TransferService, transfer: Transfer, step: TransferStep) => Promise<boolean>;
   /** Whether requests to what moves are under way. */
   isBusy: (transfer: Transfer) => Promise<boolean>;
 }
@@ -51,7 +50,12 @@ export const transferTask = defineTask<{ transferId: string }>({
  */
 export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandler<{ transferId: string }> {
   /** Runs a step in all services, until each has completed it. Returns false if there is more to do. */
-  async function all(transfer: Transfer, step: Step, signal: AbortSignal, until: number): Promise<boolean> {
+  async function all(
+    transfer: Transfer,
+    step: TransferStep,
+    signal: AbortSignal,
+    until: number,
+  ): Promise<boolean> {
     for (const service of transferServices)
       while (!(await runStep(service, transfer, step))) {
         if (monotonicMs() > until) return false;

@@ -1,6 +1,7 @@
 import type { TransferMode, WireTransfer } from '@gatehouse/contract/transfers';
 import type { Circumstances } from '@gatehouse/changes/audit-entry';
 import { newId } from '@gatehouse/kit/ids';
+import type { TransferItem } from '@gatehouse/transfers/transfer';
 import { placeOf, secretsOf, type Preview } from './preview.ts';
 import type { SourceSide, TargetSide } from './transfer-plan.ts';
 
@@ -9,16 +10,6 @@ import type { SourceSide, TargetSide } from './transfer-plan.ts';
  * services.
  */
 export type Phase = 'locking' | 'copying' | 'closing' | 'committing' | 'aborting' | 'completed' | 'failed';
-
-export interface TransferItem {
-  type: WireTransfer['items'][number]['type'];
-  id: string;
-  name: string;
-  revision: string;
-  action: WireTransfer['items'][number]['action'];
-  targetId: string;
-  targetName: string;
-}
 
 /** What services are sent of a transfer. */
 export interface TransferContent {

@@ -2,6 +2,7 @@ import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
 import type { Rpc } from '@gatehouse/grpc/server';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from '../store/transfer-store.ts';
 
 /** What a transfer would do with webhook endpoints and channels. */
@@ -9,11 +10,10 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
   return {
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
-      const idsOf = (type: string) => refs.filter((ref) => ref.type === type).map(({ id }) => id);
-      const ids = { endpoints: idsOf('webhook_endpoint'), channels: idsOf('channel_instance') };
+      const ids = { endpoints: idsOf(refs, 'webhook_endpoint'), channels: idsOf(refs, 'channel_instance') };
       const found = await store.find(sourceTenantId, ids);
       // What stays misses its agent only if that moves.
-      const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf('agent')) : [];
+      const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
       const known = new Set(found.map(({ id }) => id));
       const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
       const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);
@@ -23,15 +23,7 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
           ...{ ref: { type, id }, name, revision, hasSecrets: true, models: [] },
         })),
         // Calls and conversations are of the tenant that they were made with: a copy begins without.
-        counts:
-          mode === 'move'
-            ? found.map(({ type, id, counts }) => ({
-                of: { type, id },
-                counts: Object.fromEntries(
-                  Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)]),
-                ),
-              }))
-            : [],
+        counts: mode === 'move' ? found.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
         dependencies: needs.map(({ type, id, name, agentId }) => ({
           of: { type, id },
           ofName: name,

@@ -1,4 +1,5 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { revisionHash } from '@gatehouse/transfers/store/rows';
 import { only } from '@gatehouse/pg/rows';
 
 /** What transfers of resources between tenants read, one tenant at a time. */
@@ -21,17 +22,13 @@ interface Ids {
 
 /** What of a row a transfer would bring to its target. */
 export const revisionOf = {
-  'webhook.endpoints': hash(
+  'webhook.endpoints': revisionHash(
     'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at)',
   ),
-  'webhook.channel_instances': hash(
+  'webhook.channel_instances': revisionHash(
     'row(type, name, agent_id, enabled, history_tokens, replies, config, deleted_at)',
   ),
 } as const;
-
-function hash(row: string): string {
-  return `encode(sha256(convert_to(${row}::text, 'UTF8')), 'hex')`;
-}
 
 /** Resources that use agents which move away, and are shown. */
 const maxUses = 1_000;

@@ -6,7 +6,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
-import type { Transfer, TransferItem, TransferStep } from '@gatehouse/transfers/transfer';
+import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import { newStandardSecret } from '../inbound/secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { countChannels } from '../store/channel-store.ts';
@@ -16,7 +16,9 @@ import { revisionOf } from '../store/transfer-store.ts';
 const tables = {
   'webhook.endpoints': { type: 'webhook_endpoint', most: maxEndpoints, count: countEndpoints },
   'webhook.channel_instances': {
-    ...{ type: 'channel_instance', most: maxChannelInstances, count: countChannels },
+    type: 'channel_instance',
+    most: maxChannelInstances,
+    count: countChannels,
   },
 } as const;
 type Table = keyof typeof tables;
@@ -46,7 +48,7 @@ export class WebhookSteps {
 
   async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const table of tableNames) {
-      const items = itemsOf(transfer, table);
+      const items = itemsOf(transfer, tables[table].type);
       if (items.length === 0) continue;
       await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       const { most, count } = tables[table];
@@ -62,7 +64,7 @@ export class WebhookSteps {
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const table of tableNames)
-      for (const item of itemsOf(transfer, table)) {
+      for (const item of itemsOf(transfer, tables[table].type)) {
         const text = await readRow(db, table, item.id);
         const others = this.#othersOf(table, text, { transfer, item });
         await actAs(db, transfer.targetTenantId);
@@ -137,12 +139,6 @@ const tableOf = {
 async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
   for (const table of tableNames) await unlockRows(db, table, transfer.id);
   return true;
-}
-
-function itemsOf({ items }: Transfer, table: Table): TransferItem[] {
-  return items
-    .filter(({ type, action }) => type === tables[table].type && action !== 'skip')
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Credentials with the same members, which no provider knows. */

@@ -1,0 +1,15 @@
+import type { TransferableType } from '@gatehouse/contract/transfers';
+import type { Counts, ResourceRef } from '@gatehouse/proto/transfer/v1/transfer';
+
+/** The ids of the resources of a type that a service is asked to describe. */
+export function idsOf(refs: readonly ResourceRef[], type: TransferableType): string[] {
+  return refs.filter((ref) => ref.type === type).map(({ id }) => id);
+}
+
+/** What was counted for a resource, as it is sent. */
+export function countsOf(of: ResourceRef, counts: Readonly<Record<string, number>>): Counts {
+  return {
+    of,
+    counts: Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)])),
+  };
+}
