@@ -157,6 +157,17 @@ export async function inventory({ adminKey }: TenantAccess, agent: string) {
 
 /** Begins a transfer that webhook holds up until `release`, when the other services have locked what they have of it. */
 export async function heldByWebhook(previewId: string) {
+  const release = holdWebhook();
+  const { body } = await begin(previewId);
+  await eventually(async () => {
+    const waiting = 'select 1 from pg_locks where not granted and relation = to_regclass($1)';
+    expect(await gateway.rows('webhook', waiting, ['webhook.transfers'])).not.toEqual([]);
+  }, 20_000);
+  return { begun: body, release };
+}
+
+/** Lets webhook carry out no step of a transfer until the function is called that it returns. */
+export function holdWebhook(): () => Promise<void> {
   const flag = `release_${newId().replaceAll('-', '')}`;
   const held = gateway.rows(
     'webhook',
@@ -165,14 +176,8 @@ export async function heldByWebhook(previewId: string) {
        while not exists (select from pg_class where relname = '${flag}') loop perform pg_sleep(0.02); end loop;
      end $$`,
   );
-  const { body } = await begin(previewId);
-  await eventually(async () => {
-    const waiting = 'select 1 from pg_locks where not granted and relation = to_regclass($1)';
-    expect(await gateway.rows('webhook', waiting, ['webhook.transfers'])).not.toEqual([]);
-  }, 20_000);
-  const release = async () => {
+  return async () => {
     await gateway.rows('webhook', `create table public.${flag} ()`);
     await held;
   };
-  return { begun: body, release };
 }

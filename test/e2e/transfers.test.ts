@@ -160,12 +160,6 @@ it('copies channels and endpoints with their agent, the channels without their t
   };
   expect(await deliver(idOf(endpoint))).toEqual([200, idOf(made.agent)]);
   expect(await deliver(endpoint)).toEqual([200, made.agent]);
-  const moving = await preview(resources, { mode: 'move', on_conflict: 'rename' });
-  expect(moving.body.problems).toMatchObject([{ code: 'invalid_value' }]);
-  expect(await begin(moving.body.id)).toMatchObject({
-    ...{ status: 400, body: { error: { code: 'invalid_value' } } },
-  });
-  expect((await inventory(source, made.agent)).document).toMatchObject({ path: 'key.md' });
 });
 
 it('leaves the secrets behind in a copy that a tenant makes', async () => {

@@ -5,7 +5,7 @@ import type { PgBoss, QueuePolicy } from 'pg-boss';
 import { createBoss, inTransaction } from './library.ts';
 import { jobsSchema } from './schema.ts';
 import { assertIds, assertTasks, deadQueue, type IdsOf, type Task, type Tasks } from './task.ts';
-import { deleteWaiting } from './store/job-store.ts';
+import { anyActive, deleteWaiting } from './store/job-store.ts';
 
 export interface JobsOptions<Known extends Tasks> {
   /** The service whose jobs these are; `jobs: true` in the list of services. */
@@ -94,6 +94,22 @@ export class Jobs<Known extends Tasks> {
   ): Promise<number> {
     if (this.#taskOf(name).inOrder === true) throw new Error(`jobs of ${name} have no keys`);
     return deleteWaiting(db, this.schema, { task: name, key: keyOf(tenantId, key) });
+  }
+
+  /**
+   * Whether one of these jobs of a tenant runs: those of `tasks` whose id `member` is one of `ids`. A job of a lost
+   * replica counts until it is taken for lost.
+   */
+  anyRunning<Name extends keyof Known & string>(
+    db: Queryable,
+    of: {
+      tenantId: string;
+      tasks: readonly Name[];
+      member: keyof IdsOf<Known[Name]> & string;
+      ids: readonly string[];
+    },
+  ): Promise<boolean> {
+    return anyActive(db, this.schema, of);
   }
 
   /** Calls `listener` with task and tenant after a transaction of this process has added a job. */

@@ -104,7 +104,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
     ...{ tickets, refusals, changes, app, publicUrl },
   };
   return {
-    ...{ messages, conversations, tokenJobs },
+    ...{ messages, conversations, tokenJobs, texts },
     parts: [{ stop: () => writer.stop() }, providers, tickets],
     handlers: {
       ...channelHandlers({

@@ -56,6 +56,7 @@ import { findSealedEndpoint } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
+import { Moves } from './transfers/moves.ts';
 import { WebhookSteps } from './transfers/webhook-steps.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
@@ -109,7 +110,8 @@ export async function createWebhookService(
     ...{ config, app, system, jobs, alerts, changes, secrets, agents, completions, tenants, refusals },
     ...{ egress, guard, bodyBudget },
   });
-  const { messages, conversations, tokenJobs } = channels;
+  const { messages, conversations, tokenJobs, texts: channelTexts } = channels;
+  const moves = new Moves({ secrets, callTexts: texts, channelTexts, jobs, conversations });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
@@ -151,10 +153,13 @@ export async function createWebhookService(
       idempotency,
     }),
     rpcs: [
-      rpcService(WebhookServiceService, { forgetUser: forgetUser(calls, messages), notify: notify(intake) }),
+      rpcService(WebhookServiceService, {
+        forgetUser: forgetUser(app, calls, messages),
+        notify: notify(intake),
+      }),
       rpcService(TransferParticipantServiceService, {
         describe: describeTransfer(new TransferStore(app)),
-        runStep: runStep({ service: 'webhook', app, steps: new WebhookSteps(secrets).steps }),
+        runStep: runStep({ service: 'webhook', app, steps: new WebhookSteps(secrets, moves).steps }),
       }),
     ],
     parts: [

@@ -119,7 +119,7 @@ describe('a message', () => {
 
   it('that is no longer there is not begun', async () => {
     const store = new MessageStore(app);
-    const { id } = await store.take(newMessage('gone'), () => Promise.resolve());
+    const id = (await store.take(newMessage('gone'), () => Promise.resolve()))?.id;
     const [row] = await webhooks.rows<{ id: string }>(
       'select id from webhook.conversations where tenant_id = $1',
       [tenant.id],
@@ -134,7 +134,7 @@ describe('a message', () => {
       },
     };
     const turn = { id: newId(), userId: 'ann', agentId: tenant.agentId, request: null, hasAttachment: false };
-    const begun = await new TurnStore(app).begin(conversation, { ...turn, messageIds: [id, newId()] });
+    const begun = await new TurnStore(app).begin(conversation, { ...turn, messageIds: [id ?? '', newId()] });
     expect([begun, await count('channel_turns')]).toEqual([false, 0]);
   });
 
@@ -249,8 +249,8 @@ describe('upkeep', () => {
     await webhooks.rows(`update webhook.channel_messages set expires_at = now() where tenant_id = $1`, [
       tenant.id,
     ]);
-    await webhooks.rows(`update webhook.channel_message_keys set expires_at = now() where tenant_id = $1`, [
-      tenant.id,
+    await webhooks.rows(`update webhook.channel_message_keys set expires_at = now() where instance_id = $1`, [
+      channel.id,
     ]);
     expect(await deleteExpiredMessages(system, 500)).toBe(2);
     expect(await deleteExpiredKeys(system, 500)).toBe(1);
@@ -270,8 +270,10 @@ describe('upkeep', () => {
     expect(await count('channel_instances')).toBe(1);
     while ((await removeDeleted(system, 'channels', 10)) === 10);
     await removeDeleted(system, 'channels', 10);
-    for (const table of ['channel_instances', 'conversations', 'channel_messages', 'channel_message_keys'])
+    for (const table of ['channel_instances', 'conversations', 'channel_messages'])
       expect([table, await count(table)]).toEqual([table, 0]);
+    const keys = 'select key from webhook.channel_message_keys where instance_id = $1';
+    expect(await webhooks.rows(keys, [channel.id])).toEqual([]);
   });
 });
 

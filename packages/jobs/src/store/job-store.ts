@@ -13,3 +13,22 @@ export async function deleteWaiting(
   );
   return rowCount ?? 0;
 }
+
+/** Whether a job of the tenant runs whose `member` is one of these ids. */
+export async function anyActive(
+  db: Queryable,
+  schema: string,
+  {
+    tenantId,
+    tasks,
+    member,
+    ids,
+  }: { tenantId: string; tasks: readonly string[]; member: string; ids: readonly string[] },
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from ${schema}.${jobTable}
+     where name = any ($1) and group_id = $2 and state = 'active' and data->>$3 = any ($4) limit 1`,
+    [tasks, tenantId, member, ids],
+  );
+  return rows.length > 0;
+}

@@ -144,6 +144,7 @@ async function unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
     await unlockMemory(db, id, transfer.id);
     await actAs(db, transfer.targetTenantId);
     await unlockMemory(db, targetId, transfer.id);
+    await markAgentDeleted(db, { tenantId: transfer.targetTenantId, agentId: targetId });
     await actAs(db, transfer.sourceTenantId);
   }
   return false;

@@ -26,6 +26,8 @@ export interface Channel extends ChannelSettings, ChannelState {
   id: string;
   tenantId: string;
   type: ChannelType;
+  /** Whether it is about to move to another tenant: nothing of it is worked on. */
+  closed: boolean;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -72,7 +74,7 @@ export function shaped(type: ChannelType, field: 'config' | 'credentials', value
 
 /** As clients see it. */
 export function showChannel(
-  { tenantId: _tenantId, createdAt, updatedAt, status, status_reason, ...channel }: Channel,
+  { tenantId: _tenantId, closed: _closed, createdAt, updatedAt, status, status_reason, ...channel }: Channel,
   publicUrl: string,
 ): ChannelInstance {
   return {

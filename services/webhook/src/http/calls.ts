@@ -11,7 +11,7 @@ import type { DeliveryOutbox } from '../deliveries/outbox.ts';
 import { countDeliveries, type CallStore } from '../store/call-store.ts';
 import { showDelivery } from './deliveries.ts';
 import { deliveryById, type DeliveryStore, type LoggedDelivery } from '../store/delivery-store.ts';
-import type { EndpointStore } from '../store/endpoint-store.ts';
+import { lockEndpoint, type EndpointStore } from '../store/endpoint-store.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
 
@@ -56,6 +56,7 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       if (known.callbackUrl === null || known.finishedAt === null)
         throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
       return changes.change(call, async (db) => {
+        found(await lockEndpoint(db, known.endpointId), what);
         if ((await countDeliveries(db, callId)) >= maxDeliveries)
           throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
         const id = found(await outbox.addResult(db, known), what);

@@ -11,6 +11,7 @@ import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { sendJson } from '@gatehouse/http/reply';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { requestIdHeader } from '@gatehouse/http/request-context';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
@@ -22,6 +23,7 @@ import type { SyncCalls } from '../calls/sync-calls.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
 import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
+import type { Genuine } from '../inbound/verify.ts';
 import { readInput, requestOf } from '../inbound/question.ts';
 import type { TenantClient } from '../peers/tenants.ts';
 import type { Templates } from '../templates/templates.ts';
@@ -45,6 +47,9 @@ export interface DeliveryDependencies {
 }
 
 const dayS = 24 * 3_600;
+/** How long a delivery waits for an endpoint that is about to move, and how often it looks. */
+const patienceMs = 30_000;
+const pollMs = 200;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
 const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 
@@ -69,14 +74,43 @@ async function deliver(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer & { replayed: boolean }> {
-  const { findEndpoint, gate, calls, claims, sync, queue, room, bodyBudget, tenants } = dependencies;
+  const { findEndpoint, gate, bodyBudget } = dependencies;
   const endpointId = endpointIdOf(request);
   const named = endpointId === null ? null : await findEndpoint(endpointId);
   // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
   const share = openShare(bodyBudget, clientIpOf(request), request, response);
   const body = await readBody(request, context.route.bodyLimit, { share });
   const delivery = deliveryOf(request, body);
-  const { endpoint, ...sent } = await gate.check(delivery, named, clientIpOf(request));
+  const until = monotonicMs() + patienceMs;
+  for (let [endpoint, isFirst] = [named, true]; ; isFirst = false) {
+    const genuine = await gate.check(delivery, endpoint, clientIpOf(request));
+    const answer = await accept(dependencies, genuine, { request, body, context, isFirst });
+    if (answer !== null) return answer;
+    if (monotonicMs() > until)
+      throw new AppError(
+        'service_unavailable',
+        'The endpoint is about to move to another tenant. Send it again.',
+        {
+          headers: retryAfterHeaders(patienceMs),
+        },
+      );
+    await sleep(pollMs);
+    endpoint = await findEndpoint(genuine.endpoint.id);
+  }
+}
+
+/** Null while the endpoint takes no such calls: it is about to move to another tenant. */
+async function accept(
+  dependencies: DeliveryDependencies,
+  { endpoint, ...sent }: Genuine & { endpoint: SealedEndpoint },
+  {
+    request,
+    body,
+    context,
+    isFirst,
+  }: { request: IncomingMessage; body: Buffer; context: RawCall; isFirst: boolean },
+): Promise<(Answer & { replayed: boolean }) | null> {
+  const { calls, claims, sync, queue, room, tenants } = dependencies;
   await tenants.assertActive(endpoint.tenantId, context);
   const id = sent.id ?? idempotencyKeyOf(request);
   const bodySha256 = sha256(body);
@@ -87,7 +121,7 @@ async function deliver(
     return { ...(await answerTo(known, () => sync.await(known, context))), replayed: true };
   };
   const findEarlier = () => calls.findKnown(endpoint.tenantId, { endpointId: endpoint.id, keys });
-  if (endpoint.rate_limit_per_minute !== null) {
+  if (isFirst && endpoint.rate_limit_per_minute !== null) {
     const earlier = await findEarlier();
     if (earlier !== null) return again(earlier);
     await countDelivery(calls, endpoint);
@@ -106,6 +140,7 @@ async function deliver(
   const known = await calls.add(call, claim, async (db) => {
     if (call.mode === 'async') await queue(db, call);
   });
+  if (known === 'closed') return null;
   if (known !== null) return again(known);
   return { ...(await answerTo(call, () => sync.run(call, claim.claimId, context))), replayed: false };
 }

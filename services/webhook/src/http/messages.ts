@@ -81,13 +81,30 @@ async function receive(
     metrics.taken(channel.type, 'ignored');
     return { status: 200, body: { status: 'ignored', message_id: null } };
   }
-  const taken = await take(dependencies, addressed, inbound.message, retentionDays);
+  const taken =
+    (await take(dependencies, addressed, inbound.message, retentionDays)) ??
+    (await takeMoved(dependencies, addressed, inbound.message, context));
   const status = taken.isDuplicate ? 'duplicate' : 'accepted';
   metrics.taken(channel.type, status);
   return {
     status: taken.isDuplicate ? 200 : adapter.acceptedStatus,
     body: { status, message_id: taken.id },
   };
+}
+
+/** Stores a message whose channel has moved to another tenant meanwhile. */
+async function takeMoved(
+  dependencies: MessageDependencies,
+  channel: Channel,
+  message: InboundMessage,
+  context: RawCall,
+): Promise<{ id: string; isDuplicate: boolean }> {
+  const moved = await dependencies.findChannel(channel.id);
+  const { retentionDays } = await dependencies.tenants.settingsOf((moved ?? channel).tenantId, context);
+  const taken = moved === null ? null : await take(dependencies, moved, message, retentionDays);
+  if (taken === null)
+    throw new AppError('service_unavailable', 'The channel has changed meanwhile. Send the message again.');
+  return taken;
 }
 
 /** The channel of an account, where one URL takes the messages of several; null if there is none. */
@@ -102,12 +119,13 @@ async function addressedChannel(
   return other?.enabled === true ? other : null;
 }
 
+/** Null if the tenant has the channel no more. */
 async function take(
   { messages, texts, room, queue }: MessageDependencies,
   channel: Channel,
   message: InboundMessage,
   keptDays: number,
-): Promise<{ id: string; isDuplicate: boolean }> {
+): Promise<{ id: string; isDuplicate: boolean } | null> {
   const [{ tenantId }, id] = [channel, newId()];
   await room.assert(tenantId);
   const { text, sender, position, conversation, hasAttachment } = message;

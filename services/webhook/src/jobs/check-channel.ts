@@ -24,7 +24,7 @@ export function checkChannel({
 }: CheckDependencies): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
     const usable = await channels.open(tenantId, channelId);
-    if (usable === null || !usable.channel.enabled) return;
+    if (usable === null || !usable.channel.enabled || usable.channel.closed) return;
     // Throws while the tenant is not active: this is tried again.
     await tenants.assertActive(tenantId);
     // Only a consent connects it.

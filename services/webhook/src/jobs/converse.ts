@@ -37,6 +37,10 @@ export interface ConverseDependencies {
 /** After so many attempts a limit is taken for one that lasts. */
 const limitAttempts = 5;
 
+function isInUse(channel: Channel | null): channel is Channel {
+  return channel?.enabled === true && !channel.closed;
+}
+
 /**
  * Answers the messages of a conversation that wait, one turn after the other. Jobs of one conversation run in order, so
  * no turn overtakes another; a turn that was begun is finished first, by the same call id.
@@ -49,8 +53,8 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       signal.throwIfAborted();
       const conversation = await turns.findConversation(tenantId, conversationId);
       const channel = conversation === null ? null : await channels.find(tenantId, conversation.instanceId);
-      // Messages of a channel that is disabled, or of a tenant that is not active, wait.
-      if (conversation === null || channel?.enabled !== true || !(await tenants.isActive(tenantId))) return;
+      // Messages of a channel that is disabled or closed, or of a tenant that is not active, wait.
+      if (conversation === null || !isInUse(channel) || !(await tenants.isActive(tenantId))) return;
       const { turn, waiting } = await turns.open(conversation);
       if (turn !== null) {
         await answer(dependencies, { turn, conversation, channel }, context);

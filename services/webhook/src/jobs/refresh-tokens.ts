@@ -31,7 +31,7 @@ export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ c
   const { channels, tokens, store, tenants, oauth, health, wake } = dependencies;
   return async ({ channelId: id }, { tenantId, log }) => {
     const usable = await channels.open(tenantId, id);
-    if (usable?.channel.type !== 'zalo_oa') return;
+    if (usable?.channel.type !== 'zalo_oa' || usable.channel.closed) return;
     const claim = newId();
     const sealed = await store.claimRefresh({ tenantId, id }, claim);
     if (sealed === null) return;

@@ -30,6 +30,7 @@ export function runCall({
     const call = await calls.find(tenantId, callId);
     // It was deleted with its endpoint, or an attempt that was taken for lost has finished it.
     if (call === null || call.request === null) return;
+    await calls.assertOpen(call);
     const startedAt = monotonicMs();
     try {
       const { agentId, userId: actingUser, sessionId } = call;

@@ -43,7 +43,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       const reply = await replies.next(tenantId, conversationId);
       if (reply === null) return;
       const usable = await channels.open(tenantId, reply.instanceId);
-      // What waits goes on when the channel is enabled, has new credentials, or the tenant is active again.
+      // What waits goes on when the channel is enabled or open again, has new credentials, or the tenant is active again.
       if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
       const waitS = Math.max(reply.waitS, usable.channel.pausedS ?? 0);
       if (waitS > 0) return later({ tenantId, id: conversationId }, waitS);
@@ -94,5 +94,5 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
 /** Without the consent that it needs, a channel sends nothing. */
 function isUsable({ channel, adapter }: UsableChannel): boolean {
   const isConnected = adapter.needsConsent !== true || channel.accessToken !== null;
-  return channel.enabled && channel.status !== 'needs_reauth' && isConnected;
+  return channel.enabled && !channel.closed && channel.status !== 'needs_reauth' && isConnected;
 }

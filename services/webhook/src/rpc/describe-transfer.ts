@@ -31,7 +31,6 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
         })),
         conflicts: [],
         problems: [
-          ...(mode === 'move' && found.length > 0 ? [notMoved] : []),
           ...tooMany('webhook endpoints', {
             has: has.endpoints,
             more: more('webhook_endpoint'),
@@ -47,11 +46,6 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
     },
   };
 }
-
-const notMoved: Problem = {
-  code: 'invalid_value',
-  message: "Channels and webhook endpoints can be copied, but can't be moved yet.",
-};
 
 function tooMany(what: string, { has, more, most }: Record<'has' | 'more' | 'most', number>): Problem[] {
   if (more === 0 || has + more <= most) return [];

@@ -2,6 +2,8 @@ import type { Rpc } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/webhook/v1/webhook';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { noteDeletedUser } from '../store/deleted-user-statements.ts';
 import type { CallStore } from '../store/call-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 
@@ -9,6 +11,7 @@ const batch = 500;
 
 /** Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. */
 export function forgetUser(
+  app: Pool,
   calls: CallStore,
   messages: MessageStore,
 ): Rpc<ForgetUserRequest, ForgetUserResponse> {
@@ -18,6 +21,7 @@ export function forgetUser(
       if (!isUuid(tenantId) || userId === '')
         throw new AppError('invalid_value', 'A deletion needs a tenant and a user.');
       const of = { tenantId, userId, before: new Date(Number(requestedAtMs)) };
+      await withTenant(app, tenantId, (db) => noteDeletedUser(db, of));
       const removed = await calls.forget(of, batch);
       const said = await messages.forget(of, batch);
       return {

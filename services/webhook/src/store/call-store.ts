@@ -15,8 +15,15 @@ const keptDays = 30;
 /** A key may be freed between the insertion that it stops and the look at its call. */
 const maxAttempts = 3;
 
-/** Rolls back what a repeat has begun. */
-class KeyTaken extends Error {}
+/** Rolls back what was begun. */
+class NotInserted extends Error {
+  readonly because: 'taken' | 'closed';
+
+  constructor(because: 'taken' | 'closed') {
+    super(because);
+    this.because = because;
+  }
+}
 
 const nothing = (): Promise<void> => Promise.resolve();
 
@@ -73,13 +80,13 @@ export class CallStore {
     return withTenant(this.#pool, of.tenantId, async (db) =>
       only(
         await db.query<{ count: number; endsInMs: number }>(
-          `insert into webhook.delivery_rates as known (endpoint_id, tenant_id, minute, deliveries)
-           values ($1, $2, date_trunc('minute', now()), 1)
+          `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
+           values ($1, date_trunc('minute', now()), 1)
            on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
              deliveries = case when known.minute >= excluded.minute then known.deliveries + 1 else 1 end
            returning deliveries as count,
              extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
-          [of.endpointId, of.tenantId],
+          [of.endpointId],
         ),
       ),
     );
@@ -87,22 +94,25 @@ export class CallStore {
 
   /**
    * Stores a call, claimed if it is `sync`, and does `also` in the same transaction. Returns the earlier call instead if
-   * one of its keys is taken; a repeat that arrives at the same time waits for the first.
+   * one of its keys is taken; a repeat that arrives at the same time waits for the first. `closed`: the endpoint has
+   * moved to another tenant, or takes only `async` calls because it is about to.
    */
   async add(
     call: NewCall,
     claim: CallClaim,
     also: (db: Queryable) => Promise<unknown>,
-  ): Promise<StoredCall | null> {
+  ): Promise<StoredCall | 'closed' | null> {
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       try {
         await withTenant(this.#pool, call.tenantId, async (db) => {
-          if (!(await insertCall(db, call, claim))) throw new KeyTaken();
+          const inserted = await insertCall(db, call, claim);
+          if (inserted !== 'done') throw new NotInserted(inserted);
           await also(db);
         });
         return null;
       } catch (error) {
-        if (!(error instanceof KeyTaken)) throw error;
+        if (!(error instanceof NotInserted)) throw error;
+        if (error.because === 'closed') return 'closed';
         const known = await this.findKnown(call.tenantId, call);
         if (known !== null) return known;
       }
@@ -141,6 +151,15 @@ export class CallStore {
     });
   }
 
+  /** Throws `resource_locked` while the endpoint is about to move to another tenant. */
+  async assertOpen({ tenantId, endpointId }: StoredCall): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query('select from webhook.endpoints where id = $1 and closed', [endpointId]);
+      if (rows.length > 0)
+        throw new AppError('resource_locked', 'The endpoint is about to move to another tenant.');
+    });
+  }
+
   /** Takes over a call that no process works on any more. Returns its request; null if it is not free. */
   async claim(
     { tenantId, id }: Pick<StoredCall, 'tenantId' | 'id'>,
@@ -148,8 +167,12 @@ export class CallStore {
   ): Promise<Buffer | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<{ request: Buffer | null }>(
-        `update webhook.calls set claim_id = $2, claimed_until = now() + make_interval(secs => $3)
-         where id = $1 and status = 'running' and claimed_until <= now() returning request`,
+        `with open as (
+           select e.id from webhook.endpoints as e join webhook.calls as c on c.endpoint_id = e.id
+           where c.id = $1 and not e.closed for share of e)
+         update webhook.calls as c set claim_id = $2, claimed_until = now() + make_interval(secs => $3) from open
+         where c.id = $1 and c.endpoint_id = open.id and c.status = 'running' and c.claimed_until <= now()
+         returning c.request`,
         [id, claimId, seconds],
       );
       return rows[0]?.request ?? null;
@@ -246,23 +269,35 @@ async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<St
   return rows[0] ?? null;
 }
 
-/** Stores a call with its keys. Returns false if one of them is taken; then the transaction must be rolled back. */
-async function insertCall(db: Queryable, call: NewCall, { claimId, seconds }: CallClaim): Promise<boolean> {
-  const { rowCount } = await db.query({
+/**
+ * Stores a call with its keys, unless the endpoint does not take it. If one of the keys is taken, the transaction must be
+ * rolled back.
+ */
+async function insertCall(
+  db: Queryable,
+  call: NewCall,
+  { claimId, seconds }: CallClaim,
+): Promise<'done' | 'taken' | 'closed'> {
+  const inserted = await db.query<{ calls: number; keys: number }>({
     name: 'insert_call',
     text: `
-      with made as (
+      with endpoint as (
+        select id from webhook.endpoints where id = $3 and ($7 = 'async' or not closed) for share),
+      made as (
         insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, delivery_id, body_sha256, mode, status, user_id,
           session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at)
-        values ($1, $2, $3, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10, $11, $12,
-          $13, now() + make_interval(secs => $14), now() + make_interval(days => $15))
-        returning id)
-      insert into webhook.call_keys as known (endpoint_id, kind, digest, tenant_id, call_id, expires_at)
-      select $3, kind, digest, $2, made.id, now() + make_interval(secs => kept)
-      -- In the same order in every transaction, so that no two wait for each other.
-      from made, unnest($16::text[], $17::bytea[], $18::float8[]) as k (kind, digest, kept) order by kind, digest
-      on conflict (endpoint_id, kind, digest) do update
-        set call_id = excluded.call_id, expires_at = excluded.expires_at where known.expires_at <= now()`,
+        select $1, $2, endpoint.id, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10,
+          $11, $12, $13, now() + make_interval(secs => $14), now() + make_interval(days => $15)
+        from endpoint returning id),
+      keyed as (
+        insert into webhook.call_keys as known (endpoint_id, kind, digest, call_id, expires_at)
+        select $3, kind, digest, made.id, now() + make_interval(secs => kept)
+        -- In the same order in every transaction, so that no two wait for each other.
+        from made, unnest($16::text[], $17::bytea[], $18::float8[]) as k (kind, digest, kept) order by kind, digest
+        on conflict (endpoint_id, kind, digest) do update
+          set call_id = excluded.call_id, expires_at = excluded.expires_at where known.expires_at <= now()
+        returning 1)
+      select (select count(*) from made)::integer as calls, (select count(*) from keyed)::integer as keys`,
     values: [
       call.id,
       call.tenantId,
@@ -284,5 +319,7 @@ async function insertCall(db: Queryable, call: NewCall, { claimId, seconds }: Ca
       call.keys.map((key) => key.keptS),
     ],
   });
-  return rowCount === call.keys.length;
+  const { calls, keys } = only(inserted);
+  if (calls === 0) return 'closed';
+  return keys === call.keys.length ? 'done' : 'taken';
 }

@@ -15,7 +15,7 @@ import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from './lock-and-count.ts';
 
 /** The column of each setting, by its name on the wire. */
-const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, status, status_reason,
+const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason,
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 const isJson = new Set<string>(['replies', 'config']);

@@ -4,7 +4,7 @@ import { settingNames, type SealedChannel } from '../channels/channel.ts';
 /** The channel that a message names, of whatever tenant; null when there is none. `pool` acts as `webhook_system`. */
 export async function findSealedChannel(pool: Pool, id: string): Promise<SealedChannel | null> {
   const { rows } = await pool.query<SealedChannel>(
-    `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, status, status_reason, credentials,
+    `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
        created_at as "createdAt", updated_at as "updatedAt"
      from webhook.channel_instances where id = $1 and deleted_at is null`,
     [id],

@@ -122,7 +122,7 @@ export class DeliveryStore {
              left join webhook.subscriptions as s on s.id = d.subscription_id
              left join webhook.events as v on v.id = d.event_id
            where d.tenant_id = $1 and d.target = $2 and d.status = 'pending' and d.due_at <= now()
-             and (d.claimed_until is null or d.claimed_until <= now())
+             and e.closed is not true and (d.claimed_until is null or d.claimed_until <= now())
              and (select count(*) from webhook.deliveries
                   where tenant_id = $1 and target = $2 and status = 'pending' and claimed_until > now()) < $3
            order by d.due_at limit 1 for update of d)
@@ -137,14 +137,15 @@ export class DeliveryStore {
     });
   }
 
-  /** When a delivery of a target can be claimed next; null if none waits. */
+  /** When a delivery of a target can be claimed next; null if none waits, but for those of an endpoint that is closed. */
   async nextDue({ tenantId, target }: Target): Promise<Date | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<{ at: Date | null }>(
         `select case when count(*) filter (where claimed_until > now()) >= $3
            then min(claimed_until) filter (where claimed_until > now())
            else min(greatest(due_at, claimed_until)) end as at
-         from webhook.deliveries where tenant_id = $1 and target = $2 and status = 'pending'`,
+         from webhook.deliveries where tenant_id = $1 and target = $2 and status = 'pending' and not exists (
+           select from webhook.endpoints as e where e.id = endpoint_id and e.closed)`,
         [tenantId, target, maxInFlight],
       );
       return rows[0]?.at ?? null;

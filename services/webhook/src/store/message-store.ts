@@ -1,7 +1,6 @@
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { burst } from '../channels/burst.ts';
 
 /** A message that a provider has sent. */
@@ -59,12 +58,12 @@ export class MessageStore {
 
   /**
    * Stores a message unless it is a duplicate, and does `also` in the same transaction. Returns the id of the stored
-   * message.
+   * message; null if the tenant has the channel no more.
    */
   async take(
     message: NewMessage,
     also: (db: Queryable, conversationId: string) => Promise<unknown>,
-  ): Promise<{ id: string; isDuplicate: boolean }> {
+  ): Promise<{ id: string; isDuplicate: boolean } | null> {
     const { tenantId, id } = message;
     for (;;) {
       try {
@@ -72,6 +71,7 @@ export class MessageStore {
           const known = await findByKeys(db, message);
           if (known !== null) return { id: known, isDuplicate: true };
           const conversationId = await upsertConversation(db, message);
+          if (conversationId === null) return null;
           if (!(await insertMessage(db, message, conversationId))) throw new Taken();
           await also(db, conversationId);
           return { id, isDuplicate: false };
@@ -201,25 +201,21 @@ async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Prom
   return rows[0]?.id ?? null;
 }
 
-async function upsertConversation(db: Queryable, message: NewMessage): Promise<string> {
+/** The channel can't change hands until the transaction ends. */
+async function upsertConversation(db: Queryable, message: NewMessage): Promise<string | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  const { id } = only(
-    await db.query<{ id: string }>(
-      `insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
-       values ($1, $2, $3, $4, $5, $6)
-       on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
-       returning id`,
-      [
-        conversation.id,
-        tenantId,
-        instanceId,
-        conversation.externalId,
-        conversation.group,
-        conversation.group ? null : userId,
-      ],
-    ),
+  const { rows } = await db.query<{ id: string }>(
+    `with channel as (select id from webhook.channel_instances where id = $3 for key share)
+     insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
+     select $1, $2, channel.id, $4, $5, $6 from channel
+     on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
+     returning id`,
+    [
+      ...[conversation.id, tenantId, instanceId, conversation.externalId, conversation.group],
+      conversation.group ? null : userId,
+    ],
   );
-  return id;
+  return rows[0]?.id ?? null;
 }
 
 /** Stores a message with its keys. Returns false if one of them is taken; then the transaction must be rolled back. */
@@ -233,9 +229,9 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
         values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => ${burst.seconds}),
           now() + make_interval(days => $11), $13)
         returning id)
-      insert into webhook.channel_message_keys (instance_id, key, tenant_id, message_id, expires_at)
+      insert into webhook.channel_message_keys (instance_id, key, message_id, expires_at)
       -- In the same order in every transaction, so that no two wait for each other.
-      select $3, key, $2, made.id, now() + make_interval(days => greatest($11, ${keysKeptDays}))
+      select $3, key, made.id, now() + make_interval(days => greatest($11, ${keysKeptDays}))
       from made, unnest($12::text[]) as key order by key
       on conflict do nothing`,
     values: [

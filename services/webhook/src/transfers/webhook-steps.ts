@@ -12,6 +12,7 @@ import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts'
 import { countChannels } from '../store/channel-store.ts';
 import { countEndpoints } from '../store/endpoint-store.ts';
 import { revisionOf } from '../store/transfer-store.ts';
+import type { Moves } from './moves.ts';
 
 const tables = {
   'webhook.endpoints': { type: 'webhook_endpoint', most: maxEndpoints, count: countEndpoints },
@@ -25,24 +26,29 @@ type Table = keyof typeof tables;
 const tableNames = Object.keys(tables) as Table[];
 
 /**
- * The part of endpoints and channels in a copy: the settings, without calls and conversations. Names may repeat, so
- * nothing is reserved in the target.
+ * The part of endpoints and channels: copies of their settings, without calls and conversations, or moves of all of it.
+ * Names may repeat, so nothing is reserved in the target.
  */
 export class WebhookSteps {
   readonly #secrets: WebhookSecrets;
+  readonly #moves: Moves;
 
-  constructor(secrets: WebhookSecrets) {
+  constructor(secrets: WebhookSecrets, moves: Moves) {
     this.#secrets = secrets;
+    this.#moves = moves;
   }
 
   get steps(): Record<TransferStep, StepWork> {
-    const nothing: StepWork = () => Promise.resolve(true);
     return {
       lock: (db, transfer) => this.#lock(db, transfer),
-      copy: nothing,
-      close: nothing,
-      commit: (db, transfer) => this.#commit(db, transfer),
-      abort: unlock,
+      copy: () => Promise.resolve(true),
+      close: (db, transfer) => this.#moves.close(db, transfer),
+      commit: (db, transfer) =>
+        transfer.mode === 'move' ? this.#moves.move(db, transfer) : this.#commitCopy(db, transfer),
+      abort: async (db, transfer) => {
+        if (transfer.mode === 'move') await this.#moves.open(db, transfer);
+        return unlock(db, transfer);
+      },
     };
   }
 
@@ -53,7 +59,9 @@ export class WebhookSteps {
       await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       const { most, count } = tables[table];
       // What can't be decrypted is found before anything is effective.
-      for (const item of items) this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
+      for (const item of items)
+        if (transfer.mode === 'move') await this.#moves.assertReadable(db, transfer, tableOf[table], item.id);
+        else this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
       await actAs(db, transfer.targetTenantId);
       if ((await count(db, transfer.targetTenantId)) + items.length > most)
         throw new AppError('limit_reached', `The target may have ${most} of these.`);
@@ -62,7 +70,7 @@ export class WebhookSteps {
     return true;
   }
 
-  async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
+  async #commitCopy(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const table of tableNames)
       for (const item of itemsOf(transfer, tables[table].type)) {
         const text = await readRow(db, table, item.id);
@@ -83,7 +91,7 @@ export class WebhookSteps {
     const { items, sourceTenantId, targetTenantId: tenantId } = transfer;
     const agent = items.find(({ type, id }) => type === 'agent' && id === row.agent_id);
     const common = {
-      ...{ id: item.targetId, tenant_id: tenantId, name: item.targetName, locked_by: null },
+      ...{ id: item.targetId, tenant_id: tenantId, name: item.targetName, locked_by: null, closed: false },
       agent_id: agent?.targetId ?? row.agent_id,
     };
     const from = (column: 'secret' | 'callback_secret' | 'credentials') => {

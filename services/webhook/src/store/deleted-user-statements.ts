@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '@gatehouse/pg/pool';
+
+const keptDays = 30;
+
+/** Notes that what this user did up to a time is deleted, if a transfer may bring it to another tenant meanwhile. */
+export async function noteDeletedUser(
+  db: Queryable,
+  { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
+): Promise<void> {
+  const hash = createHash('sha256').update(`${tenantId}\n${userId}`).digest();
+  await db.query(
+    `insert into webhook.deleted_users as known (tenant_id, user_hash, requested_at)
+     select $1, $2, $3 where exists (
+       select from webhook.endpoints where tenant_id = $1 and locked_by is not null
+       union all select from webhook.channel_instances where tenant_id = $1 and locked_by is not null)
+     on conflict (tenant_id, user_hash) do update
+       set requested_at = greatest(known.requested_at, excluded.requested_at), noted_at = now()`,
+    [tenantId, hash, before],
+  );
+  await db.query(
+    `delete from webhook.deleted_users where tenant_id = $1 and noted_at < now() - make_interval(days => ${keptDays})`,
+    [tenantId],
+  );
+}
+
+/** A user whose data were deleted. */
+export interface DeletedUser {
+  hash: Buffer;
+  requestedAt: Date;
+}
+
+/** Users whose data were deleted in the tenant of the transaction since a transfer began. */
+export async function usersDeletedSince(db: Queryable, transferId: string): Promise<DeletedUser[]> {
+  const { rows } = await db.query<DeletedUser>(
+    `select d.user_hash as hash, d.requested_at as "requestedAt"
+     from webhook.deleted_users as d join webhook.transfers as t on t.id = $1 and d.noted_at >= t.created_at`,
+    [transferId],
+  );
+  return rows;
+}
+
+/** Deletes what users of `tenantId` did in these endpoints and channels, which another tenant has now. */
+export async function deleteOf(
+  db: Queryable,
+  users: readonly DeletedUser[],
+  {
+    tenantId,
+    endpoints,
+    channels,
+  }: { tenantId: string; endpoints: readonly string[]; channels: readonly string[] },
+): Promise<void> {
+  const given = [tenantId, users.map(({ hash }) => hash), users.map(({ requestedAt }) => requestedAt)];
+  const isDeleted = `exists (select from unnest($2::bytea[], $3::timestamptz[]) as gone (hash, requested_at)
+    where gone.hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8')) and created_at <= gone.requested_at)`;
+  await db.query(
+    `delete from webhook.calls where endpoint_id = any ($4) and user_id is not null and ${isDeleted}`,
+    [...[...given, endpoints]],
+  );
+  await db.query(
+    `with messages as (
+       delete from webhook.channel_messages where instance_id = any ($4) and ${isDeleted} returning turn_id)
+     delete from webhook.channel_turns where id in (select turn_id from messages)`,
+    [...given, channels],
+  );
+}

@@ -1,0 +1,54 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+
+/** Whether endpoints and channels of a tenant are in use. The tenant of the transaction decides which rows are seen. */
+
+/** Begins no more work on what a transfer has locked. Returns whether some of it was still open. */
+export async function closeLocked(
+  db: Queryable,
+  table: 'webhook.endpoints' | 'webhook.channel_instances',
+  transferId: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update ${table} set closed = true where locked_by = $1 and not closed`,
+    [transferId],
+  );
+  return rowCount !== 0;
+}
+
+export async function openLocked(
+  db: Queryable,
+  table: 'webhook.endpoints' | 'webhook.channel_instances',
+  transferId: string,
+): Promise<void> {
+  await db.query(`update ${table} set closed = false where locked_by = $1 and closed`, [transferId]);
+}
+
+/** Whether a replica answers a sender of one of these endpoints, or sends a result of a call. */
+export async function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from webhook.calls where endpoint_id = any ($1) and status = 'running' and claimed_until > now()
+     union all
+     select from webhook.deliveries where endpoint_id = any ($1) and status = 'pending' and claimed_until > now() limit 1`,
+    [ids],
+  );
+  return rows.length > 0;
+}
+
+/** The `async` calls of endpoints that have not finished; at most as many as a tenant may have. */
+export async function queuedCalls(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from webhook.calls where endpoint_id = any ($1) and status = 'queued' order by id`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Conversations of channels in which something waits. */
+export async function waitingConversations(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select distinct conversation_id as id from webhook.channel_messages
+     where instance_id = any ($1) and status in ('received', 'queued')`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,268 @@
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { readRow, unhex } from '@gatehouse/transfers/store/rows';
+import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { itemsOf, type Transfer } from '@gatehouse/transfers/transfer';
+import type { CallTexts } from '../calls/call-texts.ts';
+import type { ChannelTexts } from '../channels/channel-texts.ts';
+import type { ConversationQueue } from '../channels/conversation-queue.ts';
+import type { tasks } from '../jobs/tasks.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { deleteOf, usersDeletedSince } from '../store/deleted-user-statements.ts';
+import {
+  asApp,
+  asSystem,
+  lockOwner,
+  moveCalls,
+  moveConversations,
+  moveMessages,
+  moveOwner,
+  moveTurn,
+  readCalls,
+  readMessages,
+  readTurns,
+} from '../store/move-statements.ts';
+import {
+  closeLocked,
+  endpointsInUse,
+  openLocked,
+  queuedCalls,
+  waitingConversations,
+} from '../store/use-statements.ts';
+
+export interface MovesOptions {
+  secrets: WebhookSecrets;
+  callTexts: CallTexts;
+  channelTexts: ChannelTexts;
+  jobs: Jobs<typeof tasks>;
+  conversations: ConversationQueue;
+}
+
+/** Of one call of a step; the rest is for the next one. */
+const budgetMs = 2_000;
+const beforeAll = { id: '00000000-0000-0000-0000-000000000000', sequence: '-1' };
+
+/** The columns with secrets, and the places that they are encrypted for. */
+const secretColumns = {
+  endpoints: { secret: 'secret', previous_secret: 'secret', callback_secret: 'callback_secret' },
+  channel_instances: {
+    credentials: 'credentials',
+    access_token: 'access_token',
+    refresh_token: 'refresh_token',
+  },
+} as const satisfies Partial<Record<SecretPlace['table'], Record<string, SecretPlace['column']>>>;
+type Owner = keyof typeof secretColumns;
+
+/**
+ * Moves endpoints and channels with what belongs to them. While one is closed nothing of it is worked on; what arrives
+ * is stored, and worked on in the target. Its calls and messages go first, in batches; then, in one transaction, what
+ * has arrived meanwhile, the conversations, and the endpoint or channel itself.
+ */
+export class Moves {
+  readonly #options: MovesOptions;
+
+  constructor(options: MovesOptions) {
+    this.#options = options;
+  }
+
+  /** Begins no more work. Returns whether none is under way. */
+  async close(db: Queryable, transfer: Transfer): Promise<boolean> {
+    const isNew = [
+      await closeLocked(db, 'webhook.endpoints', transfer.id),
+      await closeLocked(db, 'webhook.channel_instances', transfer.id),
+    ];
+    // Work that still saw it open is seen once this has been committed.
+    return !isNew.includes(true) && !(await this.#isInUse(db, transfer));
+  }
+
+  /** Goes on with what has waited. */
+  async open(db: Queryable, transfer: Transfer): Promise<void> {
+    await openLocked(db, 'webhook.endpoints', transfer.id);
+    await openLocked(db, 'webhook.channel_instances', transfer.id);
+    await this.#resume(db, transfer, transfer.sourceTenantId);
+  }
+
+  /** Decrypts the secrets of an endpoint or channel. Throws if one can't be. */
+  async assertReadable(db: Queryable, { sourceTenantId }: Transfer, table: Owner, id: string): Promise<void> {
+    await this.#resealed(db, { from: sourceTenantId, to: sourceTenantId }, table, id);
+  }
+
+  /** Returns whether everything is moved. */
+  async move(db: Queryable, transfer: Transfer): Promise<boolean> {
+    const [endpoints, channels] = owners(transfer);
+    const until = monotonicMs() + budgetMs;
+    await asSystem(db);
+    for (const id of endpoints) if (!(await this.#moveCalls(db, transfer, id, until))) return false;
+    for (const id of channels) if (!(await this.#moveMessages(db, transfer, id, until))) return false;
+    for (const id of endpoints) await lockOwner(db, 'webhook.endpoints', id);
+    for (const id of channels) await lockOwner(db, 'webhook.channel_instances', id);
+    for (const id of endpoints) await this.#moveCalls(db, transfer, id);
+    for (const id of channels) {
+      await this.#moveMessages(db, transfer, id);
+      await this.#moveTurns(db, transfer, id);
+      for (let after: string | null = beforeAll.id; after !== null;)
+        after = await moveConversations(db, transfer, { channelId: id, after });
+    }
+    const sides = { from: transfer.sourceTenantId, to: transfer.targetTenantId };
+    for (const id of endpoints) {
+      const secrets = await this.#resealed(db, sides, 'endpoints', id);
+      await moveOwner(db, transfer, 'webhook.endpoints', { id, secrets });
+    }
+    for (const id of channels) {
+      const secrets = await this.#resealed(db, sides, 'channel_instances', id);
+      await moveOwner(db, transfer, 'webhook.channel_instances', { id, secrets });
+    }
+    await asApp(db);
+    const deleted = await usersDeletedSince(db, transfer.id);
+    await actAs(db, transfer.targetTenantId);
+    const of = { tenantId: transfer.sourceTenantId, endpoints, channels };
+    if (deleted.length > 0) await deleteOf(db, deleted, of);
+    await this.#resume(db, transfer, transfer.targetTenantId);
+    await actAs(db, transfer.sourceTenantId);
+    return true;
+  }
+
+  async #isInUse(db: Queryable, transfer: Transfer): Promise<boolean> {
+    const { jobs } = this.#options;
+    const [endpoints, channels] = owners(transfer);
+    const tenantId = transfer.sourceTenantId;
+    const calls = await queuedCalls(db, endpoints);
+    const conversations = await waitingConversations(db, channels);
+    const inUse = [
+      await endpointsInUse(db, endpoints),
+      await jobs.anyRunning(db, { tenantId, tasks: ['run_call'], member: 'callId', ids: calls }),
+      await jobs.anyRunning(db, {
+        ...{ tenantId, tasks: ['converse', 'send_replies'] },
+        ...{ member: 'conversationId', ids: conversations },
+      }),
+      await jobs.anyRunning(db, {
+        ...{ tenantId, tasks: ['check_channel', 'refresh_tokens'] },
+        ...{ member: 'channelId', ids: channels },
+      }),
+    ];
+    return inUse.includes(true);
+  }
+
+  /** Queues the work that waits, for the tenant that has it now. The upkeep queues what else is overdue. */
+  async #resume(db: Queryable, transfer: Transfer, tenantId: string): Promise<void> {
+    const { jobs, conversations } = this.#options;
+    const [endpoints, channels] = owners(transfer);
+    for (const callId of await queuedCalls(db, endpoints))
+      await jobs.add(db, { task: 'run_call', tenantId, ids: { callId }, key: callId });
+    for (const channelId of channels)
+      await jobs.add(db, { task: 'check_channel', tenantId, ids: { channelId }, key: channelId });
+    const waiting = await waitingConversations(db, channels);
+    await conversations.resume(
+      db,
+      waiting.map((id) => ({ tenantId, id })),
+    );
+  }
+
+  /** Without `until`, to the end. Returns whether that is reached. */
+  async #moveCalls(
+    db: Queryable,
+    transfer: Transfer,
+    endpointId: string,
+    until = Infinity,
+  ): Promise<boolean> {
+    const { callTexts: texts } = this.#options;
+    const { sourceTenantId, targetTenantId } = transfer;
+    for (let after = beforeAll.id; ;) {
+      const calls = await readCalls(db, transfer, { endpointId, after });
+      const last = calls.at(-1);
+      if (last === undefined) return true;
+      const moved = calls.map(({ id, request, result }) => {
+        const [from, to] = [
+          { tenantId: sourceTenantId, id },
+          { tenantId: targetTenantId, id },
+        ];
+        return {
+          id,
+          request: request && texts.sealRequest(to, texts.openRequest(from, request)),
+          result: result && texts.sealResult(to, texts.openResult(from, result)),
+        };
+      });
+      await moveCalls(db, transfer, moved);
+      if (monotonicMs() > until) return false;
+      after = last.id;
+    }
+  }
+
+  /** Without `until`, to the end. Returns whether that is reached. */
+  async #moveMessages(
+    db: Queryable,
+    transfer: Transfer,
+    channelId: string,
+    until = Infinity,
+  ): Promise<boolean> {
+    const { channelTexts: texts } = this.#options;
+    const { sourceTenantId, targetTenantId } = transfer;
+    for (let after = beforeAll.sequence; ;) {
+      const messages = await readMessages(db, transfer, { channelId, after });
+      const last = messages.at(-1);
+      if (last === undefined) return true;
+      const sealed = messages.map(({ id, direction, text }) => {
+        if (text === null) return null;
+        const [from, to] = [
+          { tenantId: sourceTenantId, id },
+          { tenantId: targetTenantId, id },
+        ];
+        return direction === 'in'
+          ? texts.sealText(to, texts.openText(from, text))
+          : texts.sealPiece(to, texts.openPiece(from, text));
+      });
+      await moveMessages(db, transfer, messages, sealed);
+      if (monotonicMs() > until) return false;
+      after = last.sequence;
+    }
+  }
+
+  async #moveTurns(db: Queryable, transfer: Transfer, channelId: string): Promise<void> {
+    const { channelTexts: texts } = this.#options;
+    const { sourceTenantId, targetTenantId } = transfer;
+    for (;;) {
+      const turns = await readTurns(db, transfer, channelId);
+      if (turns.length === 0) return;
+      for (const { id, request } of turns) {
+        const [from, to] = [
+          { tenantId: sourceTenantId, id },
+          { tenantId: targetTenantId, id },
+        ];
+        const again = request && texts.sealRequest(to, texts.openRequest(from, request));
+        await moveTurn(db, transfer, { id, request: again });
+      }
+    }
+  }
+
+  /** The secrets of an endpoint or channel of `from`, encrypted for `to`. */
+  async #resealed(
+    db: Queryable,
+    { from, to }: { from: string; to: string },
+    table: Owner,
+    id: string,
+  ): Promise<Record<string, Buffer | null>> {
+    const { secrets } = this.#options;
+    const row = JSON.parse(await readRow(db, `webhook.${table}`, id)) as Sealed;
+    const columns = Object.entries<SecretPlace['column']>(secretColumns[table]);
+    return Object.fromEntries(
+      columns.map(([name, column]) => {
+        const sealed = row[name] ?? null;
+        if (sealed === null) return [name, null];
+        const place = { table, column, id };
+        const secret = secrets.open({ ...place, tenantId: from }, unhex(sealed));
+        return [name, secrets.seal({ ...place, tenantId: to }, secret)];
+      }),
+    );
+  }
+}
+
+/** A row with bytes in hexadecimal. */
+type Sealed = Readonly<Record<string, string | null | undefined>>;
+
+/** The ids of endpoints and channels, in the order in which they are locked. */
+function owners(transfer: Transfer): [endpoints: string[], channels: string[]] {
+  const idsOf = (type: 'webhook_endpoint' | 'channel_instance'): string[] =>
+    itemsOf(transfer, type).map(({ id }) => id);
+  return [idsOf('webhook_endpoint'), idsOf('channel_instance')];
+}

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
+import { signed } from '@gatehouse/test/webhook-senders';
+import {
+  all,
+  ask,
+  begin,
+  carryOut,
+  ended,
+  gateway,
+  holdWebhook,
+  make,
+  makeAgent,
+  newTenants,
+  preview,
+  receiver,
+  source,
+  startGround,
+  stopGround,
+  target,
+} from './transfer-ground.ts';
+
+/** Channels and webhook endpoints that move to another tenant with their agent, and what arrives meanwhile. */
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const conversation = 'with-ann';
+let made: Awaited<ReturnType<typeof makeAgent>>;
+let endpoint: string;
+let channelSecret: string;
+let resources: { type: string; id: string }[];
+
+beforeAll(startGround);
+beforeEach(async () => {
+  await newTenants();
+  receiver.received.length = 0;
+  made = await makeAgent();
+  endpoint = await make('/v1/webhooks/endpoints', {
+    ...{ name: 'Signed', agent_id: made.agent, secret, callback_url: receiver.url('/results') },
+  });
+  resources = [...all(made), { type: 'webhook_endpoint', id: endpoint }];
+  const channel = await gateway.call('/v1/channels/instances', {
+    key: source.adminKey,
+    body: {
+      ...{ name: 'Chat', type: 'generic', agent_id: made.agent, credentials: {} },
+      config: { callback_url: receiver.url('/replies') },
+    },
+  });
+  const { id } = channel.body as { id: string };
+  channelSecret = (channel.body as { secret: string }).secret;
+  made.channel = id;
+  resources.push({ type: 'channel_instance', id });
+});
+afterAll(stopGround);
+
+async function post(path: string, body: string, headers: Record<string, string>) {
+  const response = await fetch(gateway.url + path, {
+    ...{ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } },
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+function write(text: string, id = newId()) {
+  const body = JSON.stringify({ message_id: id, conversation_id: conversation, user: { id: 'ann' }, text });
+  const headers = signed({ scheme: 'standard', secret: channelSecret }, body, { id });
+  return post(`/v1/webhooks/message?channel=${made.channel}`, body, headers);
+}
+
+function deliver(input: string, fields: object = {}, id = newId()) {
+  const body = JSON.stringify({ input, ...fields });
+  const headers = signed({ scheme: 'standard', secret }, body, { id });
+  return post(`/v1/webhooks/llm?endpoint=${endpoint}`, body, headers);
+}
+
+/** What was answered in the channel, to which messages. */
+const replies = () =>
+  receiver
+    .at('/replies')
+    .map(({ body }) => (JSON.parse(body) as { data: { in_reply_to: string[]; text: string } }).data);
+const results = () =>
+  receiver.at('/results').map(({ body }) => {
+    const { type, data } = JSON.parse(body) as { type: string; data: { call_id: string } };
+    return [type, data.call_id];
+  });
+
+async function list<Row>(path: string, { adminKey }: { adminKey: string }): Promise<Row[] | number> {
+  const answer = await gateway.call(path, { key: adminKey });
+  return answer.status === 200 ? (answer.body as { data: Row[] }).data : answer.status;
+}
+
+/** What the webhook service has of a tenant. */
+async function rowsOf({ id }: { id: string }): Promise<Record<string, number>> {
+  const tables = [
+    ...['endpoints', 'calls', 'deliveries', 'delivery_attempts', 'channel_instances'],
+    ...['conversations', 'channel_turns', 'channel_messages'],
+  ];
+  const counts = tables.map(
+    (table) => `(select count(*)::integer from webhook.${table} where tenant_id = $1) as ${table}`,
+  );
+  const [row] = await gateway.rows('webhook', `select ${counts.join(', ')}`, [id]);
+  return row as Record<string, number>;
+}
+
+/** Begins a move, and resolves when its channels and endpoints are closed. */
+async function closing(): Promise<string> {
+  const { body } = await preview(resources, { mode: 'move' });
+  const begun = await begin(body.id);
+  expect(begun.status).toBe(202);
+  const closed =
+    'select 1 from webhook.endpoints as e, webhook.channel_instances as i where e.closed and i.closed and e.id = $1 and i.id = $2';
+  await eventually(
+    async () => expect(await gateway.rows('webhook', closed, [endpoint, made.channel])).toHaveLength(1),
+    20_000,
+  );
+  return begun.body.id;
+}
+
+it('take their history along, and are what they were', async () => {
+  const [firstMessage, firstDelivery] = [newId(), newId()];
+  expect((await write('Where is my order?', firstMessage)).status).toBe(202);
+  const call = await deliver('Is the disk full?', { mode: 'sync', user_id: 'ann' }, firstDelivery);
+  expect(call).toMatchObject({ status: 200, body: { agent_id: made.agent } });
+  const queued = await deliver('Is the other one full?', { mode: 'async' });
+  expect(queued.status).toBe(202);
+  await eventually(() => expect([replies().length, results().length]).toEqual([1, 1]), 30_000);
+  const before = await rowsOf(source);
+
+  const { body } = await preview(resources, { mode: 'move' });
+  expect(body.problems).toEqual([]);
+  const countsOf = (id: string) => body.resources.find((resource) => resource.id === id)?.counts;
+  expect(countsOf(endpoint)).toEqual({ calls: 2 });
+  expect(countsOf(made.channel)).toEqual({ conversations: 1, messages: 2 });
+  expect(await ended((await begin(body.id)).body.id)).toMatchObject({ status: 'completed', error: null });
+
+  expect(await rowsOf(target)).toEqual(before);
+  expect(Object.values(await rowsOf(source)).every((count) => count === 0)).toBe(true);
+  const shown = await gateway.call(`/v1/webhooks/calls/${String(queued.body['call_id'])}`, {
+    key: target.adminKey,
+  });
+  expect(shown.body).toMatchObject({ status: 'succeeded', deliveries: [{ status: 'delivered' }] });
+  expect((shown.body as { output: string }).output).not.toBe('');
+  const conversations = `/v1/channels/instances/${made.channel}/conversations`;
+  const [first] = (await list<{ id: string }>(conversations, target)) as { id: string }[];
+  const messages = await list<object>(`${conversations}/${first?.id ?? ''}/messages`, target);
+  expect(messages).toMatchObject([
+    { direction: 'out', text: replies()[0]?.text },
+    { direction: 'in', text: 'Where is my order?' },
+  ]);
+  expect(await list(conversations, source)).toBe(404);
+  expect(await list(`/v1/webhooks/endpoints/${endpoint}/calls`, source)).toBe(404);
+
+  // Repeats are known, and senders notice nothing.
+  expect((await write('Where is my order?', firstMessage)).body).toMatchObject({ status: 'duplicate' });
+  const again = await deliver('Is the disk full?', { mode: 'sync', user_id: 'ann' }, firstDelivery);
+  expect(again).toEqual({ status: 200, body: call.body });
+  expect((await write('And now?')).status).toBe(202);
+  await eventually(() => expect(replies()).toHaveLength(2), 30_000);
+  expect((await rowsOf(source))['channel_messages']).toBe(0);
+}, 90_000);
+
+it('answer what arrives meanwhile once, in the target', async () => {
+  expect((await write('First.')).status).toBe(202);
+  await eventually(() => expect(replies()).toHaveLength(1), 30_000);
+  const transfer = await closing();
+  const release = holdWebhook();
+  const during = newId();
+  expect(await write('During.', during)).toMatchObject({ status: 202, body: { status: 'accepted' } });
+  expect((await write('During.', during)).body).toMatchObject({ status: 'duplicate' });
+  const queued = await deliver('Queued?', { mode: 'async' });
+  expect(queued.status).toBe(202);
+  const waiting = deliver('Waiting?', { mode: 'sync' });
+  expect((await ask(source, 'agent:clerk', 'Hello.')).status).toBe(409);
+  await release();
+  expect(await ended(transfer)).toMatchObject({ status: 'completed' });
+  expect(await waiting).toMatchObject({ status: 200, body: { agent_id: made.agent } });
+  await eventually(() => {
+    expect(replies().map(({ in_reply_to }) => in_reply_to)).toContainEqual([during]);
+    expect(results()).toEqual([['call.completed', queued.body['call_id']]]);
+  }, 30_000);
+  expect(replies()).toHaveLength(2);
+  expect(Object.values(await rowsOf(source)).every((count) => count === 0)).toBe(true);
+  const spent = await gateway.rows(
+    'analytics',
+    `select tenant_id, channel from analytics.traces where channel in ('webhook', 'generic') and tenant_id = any ($1)`,
+    [[source.id, target.id]],
+  );
+  expect(spent.filter(({ tenant_id }) => tenant_id === source.id)).toHaveLength(1);
+}, 90_000);
+
+it('go on in the source when the move is undone', async () => {
+  const transfer = await closing();
+  const release = holdWebhook();
+  expect((await write('Hello?')).status).toBe(202);
+  const queued = await deliver('Queued?', { mode: 'async' });
+  const undo = `update tenant.transfers set phase = 'aborting', error = '{"code": "limit_reached", "message": "Full."}' where id = $1`;
+  await gateway.rows('tenant', undo, [transfer]);
+  await release();
+  expect(await ended(transfer)).toMatchObject({ status: 'failed' });
+  await eventually(() => {
+    expect(replies()).toHaveLength(1);
+    expect(results()).toEqual([['call.completed', queued.body['call_id']]]);
+  }, 40_000);
+  expect(Object.values(await rowsOf(target)).every((count) => count === 0)).toBe(true);
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+}, 90_000);
+
+it('take nothing along of a user whose data are deleted meanwhile', async () => {
+  for (const user_id of ['ann', 'bob']) await deliver('Hello.', { mode: 'sync', user_id });
+  await write('Hello.');
+  await eventually(() => expect(replies()).toHaveLength(1), 30_000);
+  const transfer = await closing();
+  const release = holdWebhook();
+  const user = `generic:${made.channel}:ann`;
+  for (const id of ['ann', encodeURIComponent(user)])
+    expect(
+      (await gateway.call(`/v1/users/${id}/data`, { key: source.adminKey, method: 'DELETE' })).status,
+    ).toBe(202);
+  const noted = 'select 1 from webhook.deleted_users where tenant_id = $1';
+  await eventually(
+    async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(2),
+    20_000,
+  );
+  // As if they had been brought to the target before.
+  await gateway.rows('webhook', `update webhook.calls set user_id = 'ann' where user_id = 'bob'`);
+  await release();
+  expect(await ended(transfer)).toMatchObject({ status: 'completed' });
+  expect(await rowsOf(target)).toMatchObject({ calls: 0, channel_messages: 0 });
+}, 90_000);
