@@ -57,7 +57,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels and tools
+bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers
 	@$(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
 	@$(WITH_TOOLS) node test/bench/graph.ts
@@ -66,6 +66,7 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 	@$(WITH_TOOLS) node test/bench/webhooks.ts
 	@$(WITH_TOOLS) node test/bench/channels.ts
 	@$(WITH_TOOLS) node test/bench/tools.ts
+	@$(WITH_TOOLS) node test/bench/transfers.ts
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
