@@ -226,3 +226,37 @@ it('take nothing along of a user whose data are deleted meanwhile', async () => 
   expect(await ended(transfer)).toMatchObject({ status: 'completed' });
   expect(await rowsOf(target)).toMatchObject({ calls: 0, channel_messages: 0 });
 }, 90_000);
+
+it('answer requests before they are closed, and refuse those after it', async () => {
+  const { body } = await preview(resources, { mode: 'move' });
+  const answers: { status: number; text: string; at: number }[] = [];
+  let isOver = false;
+  const asking = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      const at = performance.now();
+      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${source.userKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          ...{ model: 'agent:clerk', stream: true, messages: [{ role: 'user', content: 'Hello.' }] },
+          x_simulator: { chunks: 20, chunk_delay_ms: 20 },
+        }),
+      });
+      answers.push({ status: response.status, text: await response.text(), at });
+    }
+  });
+  await eventually(() => expect(answers.length).toBeGreaterThan(4));
+  const transfer = await ended((await begin(body.id)).body.id);
+  isOver = true;
+  await Promise.all(asking);
+  expect(transfer).toMatchObject({ status: 'completed' });
+  const isAnswered = ({ status }: { status: number }): boolean => status === 200;
+  const answered = answers.filter(isAnswered);
+  expect(answered.filter(({ text }) => !text.includes('data: [DONE]'))).toEqual([]);
+  const refused = answers.filter((answer) => !isAnswered(answer));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([409, 404]));
+  const lastAnswered = Math.max(...answered.map(({ at }) => at));
+  // Requests that were sent at the same moment may come to either side of it.
+  expect(refused.filter(({ at }) => at < lastAnswered - 1_000)).toEqual([]);
+  expect((await ask(target, 'agent:clerk', 'Hello.')).status).toBe(200);
+}, 60_000);

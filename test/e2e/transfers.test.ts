@@ -286,3 +286,24 @@ it('deletes the data of a user also in the target, when that was requested meanw
   expect(await seen('ann')).toEqual([404, 0]);
   expect(await seen('bob')).toEqual([200, 1]);
 }, 60_000);
+
+it('uses what the target has in place of what is skipped, and keeps it until its end', async () => {
+  const made = await makeAgent();
+  const own = await make('/v1/mcp/servers', { name: 'mail', url: mcpServer.url }, target);
+  const { body } = await preview(all(made).slice(0, 2), { on_conflict: 'skip' });
+  expect(body.resources.map(({ action }) => action)).toEqual(['copy', 'skip']);
+  const { begun, release } = await heldByWebhook(body.id);
+  const remove = { key: target.adminKey, method: 'DELETE' };
+  const refused = await gateway.call(`/v1/mcp/servers/${own}`, remove);
+  expect([refused.status, refused.body]).toMatchObject([409, { error: { code: 'resource_locked' } }]);
+  await release();
+  expect(await ended(begun.id)).toMatchObject({
+    status: 'completed',
+    items: [{ action: 'copy' }, { action: 'skip', source_id: made.server, target_id: own }],
+  });
+  expect((await ask(target, 'agent:clerk', 'Use your tool.')).status).toBe(200);
+  const changed = await gateway.call(`/v1/mcp/servers/${own}`, {
+    ...{ key: target.adminKey, method: 'PATCH', body: { timeout_ms: 5_000 } },
+  });
+  expect(changed.status).toBe(200);
+});

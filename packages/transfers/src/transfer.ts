@@ -39,6 +39,11 @@ export function itemsOf({ items }: Transfer, type: TransferItem['type']): Transf
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
+/** The resources of a type that the target has already, and uses in place of those that stay in the source: their ids there. */
+export function keptOf({ items }: Transfer, type: TransferItem['type']): string[] {
+  return items.filter((item) => item.type === type && item.action === 'skip').map(({ targetId }) => targetId);
+}
+
 /** Throws for what no tenant service sends. */
 export function readTransfer(sent: SentTransfer | undefined): Transfer {
   if (sent === undefined) throw new Error('no transfer was sent');

@@ -43,6 +43,22 @@ export async function lockRows(
   await db.query(`update ${table} set locked_by = $2 where id = any ($1)`, [ids, transferId]);
 }
 
+/** Keeps rows of the target as they are, which it uses in place of some that stay in the source. Throws as `lockRows`. */
+export async function keepRows(
+  db: Queryable,
+  table: string,
+  ids: readonly string[],
+  transferId: string,
+): Promise<void> {
+  const { rows } = await db.query<{ lockedBy: string | null }>(
+    `select locked_by as "lockedBy" from ${table} where id = any ($1) order by id for update`,
+    [ids],
+  );
+  if (rows.length !== ids.length) throw stale('The target does not have a resource any more.');
+  if (rows.some(({ lockedBy }) => lockedBy !== null && lockedBy !== transferId)) throw locked();
+  await db.query(`update ${table} set locked_by = $2 where id = any ($1)`, [ids, transferId]);
+}
+
 export async function unlockRows(db: Queryable, table: string, transferId: string): Promise<void> {
   await db.query(`update ${table} set locked_by = null where locked_by = $1`, [transferId]);
 }

@@ -2,10 +2,24 @@ import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
+import {
+  hex,
+  insertRow,
+  keepRows,
+  lockRows,
+  readRow,
+  unhex,
+  unlockRows,
+} from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
-import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
+import {
+  itemsOf,
+  keptOf,
+  type Transfer,
+  type TransferItem,
+  type TransferStep,
+} from '@gatehouse/transfers/transfer';
 import type { AuthSecrets, PublicAuth } from '../mcp/mcp-server.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import { countMcpServers } from '../store/mcp-server-store.ts';
@@ -60,6 +74,7 @@ export class AgentSteps {
       // The step may run again.
       await actAs(db, transfer.targetTenantId);
       await deleteHidden(db, table, transfer.id);
+      await keepRows(db, table, keptOf(transfer, typeOf[table]), transfer.id);
       if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       await actAs(db, transfer.sourceTenantId);
       for (const item of items) {
@@ -80,6 +95,7 @@ export class AgentSteps {
       await actAs(db, transfer.targetTenantId);
       if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
       else await deleteHidden(db, table, transfer.id);
+      await unlockRows(db, table, transfer.id);
       await actAs(db, transfer.sourceTenantId);
       if (transfer.mode === 'move')
         for (const item of itemsOf(transfer, typeOf[table]))
@@ -205,6 +221,7 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
     await unlockRows(db, table, transfer.id);
     await actAs(db, transfer.targetTenantId);
     await deleteHidden(db, table, transfer.id);
+    await unlockRows(db, table, transfer.id);
     await actAs(db, transfer.sourceTenantId);
   }
   return true;
