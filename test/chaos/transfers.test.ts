@@ -21,9 +21,15 @@ const points = {
 type Killed = keyof typeof points;
 /** Whether the commit that the killed process has sent takes place. */
 const outcomes = ['committed', 'rolled back'] as const;
-const rounds = (Object.keys(points) as Killed[]).flatMap((service) =>
-  outcomes.map((outcome) => ({ service, outcome })),
-);
+type Outcome = (typeof outcomes)[number];
+/** As many at once as a service has connections for steps. */
+const rounds: { service: Killed; ends: readonly Outcome[] }[] = [
+  { service: 'memory', ends: outcomes },
+  { service: 'agent', ends: ['committed'] },
+  { service: 'agent', ends: ['rolled back'] },
+  { service: 'webhook', ends: outcomes },
+  { service: 'tenant', ends: outcomes },
+];
 
 const endsWithinMs = 90_000;
 
@@ -255,6 +261,7 @@ interface Move {
   ground: Ground;
   before: Record<string, number>;
   phase: string;
+  outcome: Outcome;
   begin: () => Promise<string>;
   previewId: string;
 }
@@ -272,16 +279,17 @@ async function settled(): Promise<void> {
 }
 
 it.each(rounds)(
-  'a move ends wholly and can be done again when $service is killed and its transaction $outcome',
-  ({ service, outcome }) =>
+  'a move ends wholly and can be done again when $service is killed and its transactions are $ends',
+  ({ service, ends }) =>
     chaos.explain(async () => {
-      const grounds = await Promise.all(points[service].map(makeGround));
+      const wanted = points[service].flatMap((phase) => ends.map((outcome) => ({ phase, outcome })));
+      const grounds = await Promise.all(wanted.map(makeGround));
       await settled();
       const moves: Move[] = [];
-      for (const [index, phase] of points[service].entries()) {
+      for (const [index, point] of wanted.entries()) {
         const ground = grounds[index];
         if (ground === undefined) throw new Error('there is no ground');
-        moves.push({ phase, ground, before: await inventory(ground.source), ...(await prepare(ground)) });
+        moves.push({ ...point, ground, before: await inventory(ground.source), ...(await prepare(ground)) });
       }
       inHurry = false;
       await holdAll(service, moves);
@@ -289,10 +297,11 @@ it.each(rounds)(
       const isReached = async (): Promise<boolean> => (await waiting()).length === moves.length;
       await chaos.within(20_000, 'all wait at their commit', isReached);
       await kill(service);
-      if (outcome === 'rolled back')
-        await chaos.rows('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [
-          (await waiting()).map(({ pid }) => pid),
-        ]);
+      const lost = moves.filter(({ outcome }) => outcome === 'rolled back').map(({ previewId }) => previewId);
+      const held = await waiting();
+      await chaos.rows('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [
+        held.filter(({ previewId }) => lost.includes(previewId)).map(({ pid }) => pid),
+      ]);
       await chaos.rows('update public.holds set released = true');
       for (const [index, { ground, before, phase }] of moves.entries()) {
         const status = await ended(ids[index] ?? '');
@@ -325,8 +334,8 @@ async function holdAll(service: Killed, moves: readonly Move[]): Promise<void> {
 
 /** Transactions that wait at their commit. */
 const waiting = () =>
-  chaos.rows<{ pid: number }>(
-    `select l.pid from pg_locks as l join public.holds as h on h.id = l.objid
+  chaos.rows<{ pid: number; previewId: string }>(
+    `select l.pid, h.preview_id as "previewId" from pg_locks as l join public.holds as h on h.id = l.objid
      where l.locktype = 'advisory' and l.granted and not h.released`,
   );
 

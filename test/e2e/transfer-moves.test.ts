@@ -158,6 +158,23 @@ it('take their history along, and are what they were', async () => {
   expect((await rowsOf(source))['channel_messages']).toBe(0);
 }, 90_000);
 
+it('are not held up by a text that can no longer be decrypted', async () => {
+  await write('Hello.');
+  expect((await deliver('Hello.', { mode: 'sync' })).status).toBe(200);
+  await eventually(() => expect(replies()).toHaveLength(1), 30_000);
+  const broken = `'\\x00'::bytea`;
+  await gateway.rows('webhook', `update webhook.calls set result = ${broken}`);
+  await gateway.rows(
+    'webhook',
+    `update webhook.channel_messages set text = ${broken} where direction = 'in'`,
+  );
+  const before = await rowsOf(source);
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+  expect(await rowsOf(target)).toEqual(before);
+  await write('And now?');
+  await eventually(() => expect(replies()).toHaveLength(2), 30_000);
+}, 90_000);
+
 it('answer what arrives meanwhile once, in the target', async () => {
   expect((await write('First.')).status).toBe(202);
   await eventually(() => expect(replies()).toHaveLength(1), 30_000);

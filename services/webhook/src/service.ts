@@ -35,6 +35,7 @@ import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
 import { subscriptionHandlers } from './http/subscriptions.ts';
 import { Gate } from './inbound/gate.ts';
+import { Patience } from './inbound/patience.ts';
 import { deliver } from './jobs/deliver.ts';
 import { runCall } from './jobs/run-call.ts';
 import { tasks } from './jobs/tasks.ts';
@@ -111,7 +112,7 @@ export async function createWebhookService(
     ...{ egress, guard, bodyBudget },
   });
   const { messages, conversations, tokenJobs, texts: channelTexts } = channels;
-  const moves = new Moves({ secrets, callTexts: texts, channelTexts, jobs, conversations });
+  const moves = new Moves({ secrets, callTexts: texts, channelTexts, jobs, conversations, log });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
@@ -145,6 +146,7 @@ export async function createWebhookService(
           queue: async (db, { tenantId, id }) => {
             await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
           },
+          patience: new Patience(),
           room: new QueueRoom('deliveries', (tenantId, count) => calls.hasQueued(tenantId, count)),
           templates,
           bodyBudget,

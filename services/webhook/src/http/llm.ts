@@ -11,7 +11,6 @@ import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { sendJson } from '@gatehouse/http/reply';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { requestIdHeader } from '@gatehouse/http/request-context';
-import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
@@ -23,6 +22,7 @@ import type { SyncCalls } from '../calls/sync-calls.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
 import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
+import { refuseClosed, type Patience } from '../inbound/patience.ts';
 import type { Genuine } from '../inbound/verify.ts';
 import { readInput, requestOf } from '../inbound/question.ts';
 import type { TenantClient } from '../peers/tenants.ts';
@@ -41,15 +41,14 @@ export interface DeliveryDependencies {
   /** Runs the call in the background, once the transaction commits. */
   queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
   room: QueueRoom;
+  /** For endpoints that are about to move. */
+  patience: Patience;
   templates: Templates;
   /** Of `anonymousBodyBudget`. */
   bodyBudget: BodyBudget;
 }
 
 const dayS = 24 * 3_600;
-/** How long a delivery waits for an endpoint that is about to move, and how often it looks. */
-const patienceMs = 30_000;
-const pollMs = 200;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
 const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 
@@ -74,29 +73,24 @@ async function deliver(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer & { replayed: boolean }> {
-  const { findEndpoint, gate, bodyBudget } = dependencies;
+  const { findEndpoint, gate, bodyBudget, patience } = dependencies;
   const endpointId = endpointIdOf(request);
   const named = endpointId === null ? null : await findEndpoint(endpointId);
   // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
   const share = openShare(bodyBudget, clientIpOf(request), request, response);
   const body = await readBody(request, context.route.bodyLimit, { share });
   const delivery = deliveryOf(request, body);
-  const until = monotonicMs() + patienceMs;
-  for (let [endpoint, isFirst] = [named, true]; ; isFirst = false) {
-    const genuine = await gate.check(delivery, endpoint, clientIpOf(request));
-    const answer = await accept(dependencies, genuine, { request, body, context, isFirst });
-    if (answer !== null) return answer;
-    if (monotonicMs() > until)
-      throw new AppError(
-        'service_unavailable',
-        'The endpoint is about to move to another tenant. Send it again.',
-        {
-          headers: retryAfterHeaders(patienceMs),
-        },
-      );
-    await sleep(pollMs);
-    endpoint = await findEndpoint(genuine.endpoint.id);
-  }
+  const address = clientIpOf(request);
+  const sent = { request, body, context };
+  const genuine = await gate.check(delivery, named, address);
+  const answer = await accept(dependencies, genuine, { ...sent, isFirst: true });
+  if (answer !== null) return answer;
+  const opened = await patience.until(() => findEndpoint(genuine.endpoint.id));
+  const again = await accept(dependencies, await gate.check(delivery, opened, address), {
+    ...sent,
+    isFirst: false,
+  });
+  return again ?? refuseClosed();
 }
 
 /** Null while the endpoint takes no such calls: it is about to move to another tenant. */

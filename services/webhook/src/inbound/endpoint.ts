@@ -32,6 +32,8 @@ export interface SealedEndpoint extends EndpointSettings {
   id: string;
   tenantId: string;
   scheme: WebhookScheme;
+  /** Whether it is about to move to another tenant: `sync` calls wait. */
+  closed: boolean;
   secret: Buffer;
   /** Null when it is no longer accepted. */
   previousSecret: Buffer | null;

@@ -32,6 +32,7 @@ export class Gate {
     this.#unknown = {
       ...place,
       scheme: 'standard',
+      closed: false,
       secret: this.#spare.sealed,
       previousSecret: null,
       name: '',

@@ -65,14 +65,13 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       const { messages, readyInS } = nextBurst(waiting);
       if (messages.length === 0) return;
       if (readyInS > 0) await sleep(readyInS * 1_000);
-      else await begin(conversation, channel, messages);
+      else await begin({ conversation, channel, messages }, context);
     }
   };
 
   async function begin(
-    conversation: Conversation,
-    channel: Channel,
-    messages: readonly WaitingMessage[],
+    { conversation, channel, messages }: NextTurn,
+    { log }: Pick<JobContext, 'log'>,
   ): Promise<void> {
     const { tenantId, isGroup } = conversation;
     const [{ userId } = { userId: '' }] = messages;
@@ -82,6 +81,15 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       const row = { tenantId, id: messageId };
       const said = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: said }];
+    };
+    // A text of the history whose key is gone must not end the conversation.
+    const readEarlier = (message: EarlierMessage): Spoken[] => {
+      try {
+        return read(message);
+      } catch (error) {
+        log.error({ err: error, message_id: message.id }, 'failed to decrypt an earlier message');
+        return [];
+      }
     };
     const sealed = await turns.texts(
       conversation,
@@ -93,7 +101,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
     const historyTokens = channel.history_tokens;
     const prompt = async (): Promise<string> =>
       promptOf(said, {
-        earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(read),
+        earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(readEarlier),
         ...{ historyTokens, isGroup },
       });
     await turns.begin(conversation, {
@@ -106,6 +114,12 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       messageIds: messages.map((message) => message.id),
     });
   }
+}
+
+interface NextTurn {
+  conversation: Conversation;
+  channel: Channel;
+  messages: readonly WaitingMessage[];
 }
 
 interface OpenTurn {

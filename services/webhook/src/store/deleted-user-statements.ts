@@ -51,15 +51,23 @@ export async function deleteOf(
   }: { tenantId: string; endpoints: readonly string[]; channels: readonly string[] },
 ): Promise<void> {
   const given = [tenantId, users.map(({ hash }) => hash), users.map(({ requestedAt }) => requestedAt)];
-  const isDeleted = `exists (select from unnest($2::bytea[], $3::timestamptz[]) as gone (hash, requested_at)
-    where gone.hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8')) and created_at <= gone.requested_at)`;
+  const gone = (of: string): string => `
+    gone as materialized (
+      select user_id, requested_at from (select distinct user_id from ${of}) as known
+        join unnest($2::bytea[], $3::timestamptz[]) as noted (hash, requested_at)
+          on hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8')))`;
   await db.query(
-    `delete from webhook.calls where endpoint_id = any ($4) and user_id is not null and ${isDeleted}`,
-    [...[...given, endpoints]],
+    `with ${gone('webhook.calls where endpoint_id = any ($4)')}
+     delete from webhook.calls as c using gone
+     where c.endpoint_id = any ($4) and c.user_id = gone.user_id and c.created_at <= gone.requested_at`,
+    [...given, endpoints],
   );
   await db.query(
-    `with messages as (
-       delete from webhook.channel_messages where instance_id = any ($4) and ${isDeleted} returning turn_id)
+    `with ${gone('webhook.channel_messages where instance_id = any ($4)')},
+     messages as (
+       delete from webhook.channel_messages as m using gone
+       where m.instance_id = any ($4) and m.user_id = gone.user_id and m.created_at <= gone.requested_at
+       returning m.turn_id)
      delete from webhook.channel_turns where id in (select turn_id from messages)`,
     [...given, channels],
   );

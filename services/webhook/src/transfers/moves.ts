@@ -1,5 +1,6 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { readRow, unhex } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
@@ -37,10 +38,13 @@ export interface MovesOptions {
   channelTexts: ChannelTexts;
   jobs: Jobs<typeof tasks>;
   conversations: ConversationQueue;
+  log: Logger;
 }
 
 /** Of one call of a step; the rest is for the next one. */
 const budgetMs = 2_000;
+/** Conversations; the upkeep finds others within seconds. */
+const maxResumed = 500;
 const beforeAll = { id: '00000000-0000-0000-0000-000000000000', sequence: '-1' };
 
 /** The columns with secrets, and the places that they are encrypted for. */
@@ -155,7 +159,7 @@ export class Moves {
     const waiting = await waitingConversations(db, channels);
     await conversations.resume(
       db,
-      waiting.map((id) => ({ tenantId, id })),
+      waiting.slice(0, maxResumed).map((id) => ({ tenantId, id })),
     );
   }
 
@@ -179,8 +183,8 @@ export class Moves {
         ];
         return {
           id,
-          request: request && texts.sealRequest(to, texts.openRequest(from, request)),
-          result: result && texts.sealResult(to, texts.openResult(from, result)),
+          request: this.#again(request, (sealed) => texts.sealRequest(to, texts.openRequest(from, sealed))),
+          result: this.#again(result, (sealed) => texts.sealResult(to, texts.openResult(from, sealed))),
         };
       });
       await moveCalls(db, transfer, moved);
@@ -202,17 +206,18 @@ export class Moves {
       const messages = await readMessages(db, transfer, { channelId, after });
       const last = messages.at(-1);
       if (last === undefined) return true;
-      const sealed = messages.map(({ id, direction, text }) => {
-        if (text === null) return null;
+      const again = messages.map(({ id, direction, text }) => {
         const [from, to] = [
           { tenantId: sourceTenantId, id },
           { tenantId: targetTenantId, id },
         ];
-        return direction === 'in'
-          ? texts.sealText(to, texts.openText(from, text))
-          : texts.sealPiece(to, texts.openPiece(from, text));
+        return this.#again(text, (sealed) =>
+          direction === 'in'
+            ? texts.sealText(to, texts.openText(from, sealed))
+            : texts.sealPiece(to, texts.openPiece(from, sealed)),
+        );
       });
-      await moveMessages(db, transfer, messages, sealed);
+      await moveMessages(db, transfer, messages, again);
       if (monotonicMs() > until) return false;
       after = last.sequence;
     }
@@ -229,9 +234,22 @@ export class Moves {
           { tenantId: sourceTenantId, id },
           { tenantId: targetTenantId, id },
         ];
-        const again = request && texts.sealRequest(to, texts.openRequest(from, request));
+        const again = this.#again(request, (sealed) =>
+          texts.sealRequest(to, texts.openRequest(from, sealed)),
+        );
         await moveTurn(db, transfer, { id, request: again });
       }
+    }
+  }
+
+  /** A text encrypted again. One that can't be decrypted stays as it is: it would hold up the move for ever. */
+  #again(sealed: Buffer | null, reseal: (sealed: Buffer) => Buffer): Buffer | null {
+    if (sealed === null) return null;
+    try {
+      return reseal(sealed);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'failed to decrypt a text that moves to another tenant');
+      return sealed;
     }
   }
 

@@ -1,0 +1,40 @@
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+
+const longestMs = 30_000;
+const pollMs = 500;
+/** Of this replica; each looks for itself. */
+const maxWaiting = 100;
+
+/** Senders that wait for the answer of an endpoint that is about to move to another tenant. */
+export class Patience {
+  #waiting = 0;
+
+  /** Resolves with the endpoint when it is open; null if it was deleted. Throws `service_unavailable` when that takes long. */
+  async until<Found extends { closed: boolean }>(find: () => Promise<Found | null>): Promise<Found | null> {
+    if (this.#waiting >= maxWaiting) refuseClosed();
+    const until = monotonicMs() + longestMs;
+    this.#waiting += 1;
+    try {
+      for (;;) {
+        const found = await find();
+        if (found?.closed !== true) return found;
+        if (monotonicMs() > until) refuseClosed();
+        await sleep(pollMs);
+      }
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+}
+
+export function refuseClosed(): never {
+  throw new AppError(
+    'service_unavailable',
+    'The endpoint is about to move to another tenant. Send it again.',
+    {
+      headers: retryAfterHeaders(longestMs),
+    },
+  );
+}
