@@ -9,27 +9,27 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { ChaosSystem } from './chaos-system.ts';
 
-/** Moves between tenants while a service is killed at each of its steps. */
+/** Transfers between tenants while a service is killed at each of its steps. */
 
 /** A step is stopped at its commit by the phase in which it runs; those of the tenant service enter the phase. */
 const points = {
-  memory: ['locking', 'copying', 'committing', 'aborting'],
-  agent: ['locking', 'closing', 'committing', 'aborting'],
-  webhook: ['locking', 'closing', 'committing', 'aborting'],
-  tenant: ['copying', 'closing', 'committing', 'completed'],
+  memory: ['locking', 'copying', 'committing', 'aborting', 'committing a copy'],
+  agent: ['locking', 'closing', 'committing', 'aborting', 'committing a copy'],
+  webhook: ['locking', 'closing', 'committing', 'aborting', 'committing a copy'],
+  tenant: ['copying', 'closing', 'committing', 'completed', 'committing a copy'],
 } as const;
 type Killed = keyof typeof points;
+type Point = (typeof points)[Killed][number];
+/** The phase of a point, and the mode of the transfer that is stopped there. */
+const phaseOf = (point: Point) => point.replace(' a copy', '');
+type Mode = 'copy' | 'move';
+const modeOf = (point: Point): Mode => (point.endsWith('a copy') ? 'copy' : 'move');
 /** Whether the commit that the killed process has sent takes place. */
 const outcomes = ['committed', 'rolled back'] as const;
-type Outcome = (typeof outcomes)[number];
 /** As many at once as a service has connections for steps. */
-const rounds: { service: Killed; ends: readonly Outcome[] }[] = [
-  { service: 'memory', ends: outcomes },
-  { service: 'agent', ends: ['committed'] },
-  { service: 'agent', ends: ['rolled back'] },
-  { service: 'webhook', ends: outcomes },
-  { service: 'tenant', ends: outcomes },
-];
+const rounds = (Object.keys(points) as Killed[]).flatMap((service) =>
+  outcomes.map((outcome) => ({ service, outcome })),
+);
 
 const endsWithinMs = 90_000;
 
@@ -181,13 +181,21 @@ async function inventory({ id }: TenantAccess): Promise<Record<string, number>> 
   return row ?? {};
 }
 
+/** A copied channel has no conversations, a copied endpoint no calls. */
+const notCopied = {
+  ...{ 'webhook.calls': 0, 'webhook.deliveries': 0, 'webhook.delivery_attempts': 0 },
+  ...{ 'webhook.channel_messages': 0, 'webhook.channel_turns': 0, 'webhook.conversations': 0 },
+};
 const nothing = () => Object.fromEntries(tables.map((name) => [name, 0]));
 const path = '/v1/tenant/resource-transfers';
 
-/** Previews a move, and returns what begins it. */
-async function prepare({ source, target, resources }: Ground) {
+/** Previews a transfer, and returns what begins it. */
+async function prepare({ source, target, resources }: Ground, mode: Mode) {
   const owner = chaos.credentials.owner_key;
-  const plan = { mode: 'move', source_tenant_id: source.id, target_tenant_id: target.id, resources };
+  const plan = {
+    ...{ mode, source_tenant_id: source.id, target_tenant_id: target.id, resources },
+    on_conflict: 'rename',
+  };
   const { body: preview } = await call<TransferPreview>(owner, `${path}/previews`, plan);
   expect(preview.problems).toEqual([]);
   const begin = async (): Promise<string> => {
@@ -223,15 +231,15 @@ async function untilPhase(id: string, phase: string): Promise<void> {
   });
 }
 
-/** Nothing of it is locked, closed or hidden any more, and one of the tenants has all of it. */
+/** Nothing of it is locked, closed or hidden any more, and one of the tenants has all of it; of a copy, both. */
 async function expectEnd(
   { source, target }: Ground,
-  before: Record<string, number>,
-  status: string,
+  { before, status, mode }: { before: Record<string, number>; status: string; mode: Mode },
 ): Promise<void> {
-  const [has, hasNot] = status === 'completed' ? [target, source] : [source, target];
+  const [has, hasNot] = status === 'completed' && mode === 'move' ? [target, source] : [source, target];
   expect(await inventory(has)).toEqual(before);
-  await eventually(async () => expect(await inventory(hasNot)).toEqual(nothing()), 30_000, 200);
+  const rest = mode === 'move' ? nothing() : { ...before, ...notCopied };
+  await eventually(async () => expect(await inventory(hasNot)).toEqual(rest), 30_000, 200);
   const kept = await chaos.rows(
     `select id from agent.agents where tenant_id = any ($1) and (closed or locked_by is not null or arriving_in is not null)
      union all select id from agent.mcp_servers where tenant_id = any ($1) and (locked_by is not null or arriving_in is not null)
@@ -257,11 +265,11 @@ async function kill(service: string): Promise<void> {
   chaos.mark(`killed ${service}`);
 }
 
-interface Move {
+interface Held {
   ground: Ground;
   before: Record<string, number>;
+  mode: Mode;
   phase: string;
-  outcome: Outcome;
   begin: () => Promise<string>;
   previewId: string;
 }
@@ -279,17 +287,18 @@ async function settled(): Promise<void> {
 }
 
 it.each(rounds)(
-  'a move ends wholly and can be done again when $service is killed and its transactions are $ends',
-  ({ service, ends }) =>
+  'transfers end wholly and can be done again when $service is killed and its transactions are $outcome',
+  ({ service, outcome }) =>
     chaos.explain(async () => {
-      const wanted = points[service].flatMap((phase) => ends.map((outcome) => ({ phase, outcome })));
-      const grounds = await Promise.all(wanted.map(makeGround));
+      const grounds = await Promise.all(points[service].map(makeGround));
       await settled();
-      const moves: Move[] = [];
-      for (const [index, point] of wanted.entries()) {
+      const moves: Held[] = [];
+      for (const [index, point] of points[service].entries()) {
         const ground = grounds[index];
         if (ground === undefined) throw new Error('there is no ground');
-        moves.push({ ...point, ground, before: await inventory(ground.source), ...(await prepare(ground)) });
+        const how = { mode: modeOf(point), phase: phaseOf(point) };
+        const before = await inventory(ground.source);
+        moves.push({ ...how, ground, before, ...(await prepare(ground, how.mode)) });
       }
       inHurry = false;
       await holdAll(service, moves);
@@ -297,35 +306,33 @@ it.each(rounds)(
       const isReached = async (): Promise<boolean> => (await waiting()).length === moves.length;
       await chaos.within(20_000, 'all wait at their commit', isReached);
       await kill(service);
-      const lost = moves.filter(({ outcome }) => outcome === 'rolled back').map(({ previewId }) => previewId);
-      const held = await waiting();
-      await chaos.rows('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [
-        held.filter(({ previewId }) => lost.includes(previewId)).map(({ pid }) => pid),
-      ]);
+      if (outcome === 'rolled back')
+        await chaos.rows('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [
+          (await waiting()).map(({ pid }) => pid),
+        ]);
       await chaos.rows('update public.holds set released = true');
-      for (const [index, { ground, before, phase }] of moves.entries()) {
+      for (const [index, { ground, before, phase, mode }] of moves.entries()) {
         const status = await ended(ids[index] ?? '');
         chaos.mark(`${phase}: ${status}`);
         expect([phase, status]).toEqual([phase, phase === 'aborting' ? 'failed' : 'completed']);
-        await expectEnd(ground, before, status);
+        await expectEnd(ground, { before, status, mode });
       }
       // Once more: on, or back.
-      const again = moves.map(({ ground, phase, before }) => ({
-        ground: phase === 'aborting' ? ground : { ...ground, source: ground.target, target: ground.source },
-        before,
-      }));
       await Promise.all(
-        again.map(async ({ ground, before }) => {
-          const status = await ended(await (await prepare(ground)).begin());
+        moves.map(async ({ ground, phase, before, mode }) => {
+          const isOver = phase !== 'aborting' && mode === 'move';
+          const next = isOver ? { ...ground, source: ground.target, target: ground.source } : ground;
+          const status = await ended(await (await prepare(next, mode)).begin());
           expect(status).toBe('completed');
-          await expectEnd(ground, before, status);
+          if (mode === 'move') await expectEnd(next, { before, status, mode });
+          else expect(await inventory(ground.source)).toEqual(before);
         }),
       );
     }),
   120_000,
 );
 
-async function holdAll(service: Killed, moves: readonly Move[]): Promise<void> {
+async function holdAll(service: Killed, moves: readonly Held[]): Promise<void> {
   for (const { previewId, phase } of moves)
     await chaos.rows('insert into public.holds (preview_id, service, phase) values ($1, $2, $3)', [
       ...[previewId, service, phase],
@@ -334,15 +341,16 @@ async function holdAll(service: Killed, moves: readonly Move[]): Promise<void> {
 
 /** Transactions that wait at their commit. */
 const waiting = () =>
-  chaos.rows<{ pid: number; previewId: string }>(
-    `select l.pid, h.preview_id as "previewId" from pg_locks as l join public.holds as h on h.id = l.objid
+  chaos.rows<{ pid: number }>(
+    `select l.pid from pg_locks as l join public.holds as h on h.id = l.objid
      where l.locktype = 'advisory' and l.granted and not h.released`,
   );
 
 /** Begins moves so that all come to their points at about the same time: a statement may take five seconds. */
-async function beginAll(moves: readonly Move[]): Promise<string[]> {
-  const isLate = ({ phase }: Move): boolean => ['committing', 'aborting', 'completed'].includes(phase);
-  const ids = new Map<Move, string>();
+async function beginAll(moves: readonly Held[]): Promise<string[]> {
+  const isLate = ({ phase, mode }: Held): boolean =>
+    mode === 'move' && ['committing', 'aborting', 'completed'].includes(phase);
+  const ids = new Map<Held, string>();
   const late = moves.filter(isLate);
   for (const move of late) {
     const id = await move.begin();

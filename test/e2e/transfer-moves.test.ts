@@ -12,6 +12,7 @@ import {
   holdWebhook,
   make,
   makeAgent,
+  mcpServer,
   newTenants,
   preview,
   receiver,
@@ -173,6 +174,26 @@ it('are not held up by a text that can no longer be decrypted', async () => {
   expect(await rowsOf(target)).toEqual(before);
   await write('And now?');
   await eventually(() => expect(replies()).toHaveLength(2), 30_000);
+}, 90_000);
+
+it('use the agent that the target has, when theirs is skipped', async () => {
+  await make('/v1/mcp/servers', { name: 'mail', url: mcpServer.url }, target);
+  const own = await make('/v1/agents', { key: 'clerk', model: 'small' }, target);
+  const { body } = await preview(resources, { mode: 'move', on_conflict: 'skip' });
+  expect(body.problems).toEqual([]);
+  const begun = await begin(body.id);
+  expect(await ended(begun.body.id)).toMatchObject({ status: 'completed', error: null });
+  for (const [path, id] of [
+    ['/v1/webhooks/endpoints', endpoint],
+    ['/v1/channels/instances', made.channel],
+  ]) {
+    const shown = await gateway.call(`${path}/${id}`, { key: target.adminKey });
+    expect([shown.status, shown.body]).toMatchObject([200, { agent_id: own }]);
+  }
+  expect(await deliver('Hello?', { mode: 'sync' })).toMatchObject({ status: 200, body: { agent_id: own } });
+  await write('Hello?');
+  await eventually(() => expect(replies()).toHaveLength(1), 30_000);
+  expect((await ask(source, 'agent:clerk', 'Hello.')).status).toBe(200);
 }, 90_000);
 
 it('answer what arrives meanwhile once, in the target', async () => {

@@ -80,6 +80,35 @@ it('finds what is missing, what stays behind and what the target has already', a
   });
 });
 
+it('keeps channels together whose messages arrive at one URL', async () => {
+  const agent = await make('/v1/agents', { key: 'clerk', model: 'small' });
+  const [first, second] = await Promise.all(
+    ['First', 'Second'].map((name) =>
+      make('/v1/channels/instances', {
+        ...{ name, type: 'zalo_oa', agent_id: agent, config: { app_id: '77' } },
+        credentials: { app_secret: 'secret-of-the-app', oa_secret: 'secret-of-the-account' },
+      }),
+    ),
+  );
+  const channel = (id = '') => ({ type: 'channel_instance', id });
+  const alone = await preview([{ type: 'agent', id: agent }, channel(first)], { mode: 'move' });
+  expect([alone.status, alone.body.error.code]).toEqual([400, 'dependency_missing']);
+  expect(alone.body.error.message).toContain(second);
+  const both = [{ type: 'agent', id: agent }, channel(first), channel(second)];
+  expect((await preview(both, { mode: 'move' })).body.problems).toEqual([]);
+  expect((await preview(both.slice(0, 2))).status).toBe(201);
+});
+
+it('counts nothing of what is skipped', async () => {
+  const made = await makeAgent();
+  useAsTarget(await gateway.makeTenant({ limits: { memory: { documents: 0, entities: 0 } } }));
+  await make('/v1/agents', { key: 'clerk', model: 'small' }, target);
+  const [agent, server] = all(made);
+  const some = [agent, server].filter((ref) => ref !== undefined);
+  const { body } = await preview(some, { on_conflict: 'skip' });
+  expect(body).toMatchObject({ problems: [], resources: [{ action: 'skip', counts: {} }, {}] });
+});
+
 it('names the limits of the target', async () => {
   const made = await makeAgent();
   const limits = { memory: { documents: 0, entities: 1 } };

@@ -123,7 +123,7 @@ const when: Record<ErrorCode, When> = {
     writesMemory,
     at('agents.patch', 'agents.delete', 'mcp.servers.patch', 'mcp.servers.delete', 'transfers.create'),
     at('channels.instances.patch', 'channels.instances.delete', 'webhooks.endpoints.patch'),
-    at('webhooks.endpoints.delete', 'webhooks.endpoints.rotate-secret'),
+    at('webhooks.endpoints.delete', 'webhooks.endpoints.rotate-secret', 'webhooks.calls.redeliver'),
   ),
   run_not_repeatable: at('webhooks.llm'),
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),

@@ -39,9 +39,9 @@ export function itemsOf({ items }: Transfer, type: TransferItem['type']): Transf
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The resources of a type that the target has already, and uses in place of those that stay in the source: their ids there. */
-export function keptOf({ items }: Transfer, type: TransferItem['type']): string[] {
-  return items.filter((item) => item.type === type && item.action === 'skip').map(({ targetId }) => targetId);
+/** The resources of a type that stay in the source, because the target has them already and uses those. */
+export function skippedOf({ items }: Transfer, type: TransferItem['type']): TransferItem[] {
+  return items.filter((item) => item.type === type && item.action === 'skip');
 }
 
 /** Throws for what no tenant service sends. */

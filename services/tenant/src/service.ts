@@ -51,11 +51,11 @@ import { LimitStore } from './store/limit-store.ts';
 import { LeaseSystemStore } from './store/lease-system-store.ts';
 import { TenantStore } from './store/tenant-store.ts';
 import { TenantSystemStore } from './store/tenant-system-store.ts';
-import { TransferSystemStore } from './store/transfer-system-store.ts';
+import { oldestTransfers, TransferSystemStore } from './store/transfer-system-store.ts';
 import { carryOut, transferTask } from './transfers/carry-out.ts';
 import { TransferParties } from './transfers/parties.ts';
+import { transferUpkeep } from './transfers/transfer-upkeep.ts';
 
-const previewUpkeepMs = 600_000;
 const expiring = { everyMs: 60_000, batch: 200 };
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
@@ -117,7 +117,7 @@ export async function createTenantService(
   const jobs = new Jobs({ service: 'tenant', tasks, system, log });
   const deletions = new DeletionStore(app, jobs);
   const deletionsOfAll = new DeletionSystemStore(system, jobs);
-  const describe = describeTransferAt(Object.values(participants));
+  const describe = describeTransferAt(participants);
   const parties = new TransferParties({ tenants, describe, app, system });
   const transfers = new TransferSystemStore(system, { jobs, record: recordChange, raise });
   shareAuditTopic(shell, { kafka: config, pool: system, intake });
@@ -153,23 +153,13 @@ export async function createTenantService(
         everyMs: expiring.everyMs,
         round: async () => (await apiKeysOfAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
       }),
-      new PeriodicWork({
-        task: 'delete old previews of transfers',
+      ...transferUpkeep({
+        resume: () => transfers.resume(),
+        oldest: () => oldestTransfers(system),
+        deleteOld: () => transfers.deleteOld(),
+        deleteOldPreviews: () => deleteOldPreviews(system),
         log,
-        everyMs: previewUpkeepMs,
-        round: () => deleteOldPreviews(system),
-      }),
-      new PeriodicWork({
-        task: 'resume transfers',
-        log,
-        everyMs: 60_000,
-        round: () => transfers.resume(),
-      }),
-      new PeriodicWork({
-        task: 'delete old transfers',
-        log,
-        everyMs: previewUpkeepMs,
-        round: () => transfers.deleteOld(),
+        registry,
       }),
       ...limitCleanup({
         deleteOld: () => leases.deleteOld(),

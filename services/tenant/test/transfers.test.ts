@@ -2,9 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { WireTransfer } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { Registry } from '@gatehouse/kit/metrics';
+import { createPool } from '@gatehouse/pg/pool';
 import type { RunStepRequest } from '@gatehouse/proto/transfer/v1/transfer';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
+import { oldestTransfers } from '../src/store/transfer-system-store.ts';
+import { transferUpkeep } from '../src/transfers/transfer-upkeep.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import type { TransferSides } from './transfer-sides.ts';
 
@@ -12,6 +17,7 @@ import type { TransferSides } from './transfer-sides.ts';
 
 const path = '/v1/tenant/resource-transfers';
 const owner: As = { role: 'owner' };
+const log = createLogger('test', 'silent');
 let tenants: TenantServiceUnderTest;
 let sides: TransferSides;
 let source: TestTenant;
@@ -134,6 +140,35 @@ describe('a transfer', () => {
     expect(steps).not.toContain('abort');
   });
 
+  it('shows how long the oldest one has been in its phase', async () => {
+    let isHeld = true;
+    answer((step) => step !== 'copy' || !isHeld);
+    const { body } = await begin();
+    await eventually(() => expect(steps).toContain('copy'));
+    await tenants.rows(
+      `update tenant.transfers set phase_at = now() - interval '20 minutes' where id = $1 returning id`,
+      [body.id],
+    );
+    const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
+    const none = () => Promise.resolve(false);
+    const registry = new Registry();
+    const parts = transferUpkeep({
+      oldest: () => oldestTransfers(pool),
+      ...{ resume: none, deleteOld: none, deleteOldPreviews: none, log, registry },
+      timing: { often: 50, seldom: 50 },
+    });
+    for (const part of parts) part.start();
+    await eventually(async () => {
+      const shown = await registry.metrics();
+      expect(shown).toMatch(/gatehouse_transfer_phase_seconds{phase="copying"} 12\d\d/);
+      expect(shown).toContain('gatehouse_transfer_phase_seconds{phase="committing"} 0');
+    });
+    for (const part of parts) await part.stop();
+    await pool.end();
+    isHeld = false;
+    expect(await ended(body)).toMatchObject({ status: 'completed' });
+  });
+
   it('excludes another one of the same resource', async () => {
     const agent = sides.add(newId());
     let isHeld = true;
@@ -153,11 +188,17 @@ describe('a transfer', () => {
       ...{ mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id },
       ...{ resources: [agent, other], on_conflict: 'rename' },
     };
+    const needs = [{ of: { type: 'channel_instance', id: newId() }, ofName: 'clerk', needs: agent }];
     const changes: (() => void)[] = [
       () => sides.add(other.id, { name: 'clerk', revision: '2' }),
+      () => (sides.dependencies = needs),
+      () => sides.resources.delete(other.id),
+      () => sides.add(other.id, { name: 'clerk', revision: '3' }),
       () => (sides.conflicts = [{ of: other, existingId: newId(), freeName: 'clerk-2' }]),
     ];
     for (const change of changes) {
+      sides.dependencies = [];
+      sides.add(other.id, { name: 'clerk' });
       const preview = await tenants.call('POST', `${path}/previews`, { as: owner, body });
       change();
       const refused = await tenants.call('POST', path, { as: owner, body: { preview_id: preview.body.id } });
@@ -166,10 +207,65 @@ describe('a transfer', () => {
         { code: 'preview_stale', message: 'Changed since the preview: clerk. Make another one.' },
       ]);
     }
+    sides.conflicts = [];
     sides.problems = [{ code: 'limit_reached', message: 'Full.' }];
     const full = await tenants.call('POST', `${path}/previews`, { as: owner, body });
     const refused = await tenants.call('POST', path, { as: owner, body: { preview_id: full.body.id } });
     expect([refused.status, refused.body.error]).toMatchObject([403, { code: 'limit_reached' }]);
     expect(await inUse()).toEqual([]);
+  });
+
+  it('is begun by an owner whoever has previewed it, and by an admin only with consent', async () => {
+    const body = {
+      ...{ mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id },
+      resources: [sides.add(newId(), { hasSecrets: true })],
+    };
+    const previewed = async (as: As) =>
+      (await tenants.call('POST', `${path}/previews`, { as, body })).body.id;
+    const start = async (preview_id: unknown, as: As) => {
+      const answered = await tenants.call('POST', path, { as, body: { preview_id } });
+      return { status: answered.status, body: answered.body as unknown as Answered };
+    };
+    const ofAdmin = await previewed(source.admin);
+    expect(await start(ofAdmin, source.admin)).toMatchObject({
+      ...{ status: 403, body: { error: { code: 'not_accepted' } } },
+    });
+    sides.runStep = ({ transfer }) => {
+      steps.push(String(transfer?.withSecrets));
+      return Promise.resolve({ completed: true });
+    };
+    expect(await ended((await start(ofAdmin, owner)).body)).toMatchObject({ status: 'completed' });
+    expect(new Set(steps)).toEqual(new Set(['false']));
+    // Its secrets travel, and the target was not asked.
+    const ofOwner = await previewed(owner);
+    expect(await start(ofOwner, source.admin)).toMatchObject({
+      ...{ status: 403, body: { error: { code: 'role_missing' } } },
+    });
+    expect(await start(ofOwner, target.admin)).toMatchObject({ status: 403 });
+    await tenants.rows('update tenant.transfer_previews set expires_at = now() where id = $1 returning id', [
+      ofOwner,
+    ]);
+    expect(await start(ofOwner, owner)).toMatchObject({
+      ...{ status: 409, body: { error: { code: 'preview_expired' } } },
+    });
+  });
+
+  it('does not show its source what the target has, when an owner has begun it', async () => {
+    const agent = sides.add(newId());
+    const existingId = newId();
+    sides.conflicts = [{ of: agent, existingId, freeName: 'poet-2' }];
+    const body = {
+      ...{ mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id },
+      ...{ resources: [agent], on_conflict: 'skip' },
+    };
+    const preview = await tenants.call('POST', `${path}/previews`, { as: owner, body });
+    const begun = await tenants.call('POST', path, { as: owner, body: { preview_id: preview.body.id } });
+    const { id } = begun.body as unknown as Answered;
+    await ended({ id });
+    const shownTo = async (as: As) =>
+      ((await tenants.call('GET', `${path}/${id}`, { as })).body as unknown as Answered).items;
+    expect(await shownTo(source.admin)).toMatchObject([{ action: 'skip', target_id: null }]);
+    for (const as of [target.admin, owner])
+      expect(await shownTo(as)).toMatchObject([{ action: 'skip', target_id: existingId }]);
   });
 });

@@ -15,7 +15,7 @@ import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import {
   itemsOf,
-  keptOf,
+  skippedOf,
   type Transfer,
   type TransferItem,
   type TransferStep,
@@ -74,7 +74,12 @@ export class AgentSteps {
       // The step may run again.
       await actAs(db, transfer.targetTenantId);
       await deleteHidden(db, table, transfer.id);
-      await keepRows(db, table, keptOf(transfer, typeOf[table]), transfer.id);
+      await keepRows(
+        db,
+        table,
+        skippedOf(transfer, typeOf[table]).map(({ targetId }) => targetId),
+        transfer.id,
+      );
       if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       await actAs(db, transfer.sourceTenantId);
       for (const item of items) {

@@ -5,12 +5,13 @@ import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from '../store/preview-statements.ts';
-import { assertOpen, type TransferParties } from '../transfers/parties.ts';
-import { showPreview } from '../transfers/preview.ts';
+import type { TransferParties } from '../transfers/parties.ts';
+import { assertFresh, assertOpen, showPreview } from '../transfers/preview.ts';
+import { changedInSource } from '../transfers/transfer.ts';
 import { planOf, type SourceSide, type TargetSide, type TransferPlan } from '../transfers/transfer-plan.ts';
 
 const what = 'preview';
-/** Of a source, that have not expired. */
+/** Of a source, that can still be used. */
 const maxOpen = 1_000;
 
 export interface TransferPreviewDependencies {
@@ -63,7 +64,10 @@ export function transferPreviewHandlers({
       if (principal.tenantId !== plan.targetTenantId)
         throw new AppError('role_missing', 'Only an admin of the target can accept a transfer.');
       assertOpen(preview);
-      const sides = await parties.described(plan, await parties.activeTenant(plan.targetTenantId, 'id'));
+      const target = await parties.activeTenant(plan.targetTenantId, 'id');
+      const sides = await parties.described(plan, target, (source) =>
+        assertFresh(changedInSource(preview, source)),
+      );
       return changes.change(call, async (db) => {
         const before = found(await findPreview(db, id, 'for update'), what);
         if (before.target !== null) return { body: showPreview(before, principal.tenantId), changes: [] };

@@ -13,10 +13,10 @@ import {
   listTransfers,
   type TransferJobs,
 } from '../store/transfer-statements.ts';
-import { changedSince, contentOf, showTransfer } from '../transfers/transfer.ts';
-import type { Preview } from '../transfers/preview.ts';
+import { changedInSource, changedSince, contentOf, showTransfer } from '../transfers/transfer.ts';
+import { assertFresh, assertOpen, type Preview } from '../transfers/preview.ts';
 import type { TargetSide } from '../transfers/transfer-plan.ts';
-import { assertOpen, type TransferParties } from '../transfers/parties.ts';
+import type { TransferParties } from '../transfers/parties.ts';
 
 const what = 'transfer';
 
@@ -41,13 +41,16 @@ export function transferHandlers({ parties, jobs, changes }: TransferDependencie
       // Its secrets travel, and its target was not asked.
       if (preview.byOwner && principal.tenantId !== null)
         throw new AppError('role_missing', 'Only an owner can begin what an owner has previewed.');
-      if (preview.target === null)
+      if (preview.target === null && principal.tenantId !== null)
         throw new AppError('not_accepted', 'An admin of the target has not accepted the transfer.');
       assertOpen(preview);
       await parties.activeTenant(plan.sourceTenantId, 'preview_id');
       const target = await parties.activeTenant(plan.targetTenantId, 'preview_id');
-      const now = await parties.described(plan, target);
-      assertFresh(preview, changedSince(preview, now.source, now.target));
+      const now = await parties.described(plan, target, (source) =>
+        assertFresh(changedInSource(preview, source)),
+      );
+      // An owner may begin what the target was not asked about.
+      assertFresh(changedSince({ ...preview, target: preview.target ?? now.target }, now.source, now.target));
       assertPossible(preview, now.target);
       return changes.change(call, async (db) => {
         const locked = found(await findPreview(db, previewId, 'for update'), 'preview');
@@ -56,10 +59,10 @@ export function transferHandlers({ parties, jobs, changes }: TransferDependencie
         const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser };
         const transfer = await insertTransfer(db, jobs, {
           ...{ id: newId(), previewId, mode, sourceTenantId, targetTenantId },
-          ...contentOf(locked),
+          ...contentOf({ ...locked, target: locked.target ?? now.target }),
           asked: { actor, clientIp, requestId },
         });
-        const body = showTransfer(transfer);
+        const body = showTransfer(transfer, principal.tenantId);
         return {
           body,
           headers: { location: `/v1/tenant/resource-transfers/${transfer.id}` },
@@ -79,23 +82,19 @@ export function transferHandlers({ parties, jobs, changes }: TransferDependencie
     'transfers.get': async ({ principal, params }: Call) => {
       const id = resourceId(params, what);
       return {
-        body: showTransfer(found(await parties.reading(principal, (db) => findTransfer(db, id)), what)),
+        body: showTransfer(
+          found(await parties.reading(principal, (db) => findTransfer(db, id)), what),
+          principal.tenantId,
+        ),
       };
     },
 
     'transfers.list': async ({ principal, query: { limit, cursor } }: List) => {
       const page = { limit, before: decodeCursor(cursor) };
       const rows = await parties.reading(principal, (db) => listTransfers(db, page));
-      return { body: pageOf(rows, limit, showTransfer) };
+      return { body: pageOf(rows, limit, (transfer) => showTransfer(transfer, principal.tenantId)) };
     },
   };
-}
-
-function assertFresh({ source }: Preview, changed: readonly string[]): void {
-  if (changed.length === 0) return;
-  const known = new Set(source.resources.map(({ name }) => name));
-  const names = changed.filter((name) => known.has(name)).join(', ');
-  throw new AppError('preview_stale', `Changed since the preview: ${names}. Make another one.`);
 }
 
 /** Throws why the target would not take it. */

@@ -5,15 +5,17 @@ import type {
   ResourceRef as SentRef,
   TransferParticipantServiceClient,
 } from '@gatehouse/proto/transfer/v1/transfer';
+import type { TransferService } from '../transfers/carry-out.ts';
 import type { DescribeTransfer } from '../transfers/transfer-plan.ts';
 
 /** Counting what an agent remembers may take a moment. */
 const deadlineMs = 10_000;
 
 /** `Describe` of every service that has a part in transfers. The order of resources is that of the plan. */
-export function describeTransferAt(
-  peers: readonly Peer<TransferParticipantServiceClient>[],
-): DescribeTransfer {
+export function describeTransferAt({
+  agent,
+  ...others
+}: Readonly<Record<TransferService, Peer<TransferParticipantServiceClient>>>): DescribeTransfer {
   return async ({ include, resources, ...plan }) => {
     const request = {
       ...plan,
@@ -21,7 +23,15 @@ export function describeTransferAt(
       includeMemory: include.memory,
       includeKnowledgeGraph: include.knowledge_graph,
     };
-    const answers = await Promise.all(peers.map((peer) => peer.call('describe', request, { deadlineMs })));
+    const ofAgents = await agent.call('describe', request, { deadlineMs });
+    // What the memory of a skipped agent has stays where it is.
+    const skipped = plan.onConflict === 'skip' ? ofAgents.conflicts.map(({ of }) => of?.id) : [];
+    const withMemory = { ...request, resources: request.resources.filter(({ id }) => !skipped.includes(id)) };
+    const answers = await Promise.all([
+      ofAgents,
+      others.memory.call('describe', withMemory, { deadlineMs }),
+      others.webhook.call('describe', request, { deadlineMs }),
+    ]);
     const all = <Part>(part: (answer: DescribeResponse) => readonly Part[]) => answers.flatMap(part);
     const counts = all((answer) => answer.counts);
     const described = all((answer) => answer.resources);

@@ -54,13 +54,13 @@ export async function findPreview(
   return row === undefined ? null : previewOf(row);
 }
 
-/** Previews of a source that have not expired. Others that add one wait until the transaction ends. */
+/** Previews of a source that can still be used. Others that add one wait until the transaction ends. */
 export async function countOpenPreviews(db: Queryable, sourceTenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`previews of ${sourceTenantId}`]);
   return only(
     await db.query<{ count: number }>(
       `select count(*)::integer as count from tenant.transfer_previews
-       where source_tenant_id = $1 and expires_at > now()`,
+       where source_tenant_id = $1 and expires_at > now() and used_at is null`,
       [sourceTenantId],
     ),
   ).count;

@@ -51,12 +51,12 @@ export class TransferSystemStore implements TransferRecord {
       if (rowCount === 0) return;
       await db.query('delete from tenant.transfer_resources where transfer_id = $1', [transfer.id]);
       const { id, mode, sourceTenantId, targetTenantId, asked } = transfer;
-      const after = showTransfer({ ...transfer, phase: to, finishedAt: new Date() });
       const data = {
         ...{ transfer_id: id, mode, status: to },
         ...{ source_tenant_id: sourceTenantId, target_tenant_id: targetTenantId },
       };
       for (const tenantId of [sourceTenantId, targetTenantId]) {
+        const after = showTransfer({ ...transfer, phase: to, finishedAt: new Date() }, tenantId);
         const change = { action: 'transfer.finished' as const, id, tenantId, before: null, after };
         await this.#record(db, auditEntryOf(change, { ...asked, tenantId }));
         await this.#raise(db, { id: newId(), tenant_id: tenantId, type: 'transfer.finished', data });
@@ -93,4 +93,13 @@ export class TransferSystemStore implements TransferRecord {
     );
     return rowCount === batch;
   }
+}
+
+/** Seconds since the transfer that has been longest in its phase entered it, by phase. `pool` acts as `tenant_system`. */
+export async function oldestTransfers(pool: Pool): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ phase: string; seconds: number }>(
+    `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
+     where finished_at is null group by phase`,
+  );
+  return Object.fromEntries(rows.map(({ phase, seconds }) => [phase, Math.max(0, seconds)]));
 }

@@ -73,23 +73,21 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
     const { phase, mode } = transfer;
     switch (phase) {
       case 'locking':
-        if (transfer.phaseS > patienceS.locking)
-          throw new AppError('resource_locked', 'The transfer waited too long for what uses its resources.');
-        return (await all(transfer, 'lock', signal, until)) ? 'copying' : phase;
+        if (await all(transfer, 'lock', signal, until)) return 'copying';
+        if (transfer.phaseS <= patienceS.locking) return phase;
+        throw new AppError('resource_locked', 'The transfer waited too long for what uses its resources.');
       case 'copying':
         if (!(await all(transfer, 'copy', signal, until))) return phase;
         return mode === 'move' ? 'closing' : 'committing';
       case 'closing':
+        if ((await all(transfer, 'close', signal, until)) && (await isQuiet(transfer))) return 'committing';
         if (transfer.phaseS > patienceS.closing)
           throw new AppError(
             'resource_locked',
             'The transfer waited too long for requests that are under way.',
           );
-        if (!(await all(transfer, 'close', signal, until)) || !(await isQuiet(transfer))) {
-          await sleep(pauseMs, signal);
-          return phase;
-        }
-        return 'committing';
+        await sleep(pauseMs, signal);
+        return phase;
       case 'committing':
         return (await all(transfer, 'commit', signal, until)) ? 'completed' : phase;
       case 'aborting':
@@ -110,13 +108,13 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         const next = await work(transfer, signal, until);
         if (next === 'completed' || next === 'failed') {
           await record.finish(transfer, next);
-          log.info({ transfer_id: transferId, status: next }, 'a transfer has ended');
+          log.info({ transfer_id: transferId, status: next }, 'finished a transfer');
         } else if (next !== phase) await record.enter(transferId, phase, next);
       } catch (error) {
         signal.throwIfAborted();
         if (!mayGiveUp(transfer, error, attempt)) throw error;
         const { code, message } = error as AppError;
-        log.warn({ transfer_id: transferId, err: error }, 'a transfer is undone');
+        log.warn({ transfer_id: transferId, err: error }, 'undoing a transfer');
         await record.enter(transferId, phase, 'aborting', { code, message });
       }
       if (monotonicMs() > until) return record.goOn(transfer);

@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { TenantSystemStore } from '../store/tenant-system-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { problemsOf, type Preview } from './preview.ts';
+import { problemsOf } from './preview.ts';
 import {
   assertComplete,
   type DescribeTransfer,
@@ -43,9 +43,14 @@ export class TransferParties {
     return tenant;
   }
 
-  /** Both sides of a plan as they are. Throws if it is not complete. */
-  async described(plan: TransferPlan, target: Tenant): Promise<{ source: SourceSide; target: TargetSide }> {
+  /** Both sides of a plan as they are. Throws if it is not complete; `check` sees the source before. */
+  async described(
+    plan: TransferPlan,
+    target: Tenant,
+    check?: (source: SourceSide) => void,
+  ): Promise<{ source: SourceSide; target: TargetSide }> {
     const { conflicts, problems, ...source } = await this.#options.describe(plan);
+    check?.(source);
     assertComplete(plan, source);
     const found = { conflicts, problems };
     const { allowedModels } = target;
@@ -59,10 +64,4 @@ export class TransferParties {
     assertComplete(plan, source);
     return source;
   }
-}
-
-/** Throws if the preview can't be used any more. */
-export function assertOpen({ isUsed, isExpired }: Pick<Preview, 'isUsed' | 'isExpired'>): void {
-  if (isUsed) throw new AppError('preview_used', 'The preview was used for a transfer. Make another one.');
-  if (isExpired) throw new AppError('preview_expired', 'The preview has expired. Make another one.');
 }

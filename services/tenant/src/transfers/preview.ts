@@ -1,4 +1,5 @@
 import type { TransferPreview } from '@gatehouse/contract/transfers';
+import { AppError } from '@gatehouse/kit/errors';
 import type { DescribedResource, SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
 
 /** A stored preview of a transfer. */
@@ -13,6 +14,18 @@ export interface Preview {
   isExpired: boolean;
   createdAt: Date;
   expiresAt: Date;
+}
+
+/** Throws if the preview can't be used any more. */
+export function assertOpen({ isUsed, isExpired }: Pick<Preview, 'isUsed' | 'isExpired'>): void {
+  if (isUsed) throw new AppError('preview_used', 'The preview was used for a transfer. Make another one.');
+  if (isExpired) throw new AppError('preview_expired', 'The preview has expired. Make another one.');
+}
+
+/** Throws if something has changed since the preview. `changed`: names of resources. */
+export function assertFresh(changed: readonly string[]): void {
+  if (changed.length === 0) return;
+  throw new AppError('preview_stale', `Changed since the preview: ${changed.join(', ')}. Make another one.`);
 }
 
 /** What becomes of a resource in the target. */

@@ -3,13 +3,15 @@ import type { Circumstances } from '@gatehouse/changes/audit-entry';
 import { newId } from '@gatehouse/kit/ids';
 import type { TransferItem } from '@gatehouse/transfers/transfer';
 import { placeOf, secretsOf, type Preview } from './preview.ts';
-import type { SourceSide, TargetSide } from './transfer-plan.ts';
+import type { Dependency, SourceSide, TargetSide } from './transfer-plan.ts';
+
+export const openPhases = ['locking', 'copying', 'closing', 'committing', 'aborting'] as const;
 
 /**
  * Phases of a transfer. Up to `closing` it can still be undone; from `committing` on it goes on until it is done in all
  * services.
  */
-export type Phase = 'locking' | 'copying' | 'closing' | 'committing' | 'aborting' | 'completed' | 'failed';
+export type Phase = (typeof openPhases)[number] | 'completed' | 'failed';
 
 /** What services are sent of a transfer. */
 export interface TransferContent {
@@ -52,10 +54,17 @@ export function contentOf(preview: Preview): TransferContent {
   };
 }
 
-/** What differs between a preview and the resources as they are: names of resources. */
-export function changedSince(preview: Preview, source: SourceSide, target: TargetSide): string[] {
+/** What differs in the source between a preview and the resources as they are: names of resources. */
+export function changedInSource(preview: Pick<Preview, 'source'>, source: SourceSide): string[] {
   const now = new Map(source.resources.map((resource) => [resource.id, resource]));
   const changed = preview.source.resources.filter(({ id, revision }) => now.get(id)?.revision !== revision);
+  const shown = new Set(preview.source.dependencies.map(edgeOf));
+  const dependent = source.dependencies.filter((dependency) => !shown.has(edgeOf(dependency)));
+  return unique([...changed.map(({ name }) => name), ...dependent.map(({ of }) => of.name)]);
+}
+
+/** The same for both sides. */
+export function changedSince(preview: Preview, source: SourceSide, target: TargetSide): string[] {
   const conflictOf = (side: TargetSide | null, id: string) => {
     const conflict = side?.conflicts.find((each) => each.id === id);
     return conflict === undefined ? '' : `${conflict.existingId} ${conflict.freeName}`;
@@ -63,10 +72,15 @@ export function changedSince(preview: Preview, source: SourceSide, target: Targe
   const conflicting = preview.source.resources.filter(
     ({ id }) => conflictOf(preview.target, id) !== conflictOf(target, id),
   );
-  return [...new Set([...changed, ...conflicting].map(({ name }) => name))];
+  return unique([...changedInSource(preview, source), ...conflicting.map(({ name }) => name)]);
 }
 
-export function showTransfer(transfer: Transfer): WireTransfer {
+const edgeOf = ({ of, needs }: Dependency): string => `${of.id} ${needs.id}`;
+const unique = (names: readonly string[]): string[] => [...new Set(names)];
+
+/** What the target has already is not for the source of a transfer that an owner has begun. */
+export function showTransfer(transfer: Transfer, viewer: string | null): WireTransfer {
+  const isHidden = transfer.asked.actor.role === 'owner' && viewer === transfer.sourceTenantId;
   const { id, mode, phase, error, createdAt, finishedAt } = transfer;
   return {
     id,
@@ -78,7 +92,7 @@ export function showTransfer(transfer: Transfer): WireTransfer {
     target_tenant_id: transfer.targetTenantId,
     items: transfer.items.map(({ type, id: sourceId, targetId, action }) => ({
       ...{ type, source_id: sourceId, action },
-      target_id: phase === 'failed' ? null : targetId,
+      target_id: phase === 'failed' || (isHidden && action === 'skip') ? null : targetId,
     })),
     error,
     created_at: createdAt.toISOString(),

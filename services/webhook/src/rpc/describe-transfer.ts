@@ -14,6 +14,7 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
       const found = await store.find(sourceTenantId, ids);
       // What stays misses its agent only if that moves.
       const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
+      const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels) : [];
       const known = new Set(found.map(({ id }) => id));
       const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
       const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);
@@ -24,11 +25,16 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
         })),
         // Calls and conversations are of the tenant that they were made with: a copy begins without.
         counts: mode === 'move' ? found.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
-        dependencies: needs.map(({ type, id, name, agentId }) => ({
-          of: { type, id },
-          ofName: name,
-          needs: { type: 'agent', id: agentId },
-        })),
+        dependencies: [
+          ...needs.map(({ type, id, name, agentId }) => ({
+            ...{ of: { type, id }, ofName: name },
+            needs: { type: 'agent', id: agentId },
+          })),
+          ...shared.map(({ id, name, otherId }) => ({
+            ...{ of: { type: 'channel_instance', id }, ofName: name },
+            needs: { type: 'channel_instance', id: otherId },
+          })),
+        ],
         conflicts: [],
         problems: [
           ...tooMany('webhook endpoints', {

@@ -30,6 +30,13 @@ export const revisionOf = {
   ),
 } as const;
 
+/** A channel, and another one whose messages may arrive at its URL. */
+export interface SharedApp {
+  id: string;
+  name: string;
+  otherId: string;
+}
+
 /** Resources that use agents which move away, and are shown. */
 const maxUses = 1_000;
 
@@ -78,6 +85,24 @@ export class TransferStore {
          where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
          order by 1, 2 limit $3`,
         [tenantId, agents, maxUses],
+      );
+      return rows;
+    });
+  }
+
+  /**
+   * Which of these channels, and which others of the same app, take each other's messages: an app of Zalo has one URL,
+   * and they are told apart by their account.
+   */
+  async findShared(tenantId: string, channels: readonly string[]): Promise<SharedApp[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<SharedApp>(
+        `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
+           join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
+             and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
+         where i.tenant_id = $1 and i.id = any ($2) and i.type = 'zalo_oa' and i.deleted_at is null
+         order by 1, 3 limit $3`,
+        [tenantId, channels, maxUses],
       );
       return rows;
     });

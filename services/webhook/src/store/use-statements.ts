@@ -1,6 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 
-/** Whether endpoints and channels of a tenant are in use. The tenant of the transaction decides which rows are seen. */
+/** How endpoints and channels of a tenant are in use, and by which agent. The tenant of the transaction decides which rows are seen. */
 
 /** Begins no more work on what a transfer has locked. Returns whether some of it was still open. */
 export async function closeLocked(
@@ -51,4 +51,33 @@ export async function waitingConversations(db: Queryable, ids: readonly string[]
     [ids],
   );
   return rows.map(({ id }) => id);
+}
+
+/**
+ * What moves uses an agent of the target from now on, in place of one that stays: endpoints, channels, and the calls and
+ * turns that are still open. Earlier calls keep the agent that has answered them.
+ */
+export async function useAgent(
+  db: Queryable,
+  { endpoints, channels }: { endpoints: readonly string[]; channels: readonly string[] },
+  agent: { from: string; to: string },
+): Promise<void> {
+  const given = [agent.from, agent.to];
+  await db.query('update webhook.endpoints set agent_id = $2 where agent_id = $1 and id = any ($3)', [
+    ...given,
+    endpoints,
+  ]);
+  await db.query('update webhook.channel_instances set agent_id = $2 where agent_id = $1 and id = any ($3)', [
+    ...given,
+    channels,
+  ]);
+  await db.query(
+    `update webhook.calls set agent_id = $2 where agent_id = $1 and endpoint_id = any ($3) and finished_at is null`,
+    [...given, endpoints],
+  );
+  await db.query(
+    `update webhook.channel_turns as t set agent_id = $2 from webhook.conversations as c
+     where c.id = t.conversation_id and t.agent_id = $1 and c.instance_id = any ($3)`,
+    [...given, channels],
+  );
 }

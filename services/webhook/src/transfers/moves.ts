@@ -4,7 +4,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { readRow, unhex } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
-import { itemsOf, type Transfer } from '@gatehouse/transfers/transfer';
+import { itemsOf, skippedOf, type Transfer } from '@gatehouse/transfers/transfer';
 import type { CallTexts } from '../calls/call-texts.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
 import type { ConversationQueue } from '../channels/conversation-queue.ts';
@@ -30,6 +30,7 @@ import {
   openLocked,
   queuedCalls,
   waitingConversations,
+  useAgent,
 } from '../store/use-statements.ts';
 
 export interface MovesOptions {
@@ -120,6 +121,8 @@ export class Moves {
     await asApp(db);
     const deleted = await usersDeletedSince(db, transfer.id);
     await actAs(db, transfer.targetTenantId);
+    for (const { id, targetId } of skippedOf(transfer, 'agent'))
+      await useAgent(db, { endpoints, channels }, { from: id, to: targetId });
     const of = { tenantId: transfer.sourceTenantId, endpoints, channels };
     if (deleted.length > 0) await deleteOf(db, deleted, of);
     await this.#resume(db, transfer, transfer.targetTenantId);
