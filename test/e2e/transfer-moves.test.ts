@@ -265,6 +265,31 @@ it('take nothing along of a user whose data are deleted meanwhile', async () => 
   expect(await rowsOf(target)).toMatchObject({ calls: 0, channel_messages: 0 });
 }, 90_000);
 
+it('take along none of very many calls of a user whose data are deleted meanwhile', async () => {
+  expect((await deliver('Hello.', { mode: 'sync', user_id: 'bob' })).status).toBe(200);
+  const count = 12_000;
+  await gateway.rows(
+    'webhook',
+    `insert into webhook.calls select (c).* from (
+       select json_populate_record(c, json_build_object('id', gen_random_uuid(), 'user_id', 'ann')) as c
+       from webhook.calls as c, generate_series(1, ${count}) where c.tenant_id = $1) as made`,
+    [source.id],
+  );
+  const transfer = await closing();
+  const release = holdWebhook();
+  const gone = await gateway.call('/v1/users/ann/data', { key: source.adminKey, method: 'DELETE' });
+  expect(gone.status).toBe(202);
+  const noted = 'select 1 from webhook.deleted_users where tenant_id = $1';
+  await eventually(
+    async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(1),
+    20_000,
+  );
+  await release();
+  expect(await ended(transfer)).toMatchObject({ status: 'completed' });
+  expect(await rowsOf(target)).toMatchObject({ calls: 1 });
+  expect(await rowsOf(source)).toMatchObject({ calls: 0 });
+}, 90_000);
+
 it('answer requests before they are closed, and refuse those after it', async () => {
   const { body } = await preview(resources, { mode: 'move' });
   const answers: { status: number; text: string; at: number }[] = [];

@@ -80,6 +80,21 @@ it('finds what is missing, what stays behind and what the target has already', a
   });
 });
 
+it('finds free names for many agents that begin alike', async () => {
+  const long = 'a'.repeat(62);
+  const keys = [`${long}-x`, `${long}-y`, 'clerk', 'clerk-2'].map((key) => key.slice(0, 64));
+  for (const key of keys) await make('/v1/agents', { key, model: 'small' }, target);
+  const agents = await Promise.all(keys.map((key) => make('/v1/agents', { key, model: 'small' })));
+  const { body } = await preview(
+    agents.map((id) => ({ type: 'agent', id })),
+    { on_conflict: 'rename' },
+  );
+  const base = 'a'.repeat(58);
+  expect(body.resources.map((resource) => resource.target_name)).toEqual([
+    ...[`${base}-2`, `${base}-3`, 'clerk-3', 'clerk-2-2'],
+  ]);
+});
+
 it('keeps channels together whose messages arrive at one URL', async () => {
   const agent = await make('/v1/agents', { key: 'clerk', model: 'small' });
   const [first, second] = await Promise.all(

@@ -307,3 +307,50 @@ it('uses what the target has in place of what is skipped, and keeps it until its
   });
   expect(changed.status).toBe(200);
 });
+
+it('brings what only JSON can hold, and what has changed in the list of tools meanwhile', async () => {
+  const made = await makeAgent();
+  const metadata = { odd: 'a\u0000b\ud800c' };
+  const patch = { key: source.adminKey, method: 'PATCH' };
+  const patched = await gateway.call(`/v1/agents/${made.agent}`, { ...patch, body: { metadata } });
+  expect(patched.status).toBe(200);
+  const graph = `/v1/agents/${made.agent}/kg/entities`;
+  const entities = [{ external_id: 'odd', name: 'Odd', type: 'thing', properties: metadata }];
+  expect((await gateway.call(graph, { key: source.adminKey, body: { entities } })).status).toBe(200);
+  const { body } = await preview(all(made).slice(0, 2), { mode: 'move' });
+  expect(body.problems).toEqual([]);
+  const { begun, release } = await heldByWebhook(body.id);
+  const odd = JSON.stringify([
+    { name: 'search', description: 'x\u0000\ud800y', inputSchema: { type: 'object' } },
+  ]);
+  await gateway.rows('agent', 'update agent.mcp_servers set tools = $2::json where id = $1', [
+    made.server,
+    odd,
+  ]);
+  await release();
+  expect(await ended(begun.id)).toMatchObject({ status: 'completed', error: null });
+  const shown = await gateway.call(`/v1/agents/${made.agent}`, { key: target.adminKey });
+  expect(shown.body).toMatchObject({ metadata });
+  const found = await gateway.call(`${graph}?q=Odd`, { key: target.adminKey });
+  expect(found.body).toMatchObject({ data: [{ properties: metadata }] });
+}, 60_000);
+
+it('gives a copy no tools of a server that only the target has', async () => {
+  const tools = { mcp_servers: ['mail/search'] };
+  const agent = await make('/v1/agents', { key: 'clerk', model: 'small', tools });
+  await make('/v1/mcp/servers', { name: 'mail', url: mcpServer.url }, target);
+  const [item] = (await carryOut([{ type: 'agent', id: agent }])).items;
+  const copy = await gateway.call(`/v1/agents/${item?.target_id ?? ''}`, { key: target.adminKey });
+  expect((copy.body as { tools: { mcp_servers: string[] } }).tools.mcp_servers).toEqual([]);
+});
+
+it('is undone at once when a secret can no longer be decrypted', async () => {
+  const made = await makeAgent();
+  await gateway.rows('webhook', `update webhook.endpoints set secret = '\\x00' where id = $1`, [
+    made.endpoint,
+  ]);
+  expect(await carryOut(all(made), { mode: 'move' })).toMatchObject({
+    ...{ status: 'failed', error: { code: 'secret_unreadable' } },
+  });
+  expect((await ask(source, 'agent:clerk', 'Hello.')).status).toBe(200);
+});

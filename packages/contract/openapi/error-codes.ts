@@ -115,8 +115,9 @@ const when: Record<ErrorCode, When> = {
   lease_superseded: never,
   mcp_name_taken: at('mcp.servers.create', 'mcp.servers.patch', 'transfers.create'),
   preview_expired: at('transfers.previews.accept', 'transfers.create'),
-  preview_stale: at('transfers.create'),
+  preview_stale: at('transfers.previews.accept', 'transfers.create'),
   preview_used: at('transfers.previews.accept', 'transfers.create'),
+  secret_unreadable: never,
   nothing_to_deliver: at('webhooks.calls.redeliver'),
   resource_locked: either(
     callsProvider,

@@ -11,3 +11,11 @@ export const whileOthersAreDown: readonly number[] = [
   ...firstS,
   ...Array<number>((days * dayS) / laterS).fill(laterS),
 ];
+
+const urgentS = 15;
+
+/** The same for work that somebody waits for: every 15 seconds. */
+export const whileSomebodyWaits: readonly number[] = [
+  ...firstS.filter((seconds) => seconds < urgentS),
+  ...Array<number>((days * dayS) / urgentS).fill(urgentS),
+];

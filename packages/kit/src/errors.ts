@@ -53,6 +53,7 @@ const table = {
   preview_expired: [409, 9],
   preview_stale: [409, 9],
   preview_used: [409, 9],
+  secret_unreadable: [409, 9],
   payload_too_large: [413, 11],
   unsupported_media_type: [415, 3],
   mcp_unreachable: [422, 3],

@@ -215,7 +215,7 @@ describe('a transfer', () => {
     expect(await inUse()).toEqual([]);
   });
 
-  it('is begun by an owner whoever has previewed it, and by an admin only with consent', async () => {
+  it('is begun by an owner also from a preview of an admin, and by an admin only with consent', async () => {
     const body = {
       ...{ mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id },
       resources: [sides.add(newId(), { hasSecrets: true })],

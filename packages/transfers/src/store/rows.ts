@@ -63,35 +63,51 @@ export async function unlockRows(db: Queryable, table: string, transferId: strin
   await db.query(`update ${table} set locked_by = null where locked_by = $1`, [transferId]);
 }
 
-/** A row as JSON text, whose numbers and order of members no parser has touched. */
-export async function readRow(db: Queryable, table: string, id: string): Promise<string> {
-  const { rows } = await db.query<{ text: string }>(
-    `select row_to_json(r)::text as text from ${table} as r where id = $1`,
+/** A row by its columns, each as PostgreSQL writes it: no parser has touched its numbers, or texts that only `json` takes. */
+export type RowTexts = Readonly<Record<string, string | null>>;
+
+export async function readRow(db: Queryable, table: string, id: string): Promise<RowTexts> {
+  const columns = await columnsOf(db, table);
+  const { rows } = await db.query<Record<string, string | null>>(
+    `select ${columns.map(({ name }) => `${name}::text`).join(', ')} from ${table} where id = $1`,
     [id],
   );
   const [row] = rows;
   if (row === undefined) throw stale('A resource does not exist any more.');
-  return row.text;
+  return row;
 }
 
-/** Inserts a row of `readRow` with other members. Throws `preview_stale` if it violates one of the constraints. */
+/** Inserts a row of `readRow` with other values. Throws `preview_stale` if it violates one of the constraints. */
 export async function insertRow(
   db: Queryable,
   table: string,
-  text: string,
+  row: RowTexts,
   { others, names = [] }: { others: Record<string, unknown>; names?: readonly string[] },
 ): Promise<void> {
+  const columns = await columnsOf(db, table);
+  const values = columns.map(({ name }) => textOf(Object.hasOwn(others, name) ? others[name] : row[name]));
   await db
     .query(
-      `insert into ${table}
-       select (json_populate_record(json_populate_record(null::${table}, $1::json), $2::json)).*`,
-      [text, JSON.stringify(others)],
+      `insert into ${table} (${columns.map(({ name }) => name).join(', ')})
+       values (${columns.map(({ type }, index) => `$${index + 1}::text::${type}`).join(', ')})`,
+      values,
     )
     .catch((error: unknown) => {
       if (names.some((name) => isUniqueViolation(error, name)))
         throw stale('A name is taken in the target since the preview.');
       throw error;
     });
+}
+
+/** What `open` decrypts. Throws `secret_unreadable`, which ends a transfer that is not effective yet, if it can't. */
+export function decrypted(open: () => string): string {
+  try {
+    return open();
+  } catch (error) {
+    throw new AppError('secret_unreadable', 'A secret of one of the resources can no longer be decrypted.', {
+      cause: error,
+    });
+  }
 }
 
 /** Bytes as `insertRow` takes them. */
@@ -102,6 +118,20 @@ export function hex(bytes: Buffer): string {
 /** Bytes of a row of `readRow`. */
 export function unhex(text: string): Buffer {
   return Buffer.from(text.slice(2), 'hex');
+}
+
+async function columnsOf(db: Queryable, table: string): Promise<{ name: string; type: string }[]> {
+  const { rows } = await db.query<{ name: string; type: string }>(
+    `select quote_ident(attname) as name, format_type(atttypid, atttypmod) as type from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    [table],
+  );
+  return rows;
+}
+
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function locked(): AppError {

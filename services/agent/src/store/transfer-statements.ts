@@ -30,14 +30,13 @@ export async function isRefreshing(db: Queryable, serverIds: readonly string[]):
 /** A row as JSON text, with its encrypted secrets. */
 export interface TransferredLogin {
   id: string;
-  text: string;
   secrets: Buffer;
 }
 
 /** The login that all users of a server share, if it has one. */
 export async function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
   const { rows } = await db.query<TransferredLogin>(
-    `select id, row_to_json(l)::text as text, secrets from agent.mcp_logins as l
+    `select id, secrets from agent.mcp_logins
      where server_id = $1 and user_id = '' and lost_at is null`,
     [serverId],
   );

@@ -32,7 +32,9 @@ export interface TakenName extends Ref {
 
 /** What of a row `r` a transfer would bring to its target. */
 export const revisionOf = {
-  'agent.agents': revisionHash(`(to_jsonb(r) - 'locked_by' - 'closed' - 'arriving_in')`),
+  'agent.agents': revisionHash(
+    'row(key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility, owner_user_id, status, metadata)',
+  ),
   'agent.mcp_servers': revisionHash(
     'row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id)',
   ),
@@ -41,7 +43,7 @@ const tables: Record<OwnType, { table: string; name: string }> = {
   agent: { table: 'agent.agents', name: 'key' },
   mcp_server: { table: 'agent.mcp_servers', name: 'name' },
 };
-/** Uses of one transfer that are shown. */
+/** Uses by agents that are not part of a transfer, and are shown. */
 const maxUses = 1_000;
 /** Room for a number at the end of a name of 64 characters. */
 const maxBase = 58;
@@ -75,22 +77,23 @@ export class TransferStore {
     });
   }
 
-  /** Servers that agents name, of these agents, and of all agents for these servers. */
+  /** Servers that agents name: all of these agents, and some that other agents use of these servers. */
   async findUses(
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
   ): Promise<ServerUse[]> {
+    const uses = `select distinct a.id as "agentId", a.key, s.id as "serverId"
+      from agent.agents as a
+        cross join json_array_elements_text(a.tools->'mcp_servers') as ref
+        join agent.mcp_servers as s on s.tenant_id = $1 and s.name = split_part(ref, '/', 1)
+      where a.tenant_id = $1`;
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<ServerUse>(
-        `select distinct a.id as "agentId", a.key, s.id as "serverId"
-         from agent.agents as a
-           cross join json_array_elements_text(a.tools->'mcp_servers') as ref
-           join agent.mcp_servers as s on s.tenant_id = $1 and s.name = split_part(ref, '/', 1)
-         where a.tenant_id = $1 and (a.id = any ($2) or s.id = any ($3))
-         order by 2, 3 limit $4`,
-        [tenantId, agents, servers, maxUses],
+      const own = await db.query<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
+      const others = await db.query<ServerUse>(
+        `${uses} and s.id = any ($2) and a.id <> all ($3) order by 2, 3 limit $4`,
+        [tenantId, servers, agents, maxUses],
       );
-      return rows;
+      return [...own.rows, ...others.rows];
     });
   }
 
@@ -121,16 +124,27 @@ async function takenIn(
 ): Promise<TakenName[]> {
   const { table, name } = tables[type];
   const own = resources.filter((resource) => resource.type === type);
-  const { rows } = await db.query<TakenName>(
-    `select $2 as type, r.id, t.id as "existingId", (
-       select left(r.name, ${maxBase}) || '-' || number from generate_series(2, 100000) as number
-       where not exists (select from ${table} as o
-           where o.tenant_id = $1 and o.${name} = left(r.name, ${maxBase}) || '-' || number)
-         and left(r.name, ${maxBase}) || '-' || number <> all ($4::text[])
-       order by number limit 1) as "freeName"
-     from unnest($3::uuid[], $4::text[]) as r (id, name)
+  const { rows } = await db.query<{ id: string; name: string; existingId: string }>(
+    `select r.id, r.name, t.id as "existingId" from unnest($2::uuid[], $3::text[]) as r (id, name)
        join ${table} as t on t.tenant_id = $1 and t.${name} = r.name`,
-    [tenantId, type, own.map(({ id }) => id), own.map((resource) => resource.name)],
+    [tenantId, own.map(({ id }) => id), own.map((resource) => resource.name)],
   );
-  return rows;
+  if (rows.length === 0) return [];
+  const bases = rows.map((row) => row.name.slice(0, maxBase));
+  const alike = await db.query<{ name: string }>(
+    `select ${name} as name from ${table} where tenant_id = $1 and ${name} ~ '-[0-9]+$'
+       and regexp_replace(${name}, '-[0-9]+$', '') = any ($2)`,
+    [tenantId, bases],
+  );
+  const taken = new Set([...alike.rows, ...own].map((each) => each.name));
+  return rows.map(({ id, name: wanted, existingId }) => {
+    const freeName = freeNameOf(wanted.slice(0, maxBase), taken);
+    // Two long names may begin alike.
+    taken.add(freeName);
+    return { type, id, existingId, freeName };
+  });
+}
+
+function freeNameOf(base: string, taken: ReadonlySet<string>): string {
+  for (let number = 2; ; number += 1) if (!taken.has(`${base}-${number}`)) return `${base}-${number}`;
 }

@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import {
+  decrypted,
   hex,
   insertRow,
   keepRows,
@@ -10,6 +11,7 @@ import {
   readRow,
   unhex,
   unlockRows,
+  type RowTexts,
 } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
@@ -116,7 +118,8 @@ export class AgentSteps {
     { id }: TransferItem,
   ): Promise<void> {
     const shared = await readSharedLogin(db, id);
-    if (shared !== null) this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets);
+    if (shared !== null)
+      decrypted(() => this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets));
   }
 
   /** Begins and ends as the source. What has its id already leaves the source. */
@@ -131,25 +134,26 @@ export class AgentSteps {
     }: { table: TransferTable; item: TransferItem; id: string; arrivingIn: string | null },
   ): Promise<void> {
     const { sourceTenantId, targetTenantId: tenantId } = transfer;
-    const text = await readRow(db, table, item.id);
+    const row = await readRow(db, table, item.id);
     const isServer = table === 'agent.mcp_servers';
     const shared = isServer && arrivingIn === null ? await readSharedLogin(db, item.id) : null;
+    const login = shared === null ? null : await readRow(db, 'agent.mcp_logins', shared.id);
     const common = { id, tenant_id: tenantId, locked_by: null, arriving_in: arrivingIn };
     const connectionId = newId();
     const others = isServer
       ? {
           ...common,
           name: item.targetName,
-          ...this.#ofServer(text, { transfer, id, connectionId, shared: shared !== null }),
+          ...this.#ofServer(row, { transfer, id, connectionId, shared: shared !== null }),
         }
-      : { ...common, key: item.targetName, closed: false, tools: toolsOf(text, transfer) };
+      : { ...common, key: item.targetName, closed: false, tools: toolsOf(row, transfer) };
     if (id === item.id) await deleteRow(db, table, id);
     await actAs(db, tenantId);
-    await insertRow(db, table, text, { others, names });
-    if (shared !== null) {
+    await insertRow(db, table, row, { others, names });
+    if (shared !== null && login !== null) {
       const plain = this.#options.logins.open({ tenantId: sourceTenantId, id: shared.id }, shared.secrets);
       const secrets = hex(this.#options.logins.seal({ tenantId, id: shared.id }, plain));
-      await insertRow(db, 'agent.mcp_logins', shared.text, {
+      await insertRow(db, 'agent.mcp_logins', login, {
         others: {
           ...{ tenant_id: tenantId, connection_id: connectionId, secrets },
           ...{ refresh_claim: null, refresh_claimed_until: null },
@@ -160,7 +164,7 @@ export class AgentSteps {
   }
 
   #ofServer(
-    text: string,
+    row: RowTexts,
     {
       transfer,
       id,
@@ -168,27 +172,29 @@ export class AgentSteps {
       shared,
     }: { transfer: Transfer; id: string; connectionId: string; shared: boolean },
   ): Record<string, unknown> {
-    const row = JSON.parse(text) as { id: string; secrets: string | null; auth: PublicAuth; status: string };
+    const auth = JSON.parse(row['auth'] ?? '') as PublicAuth;
+    const secrets = row['secrets'] ?? null;
     const { servers } = this.#options;
     const fresh = { connection_id: connectionId, failures: 0, retry_at: null, tools_expire_at: null };
-    const needsLogin = row.auth.type === 'oauth' && !shared;
-    const isKept = transfer.withSecrets && row.secrets !== null;
-    const sealed = isKept
-      ? servers.seal(
-          { tenantId: transfer.targetTenantId, id },
-          withoutBinding(
-            servers.open({ tenantId: transfer.sourceTenantId, id: row.id }, unhex(row.secrets ?? '')),
-            transfer,
-          ),
-        )
-      : null;
-    const lacksAuth =
-      needsLogin || (row.auth.type !== 'none' && row.auth.type !== 'oauth' && sealed === null);
+    const needsLogin = auth.type === 'oauth' && !shared;
+    const sealed =
+      transfer.withSecrets && secrets !== null
+        ? servers.seal(
+            { tenantId: transfer.targetTenantId, id },
+            withoutBinding(
+              decrypted(() =>
+                servers.open({ tenantId: transfer.sourceTenantId, id: row['id'] ?? '' }, unhex(secrets)),
+              ),
+              transfer,
+            ),
+          )
+        : null;
+    const lacksAuth = needsLogin || (auth.type !== 'none' && auth.type !== 'oauth' && sealed === null);
     return {
       ...fresh,
       secrets: sealed === null ? null : hex(sealed),
       ...(lacksAuth &&
-        row.status !== 'disabled' && {
+        row['status'] !== 'disabled' && {
           status: 'needs_auth',
           status_reason: 'The transfer to this tenant left the secrets or logins behind.',
         }),
@@ -232,15 +238,19 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
   return true;
 }
 
-/** The tools of an agent, with the names that its servers have in the target. */
-function toolsOf(text: string, { items }: Transfer): Record<string, unknown> {
-  const { tools } = JSON.parse(text) as { tools: Record<string, unknown> & { mcp_servers?: string[] } };
+/**
+ * The tools of an agent, with the names that its servers have in the target. A name without a server in the source is
+ * left out: in the target it would mean a server of somebody else.
+ */
+function toolsOf(row: RowTexts, { items }: Transfer): Record<string, unknown> {
+  const tools = JSON.parse(row['tools'] ?? '{}') as Record<string, unknown> & { mcp_servers?: string[] };
   const nameOf = new Map(
     items.filter(({ type }) => type === 'mcp_server').map(({ name, targetName }) => [name, targetName]),
   );
-  const renamed = (tools.mcp_servers ?? []).map((ref) => {
+  const renamed = (tools.mcp_servers ?? []).flatMap((ref) => {
     const [server = '', ...tool] = ref.split('/');
-    return [nameOf.get(server) ?? server, ...tool].join('/');
+    const name = nameOf.get(server);
+    return name === undefined ? [] : [[name, ...tool].join('/')];
   });
   return { ...tools, mcp_servers: renamed };
 }

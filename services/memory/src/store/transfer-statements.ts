@@ -87,6 +87,9 @@ const copied = {
 } as const satisfies Record<string, Copied>;
 export type PartTable = keyof typeof copied;
 
+/** A column of type `json`, which is read as a text: a parser would refuse NUL and lone surrogates in it. */
+const asText = 'properties';
+
 /** Of the documents of a batch, but for the last one. */
 const batchBytes = 4 * 1024 * 1024;
 
@@ -226,9 +229,11 @@ export async function copyBatch(
   const run = ofRuns ? ['run_id'] : [];
   const id = (column: string): string =>
     `case when $5 then r.${column} else memory.copied_id($4, r.${column}) end`;
+  const value = (column: string): string =>
+    column === asText ? `(r.${column} #>> '{}')::json` : `r.${column}`;
   await db.query(
     `insert into memory.${table} (tenant_id, ${partColumn}, ${[...ids, ...same, ...run].join(', ')})
-     select $1, $2, ${[...ids.map(id), ...same.map((column) => `r.${column}`), ...run.map(() => 'case when $5 then r.run_id end')].join(', ')}
+     select $1, $2, ${[...ids.map(id), ...same.map(value), ...run.map(() => 'case when $5 then r.run_id end')].join(', ')}
      from json_populate_recordset(null::memory.${table}, $3::json) as r
      where $4::uuid is not null and $5::boolean is not null`,
     [tenantId, partId, batch.rows, transfer.id, transfer.mode === 'move'],
@@ -295,6 +300,7 @@ async function readBatch(
   const { part: partColumn, key, limit, amount, ids, same, ofRuns } = copied[table] as Copied;
   const run = ofRuns ? ['run_id'] : [];
   const all = [...new Set([...key.map(([column]) => column), ...ids, ...same, ...run])].join(', ');
+  const read = all.replace(asText, `to_json(${asText}::text) as ${asText}`);
   const columns = key.map(([column]) => column).join(', ');
   const following = key.map(([, type], index) => `$${index + 2}::text::${type}`).join(', ');
   const before =
@@ -304,7 +310,7 @@ async function readBatch(
   return only(
     await db.query<ReadRows>(
       `with page as materialized (
-         select ${all} from memory.${table}
+         select ${read} from memory.${table}
          where ${partColumn} = $1 ${after === null ? '' : `and (${columns}) > (${following})`}
          order by ${columns} limit ${limit}
        ), found as materialized (

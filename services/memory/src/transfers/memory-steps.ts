@@ -61,12 +61,48 @@ export class MemorySteps {
 
   get steps(): Record<TransferStep, StepWork> {
     return {
-      lock,
+      lock: (db, transfer) => this.#lock(db, transfer),
       copy: (db, transfer) => this.#copy(db, transfer),
       close: () => Promise.resolve(true),
       commit: (db, transfer) => this.#commit(db, transfer),
       abort: (db, transfer) => this.#abort(db, transfer),
     };
+  }
+
+  /** Waits for imports into the source, and for the removal of what the target had of the same agent before. */
+  async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
+    const { sourceTenantId, targetTenantId } = transfer;
+    for (const { id, targetId } of itemsOf(transfer, 'agent')) {
+      if (await isBeingImported(db, id)) return false;
+      await actAs(db, targetTenantId);
+      const hasRoom = await isEmpty(db, targetId);
+      await actAs(db, sourceTenantId);
+      if (!hasRoom) return false;
+    }
+    for (const { id, targetId } of itemsOf(transfer, 'agent')) {
+      const memory = await lockMemory(db, { tenantId: sourceTenantId, agentId: id }, transfer.id);
+      await actAs(db, targetTenantId);
+      await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory, transfer.id);
+      await actAs(db, sourceTenantId);
+    }
+    // One may have begun while the lock waited for writers. None begins from now on.
+    for (const { id } of itemsOf(transfer, 'agent'))
+      if (await isBeingImported(db, id)) return this.#unlockAll(db, transfer);
+    return true;
+  }
+
+  /** Undoes the lock, which is tried again. */
+  async #unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
+    for (const { id, targetId } of itemsOf(transfer, 'agent')) {
+      await unlockMemory(db, id, transfer.id);
+      await actAs(db, transfer.targetTenantId);
+      await unlockMemory(db, targetId, transfer.id);
+      const key = { tenantId: transfer.targetTenantId, agentId: targetId };
+      await markAgentDeleted(db, key);
+      await this.#options.requestRemoval(db, key);
+      await actAs(db, transfer.sourceTenantId);
+    }
+    return false;
   }
 
   async #copy(db: Queryable, transfer: Transfer): Promise<boolean> {
@@ -114,40 +150,6 @@ export class MemorySteps {
     }
     return true;
   }
-}
-
-/** Waits for imports into the source, and for the removal of what the target had of the same agent before. */
-async function lock(db: Queryable, transfer: Transfer): Promise<boolean> {
-  const { sourceTenantId, targetTenantId } = transfer;
-  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
-    if (await isBeingImported(db, id)) return false;
-    await actAs(db, targetTenantId);
-    const hasRoom = await isEmpty(db, targetId);
-    await actAs(db, sourceTenantId);
-    if (!hasRoom) return false;
-  }
-  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
-    const memory = await lockMemory(db, { tenantId: sourceTenantId, agentId: id }, transfer.id);
-    await actAs(db, targetTenantId);
-    await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory, transfer.id);
-    await actAs(db, sourceTenantId);
-  }
-  // One may have begun while the lock waited for writers. None begins from now on.
-  for (const { id } of itemsOf(transfer, 'agent'))
-    if (await isBeingImported(db, id)) return unlockAll(db, transfer);
-  return true;
-}
-
-/** Undoes the lock, which is tried again. */
-async function unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
-  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
-    await unlockMemory(db, id, transfer.id);
-    await actAs(db, transfer.targetTenantId);
-    await unlockMemory(db, targetId, transfer.id);
-    await markAgentDeleted(db, { tenantId: transfer.targetTenantId, agentId: targetId });
-    await actAs(db, transfer.sourceTenantId);
-  }
-  return false;
 }
 
 /** Copies until the time is over. Returns whether everything is copied. */

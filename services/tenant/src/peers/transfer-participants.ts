@@ -27,11 +27,11 @@ export function describeTransferAt({
     // What the memory of a skipped agent has stays where it is.
     const skipped = plan.onConflict === 'skip' ? ofAgents.conflicts.map(({ of }) => of?.id) : [];
     const withMemory = { ...request, resources: request.resources.filter(({ id }) => !skipped.includes(id)) };
-    const answers = await Promise.all([
-      ofAgents,
+    const ofOthers = await Promise.all([
       others.memory.call('describe', withMemory, { deadlineMs }),
       others.webhook.call('describe', request, { deadlineMs }),
     ]);
+    const answers = [ofAgents, ...ofOthers];
     const all = <Part>(part: (answer: DescribeResponse) => readonly Part[]) => answers.flatMap(part);
     const counts = all((answer) => answer.counts);
     const described = all((answer) => answer.resources);

@@ -1,6 +1,6 @@
 import { isOutage } from '@gatehouse/grpc/errors';
 import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
-import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
+import { whileSomebodyWaits } from '@gatehouse/jobs/retry-delays';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TransferStep } from '@gatehouse/transfers/transfer';
@@ -35,12 +35,12 @@ const pauseMs = 200;
 /** A transfer that can't begin to be effective is undone. */
 const patienceS = { locking: 300, closing: 120 };
 /** Attempts of a job that fail one after the other: a quarter of an hour. */
-const maxFailures = 8;
+const maxFailures = 60;
 /** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
 const settleS = 6;
 
 export const transferTask = defineTask<{ transferId: string }>({
-  retryAfterS: whileOthersAreDown,
+  retryAfterS: whileSomebodyWaits,
   ...{ deadlineMs, concurrency: 4, perTenant: 2 },
 });
 
@@ -112,7 +112,13 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         } else if (next !== phase) await record.enter(transferId, phase, next);
       } catch (error) {
         signal.throwIfAborted();
-        if (!mayGiveUp(transfer, error, attempt)) throw error;
+        if (!mayGiveUp(transfer, error, attempt)) {
+          log.warn(
+            { transfer_id: transferId, phase, err: error },
+            'failed to carry out a step of a transfer',
+          );
+          throw error;
+        }
         const { code, message } = error as AppError;
         log.warn({ transfer_id: transferId, err: error }, 'undoing a transfer');
         await record.enter(transferId, phase, 'aborting', { code, message });

@@ -40,7 +40,13 @@ export async function usersDeletedSince(db: Queryable, transferId: string): Prom
   return rows;
 }
 
-/** Deletes what users of `tenantId` did in these endpoints and channels, which another tenant has now. */
+/** Of one statement: 100,000 calls with their keys and deliveries took 2.3 s. */
+const batch = 5_000;
+
+/**
+ * Deletes a batch of what users of `tenantId` did in these endpoints and channels, which the tenant of the transaction
+ * has. Returns whether there is more.
+ */
 export async function deleteOf(
   db: Queryable,
   users: readonly DeletedUser[],
@@ -49,26 +55,30 @@ export async function deleteOf(
     endpoints,
     channels,
   }: { tenantId: string; endpoints: readonly string[]; channels: readonly string[] },
-): Promise<void> {
+): Promise<boolean> {
   const given = [tenantId, users.map(({ hash }) => hash), users.map(({ requestedAt }) => requestedAt)];
   const gone = (of: string): string => `
     gone as materialized (
       select user_id, requested_at from (select distinct user_id from ${of}) as known
         join unnest($2::bytea[], $3::timestamptz[]) as noted (hash, requested_at)
           on hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8')))`;
-  await db.query(
+  const calls = await db.query(
     `with ${gone('webhook.calls where endpoint_id = any ($4)')}
-     delete from webhook.calls as c using gone
-     where c.endpoint_id = any ($4) and c.user_id = gone.user_id and c.created_at <= gone.requested_at`,
+     delete from webhook.calls where id = any (array(
+       select c.id from webhook.calls as c join gone using (user_id)
+       where c.endpoint_id = any ($4) and c.created_at <= gone.requested_at limit ${batch}))`,
     [...given, endpoints],
   );
-  await db.query(
+  const messages = await db.query<{ count: number }>(
     `with ${gone('webhook.channel_messages where instance_id = any ($4)')},
      messages as (
-       delete from webhook.channel_messages as m using gone
-       where m.instance_id = any ($4) and m.user_id = gone.user_id and m.created_at <= gone.requested_at
-       returning m.turn_id)
-     delete from webhook.channel_turns where id in (select turn_id from messages)`,
+       delete from webhook.channel_messages where id = any (array(
+         select m.id from webhook.channel_messages as m join gone using (user_id)
+         where m.instance_id = any ($4) and m.created_at <= gone.requested_at limit ${batch}))
+       returning turn_id),
+     turns as (delete from webhook.channel_turns where id in (select turn_id from messages))
+     select count(*)::integer as count from messages`,
     [...given, channels],
   );
+  return calls.rowCount === batch || messages.rows[0]?.count === batch;
 }

@@ -92,7 +92,7 @@ export class TransferStore {
 
   /**
    * Which of these channels, and which others of the same app, take each other's messages: an app of Zalo has one URL,
-   * and they are told apart by their account.
+   * and its messages name their account.
    */
   async findShared(tenantId: string, channels: readonly string[]): Promise<SharedApp[]> {
     return withTenant(this.#pool, tenantId, async (db) => {

@@ -2,7 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { readRow, unhex } from '@gatehouse/transfers/store/rows';
+import { decrypted, readRow, unhex } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, skippedOf, type Transfer } from '@gatehouse/transfers/transfer';
 import type { CallTexts } from '../calls/call-texts.ts';
@@ -97,6 +97,7 @@ export class Moves {
   async move(db: Queryable, transfer: Transfer): Promise<boolean> {
     const [endpoints, channels] = owners(transfer);
     const until = monotonicMs() + budgetMs;
+    if (!(await this.#forgetDeleted(db, transfer, until))) return false;
     await asSystem(db);
     for (const id of endpoints) if (!(await this.#moveCalls(db, transfer, id, until))) return false;
     for (const id of channels) if (!(await this.#moveMessages(db, transfer, id, until))) return false;
@@ -119,14 +120,33 @@ export class Moves {
       await moveOwner(db, transfer, 'webhook.channel_instances', { id, secrets });
     }
     await asApp(db);
-    const deleted = await usersDeletedSince(db, transfer.id);
+    // Those that were requested since the call began.
+    await this.#forgetDeleted(db, transfer, Infinity);
     await actAs(db, transfer.targetTenantId);
     for (const { id, targetId } of skippedOf(transfer, 'agent'))
       await useAgent(db, { endpoints, channels }, { from: id, to: targetId });
-    const of = { tenantId: transfer.sourceTenantId, endpoints, channels };
-    if (deleted.length > 0) await deleteOf(db, deleted, of);
     await this.#resume(db, transfer, transfer.targetTenantId);
     await actAs(db, transfer.sourceTenantId);
+    return true;
+  }
+
+  /**
+   * Deletes what users did whose data were deleted in the source meanwhile, in either tenant. Begins and ends as the
+   * source. Returns whether all of it is deleted.
+   */
+  async #forgetDeleted(db: Queryable, transfer: Transfer, until: number): Promise<boolean> {
+    const { sourceTenantId, targetTenantId } = transfer;
+    const deleted = await usersDeletedSince(db, transfer.id);
+    if (deleted.length === 0) return true;
+    const [endpoints, channels] = owners(transfer);
+    for (const tenantId of [targetTenantId, sourceTenantId]) {
+      await actAs(db, tenantId);
+      while (await deleteOf(db, deleted, { tenantId: sourceTenantId, endpoints, channels }))
+        if (monotonicMs() > until) {
+          await actAs(db, sourceTenantId);
+          return false;
+        }
+    }
     return true;
   }
 
@@ -264,22 +284,20 @@ export class Moves {
     id: string,
   ): Promise<Record<string, Buffer | null>> {
     const { secrets } = this.#options;
-    const row = JSON.parse(await readRow(db, `webhook.${table}`, id)) as Sealed;
+    const row = await readRow(db, `webhook.${table}`, id);
+    const expiry = row['previous_secret_expires_at'] ?? null;
     const columns = Object.entries<SecretPlace['column']>(secretColumns[table]);
-    return Object.fromEntries(
-      columns.map(([name, column]) => {
-        const sealed = row[name] ?? null;
-        if (sealed === null) return [name, null];
-        const place = { table, column, id };
-        const secret = secrets.open({ ...place, tenantId: from }, unhex(sealed));
-        return [name, secrets.seal({ ...place, tenantId: to }, secret)];
-      }),
-    );
+    const isExpired = expiry !== null && Date.parse(expiry) <= Date.now();
+    const entries: [string, Buffer | null][] = columns.map(([name, column]) => {
+      const sealed = row[name] ?? null;
+      if (sealed === null || (isExpired && name === 'previous_secret')) return [name, null];
+      const place = { table, column, id };
+      const secret = decrypted(() => secrets.open({ ...place, tenantId: from }, unhex(sealed)));
+      return [name, secrets.seal({ ...place, tenantId: to }, secret)];
+    });
+    return Object.fromEntries(isExpired ? [...entries, ['previous_secret_expires_at', null]] : entries);
   }
 }
-
-/** A row with bytes in hexadecimal. */
-type Sealed = Readonly<Record<string, string | null | undefined>>;
 
 /** The ids of endpoints and channels, in the order in which they are locked. */
 function owners(transfer: Transfer): [endpoints: string[], channels: string[]] {

@@ -1,10 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { maxChannelInstances, type ChannelType } from '@gatehouse/contract/channel-instances';
+import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { StepWork } from '@gatehouse/transfers/run-step';
-import { hex, insertRow, lockRows, readRow, unhex, unlockRows } from '@gatehouse/transfers/store/rows';
+import {
+  decrypted,
+  hex,
+  insertRow,
+  lockRows,
+  readRow,
+  unhex,
+  unlockRows,
+  type RowTexts,
+} from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import { newStandardSecret } from '../inbound/secret.ts';
@@ -73,10 +82,10 @@ export class WebhookSteps {
   async #commitCopy(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const table of tableNames)
       for (const item of itemsOf(transfer, tables[table].type)) {
-        const text = await readRow(db, table, item.id);
-        const others = this.#othersOf(table, text, { transfer, item });
+        const row = await readRow(db, table, item.id);
+        const others = this.#othersOf(table, row, { transfer, item });
         await actAs(db, transfer.targetTenantId);
-        await insertRow(db, table, text, { others });
+        await insertRow(db, table, row, { others });
         await actAs(db, transfer.sourceTenantId);
       }
     return unlock(db, transfer);
@@ -84,15 +93,14 @@ export class WebhookSteps {
 
   #othersOf(
     table: Table,
-    text: string,
+    row: RowTexts,
     { transfer, item }: { transfer: Transfer; item: TransferItem },
   ): Record<string, unknown> {
-    const row = JSON.parse(text) as Row;
     const { items, sourceTenantId, targetTenantId: tenantId } = transfer;
-    const agent = items.find(({ type, id }) => type === 'agent' && id === row.agent_id);
+    const agent = items.find(({ type, id }) => type === 'agent' && id === row['agent_id']);
     const common = {
       ...{ id: item.targetId, tenant_id: tenantId, name: item.targetName, locked_by: null, closed: false },
-      agent_id: agent?.targetId ?? row.agent_id,
+      agent_id: agent?.targetId ?? row['agent_id'],
     };
     const from = (column: 'secret' | 'callback_secret' | 'credentials') => {
       const place = { table: tableOf[table], column };
@@ -103,12 +111,14 @@ export class WebhookSteps {
     };
     if (table === 'webhook.channel_instances') {
       const places = from('credentials');
-      const known = JSON.parse(this.#secrets.open(places.old, unhex(row.credentials ?? ''))) as object;
+      const known = JSON.parse(
+        decrypted(() => this.#secrets.open(places.old, unhex(row['credentials'] ?? ''))),
+      ) as object;
       return {
         ...common,
         ...{ enabled: false, status: 'pending', status_reason: null, paused_until: null },
         // Tokens stay with the source. Random ones verify nothing until an admin sends others.
-        credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row.type ?? '', known)))),
+        credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row['type'] ?? '', known)))),
         ...{ access_token: null, refresh_token: null, refresh_due_at: null, token_at: null },
         ...{ refresh_claim: null, refresh_claimed_until: null },
       };
@@ -119,7 +129,9 @@ export class WebhookSteps {
       return hex(
         this.#secrets.seal(
           places.next,
-          isKept ? this.#secrets.open(places.old, unhex(row[column] ?? '')) : newStandardSecret(),
+          isKept
+            ? decrypted(() => this.#secrets.open(places.old, unhex(row[column] ?? '')))
+            : newStandardSecret(),
         ),
       );
     };
@@ -129,14 +141,6 @@ export class WebhookSteps {
       ...{ previous_secret: null, previous_secret_expires_at: null, failing_since: null },
     };
   }
-}
-
-interface Row {
-  agent_id: string;
-  type?: ChannelType;
-  secret?: string;
-  callback_secret?: string;
-  credentials?: string;
 }
 
 const tableOf = {
