@@ -20,6 +20,13 @@ module.exports = {
       to: { path: '^services/([^/]+)/', pathNot: '^services/$1/' },
     },
     {
+      name: 'services-are-strangers-at-any-distance',
+      comment: 'not through a package or the composer either: only deploy/composed knows several services',
+      severity: 'error',
+      from: { path: '^services/([^/]+)/src/', pathNot: tests },
+      to: { path: '^services/([^/]+)/', pathNot: '^services/$1/', reachable: true },
+    },
+    {
       name: 'packages-know-no-service',
       severity: 'error',
       from: { path: '^(packages|proto)/', pathNot: tests },

@@ -14,12 +14,13 @@ function environmentOf(
   name: string,
   provider: Record<string, string> = {},
   kafkaBrokers?: string,
+  all = replicas,
 ): Record<string, string> {
-  const replica = replicas.find((candidate) => candidate.name === name);
+  const replica = all.find((candidate) => candidate.name === name);
   if (replica === undefined) throw new Error(`there is no ${name}`);
   const services = ['edge', 'tenant', 'agent', 'chat'];
   return serviceEnvironment(replica, {
-    replicas,
+    replicas: all,
     secrets: {
       databasePasswords: Object.fromEntries(services.map((service) => [service, `password-${service}`])),
       privateKeys: Object.fromEntries(services.map((service) => [service, `private-${service}`])),
@@ -37,6 +38,27 @@ function environmentOf(
     kafkaBrokers,
   });
 }
+
+describe('the environment of a process that runs all services', () => {
+  it('has the secrets of each under a name of its own, and no addresses of peers', async () => {
+    const planned = await planReplicas({ port: 8080, replicas: new Map([['all', 2]]) });
+    expect(planned.map(({ name, ports }) => [name, ports.http])).toEqual([
+      ['gatehouse-1', 8080],
+      ['gatehouse-2', 8081],
+    ]);
+    const environment = environmentOf('gatehouse-1', {}, undefined, planned);
+    expect(environment).toMatchObject({
+      ASSERTION_PRIVATE_KEY_CHAT: 'private-chat',
+      DATABASE_URL_TENANT: 'postgres://tenant_login:password-tenant@127.0.0.1:5/gatehouse',
+      SECRETS_KEYRING: 'local:key',
+      GATEHOUSE_MODELS: '/models.yaml',
+      CHAT_GRPC: '',
+      DRAIN_DELAY_MS: '1500',
+    });
+    expect(environment).not.toHaveProperty('DATABASE_URL');
+    expect(environment).not.toHaveProperty('GRPC_PORT');
+  });
+});
 
 describe('the environment of a service', () => {
   it('gives further edges the next ports, and every process ports of its own', () => {

@@ -1,4 +1,4 @@
-import { services } from '@gatehouse/contract/services';
+import { services, type ServiceEntry } from '@gatehouse/contract/services';
 import { serviceUrl, type DatabaseOptions } from './database.ts';
 import { loopback } from './ports.ts';
 import type { LocalSecrets } from './secrets.ts';
@@ -59,31 +59,45 @@ export function sharedEnvironment(caller: Environment): Record<string, string> {
 
 /** The settings of one process, without those of others. */
 export function serviceEnvironment(replica: Replica, options: EnvironmentOptions): Record<string, string> {
-  const { service, ports } = replica;
+  const { services: run, ports } = replica;
   const { secrets } = options;
+  const any = (fact: 'models' | 'keyRing'): boolean => run.some((service) => service[fact]);
+  const own = run.map((service) => ownSettings(service, run.length > 1, options));
   return {
     DRAIN_TIMEOUT_MS: drainTimeoutMs,
     DRAIN_DELAY_MS: hasSiblings(replica, options.replicas) ? drainDelayMs : '0',
-    ...(service.models ? { ...pick(options.caller, () => true), ...options.provider } : {}),
+    ...(any('models') ? { ...pick(options.caller, () => true), ...options.provider } : {}),
     ...sharedEnvironment(options.caller),
     ...peerAddresses(options.replicas),
     HOST: loopback,
     HTTP_PORT: String(ports.http),
     ADMIN_PORT: String(ports.admin),
     PUBLIC_URL: options.url,
-    ASSERTION_PRIVATE_KEY: secrets.privateKeys[service.name] ?? '',
     ASSERTION_PUBLIC_KEYS: secrets.publicKeys,
     ...(ports.grpc === undefined ? {} : { GRPC_PORT: String(ports.grpc) }),
     ...(options.kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: options.kafkaBrokers }),
-    ...(service.database ? { DATABASE_URL: serviceUrl(options.database, service.name) } : {}),
-    ...(service.keyRing ? { SECRETS_KEYRING: secrets.keyRing } : {}),
-    ...(service.models ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
+    ...Object.fromEntries(own.flatMap((settings) => Object.entries(settings))),
+    ...(any('keyRing') ? { SECRETS_KEYRING: secrets.keyRing } : {}),
+    ...(any('models') ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
   };
 }
 
-/** Whether another process of the service can take the requests of this one. */
-function hasSiblings({ name, service }: Replica, replicas: readonly Replica[]): boolean {
-  return replicas.some((other) => other.service === service && other.name !== name);
+/** What differs between services; `NAME_<SERVICE>` where several share a process. */
+function ownSettings(
+  service: ServiceEntry,
+  isShared: boolean,
+  { secrets, database }: EnvironmentOptions,
+): Record<string, string> {
+  const suffix = isShared ? `_${service.name.toUpperCase()}` : '';
+  return {
+    [`ASSERTION_PRIVATE_KEY${suffix}`]: secrets.privateKeys[service.name] ?? '',
+    ...(service.database ? { [`DATABASE_URL${suffix}`]: serviceUrl(database, service.name) } : {}),
+  };
+}
+
+/** Whether another process of the same services can take the requests of this one. */
+function hasSiblings({ name, services: run }: Replica, replicas: readonly Replica[]): boolean {
+  return replicas.some((other) => other.services[0] === run[0] && other.name !== name);
 }
 
 /** `<SVC>_HTTP` and `<SVC>_GRPC` of every service. Every process gets all of them, because addresses are not secret. */

@@ -18,6 +18,11 @@ describe('a line of the log stream', () => {
     ]);
   });
 
+  it('has the name of its service where several share a process', () => {
+    expect(formatLine('gatehouse-2', line({ msg: 'm' }), style)).toEqual(['chat-2    12:00:01 INFO  m']);
+    expect(formatLine('gatehouse-2', 'plain', style)).toEqual(['gatehouse-2  plain']);
+  });
+
   it('quotes values that are not one word, so that fields stay distinct', () => {
     const fields = { msg: 'm', text: 'two words', empty: '', odd: 'a=b', list: [1], nothing: null };
     expect(formatLine('chat-1', line(fields), style)).toEqual([

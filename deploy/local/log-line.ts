@@ -25,11 +25,13 @@ const repeatedFields = new Set(['level', 'time', 'msg', 'service', 'pid', 'hostn
 
 /**
  * Formats one line of a process for the terminal. A JSON line becomes `chat-2  12:00:01 INFO  message key=value …`,
- * followed by the stack of an error; other lines keep their text. Empty for blank lines and debug lines of requests.
+ * followed by the stack of an error; other lines keep their text. Empty for blank lines and debug lines of requests. A
+ * line of a service in a process with others has the name of the service.
  */
-export function formatLine(name: string, line: string, style: LogStyle): string[] {
+export function formatLine(processName: string, line: string, style: LogStyle): string[] {
   const record = parseRecord(line);
-  if (record === undefined) return line.trim() === '' ? [] : [`${nameColumn(name, style)}${line}`];
+  if (record === undefined) return line.trim() === '' ? [] : [`${nameColumn(processName, style)}${line}`];
+  const name = processName.replace(/^gatehouse(?=-)/, plain(record['service']) || 'gatehouse');
   const level = levelOf(record['level']);
   if (level === 'DEBUG' && record['msg'] === 'request') return [];
   const message = [plain(record['msg']), ...fieldsOf(record)].filter((part) => part !== '').join(' ');

@@ -13,7 +13,17 @@ describe('the settings of make up', () => {
       kafkaBrokers: undefined,
       inspect: undefined,
     });
-    expect(Object.fromEntries(settings.replicas)).toEqual({
+    expect(Object.fromEntries(settings.replicas)).toEqual({ all: 1 });
+  });
+
+  it('take the number of processes that run all services', () => {
+    const { replicas } = loadSettings({ GATEHOUSE_REPLICAS: 'all=3', GATEHOUSE_PROCESSES: 'one' });
+    expect(Object.fromEntries(replicas)).toEqual({ all: 3 });
+  });
+
+  it('give each service a process where that is asked for', () => {
+    const { replicas } = loadSettings({ GATEHOUSE_PROCESSES: 'separate' });
+    expect(Object.fromEntries(replicas)).toEqual({
       tenant: 1,
       agent: 1,
       analytics: 1,
@@ -22,6 +32,14 @@ describe('the settings of make up', () => {
       webhook: 1,
       edge: 1,
     });
+  });
+
+  it.each([
+    { GATEHOUSE_REPLICAS: 'all=2,chat=3' },
+    { GATEHOUSE_REPLICAS: 'all=2', GATEHOUSE_PROCESSES: 'separate' },
+    { GATEHOUSE_REPLICAS: 'chat=2', GATEHOUSE_PROCESSES: 'one' },
+  ])('refuse processes of both kinds: %o', (environment) => {
+    expect(() => loadSettings(environment)).toThrow('GATEHOUSE_REPLICAS names either all');
   });
 
   it('count an empty variable as unset', () => {
@@ -71,6 +89,7 @@ describe('the settings of make up', () => {
     ['PORT', '0', 'PORT must be a number from 1 to 65535, not "0".'],
     ['PORT', '65536', 'PORT must be a number from 1 to 65535, not "65536".'],
     ['PORT', '80.5', 'PORT must be a number from 1 to 65535, not "80.5".'],
+    ['GATEHOUSE_PROCESSES', 'two', 'GATEHOUSE_PROCESSES must be one or separate, not "two".'],
     ['KAFKA', 'yes', 'KAFKA must be 1 or 0, not "yes".'],
     [
       'KAFKA_BROKERS',
@@ -104,5 +123,6 @@ describe('the settings of make up', () => {
     expect(() => loadSettings({ PORT: '65535', GATEHOUSE_REPLICAS: 'edge=2' })).toThrow(
       'is too high for 2 edge processes',
     );
+    expect(() => loadSettings({ PORT: '65535', GATEHOUSE_REPLICAS: 'all=2' })).toThrow('is too high');
   });
 });

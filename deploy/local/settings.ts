@@ -17,20 +17,26 @@ export interface LocalSettings {
   kafka: boolean;
   /** Brokers of an existing Kafka: `host:port,host:port`. */
   kafkaBrokers: string | undefined;
-  /** Number of processes by service. */
+  /** Number of processes by service, or by `allServices` of processes that each run all of them. */
   replicas: ReadonlyMap<string, number>;
   /** The service whose processes a debugger can attach to. */
   inspect: string | undefined;
 }
+
+/** The key of processes that each run all services, in `GATEHOUSE_REPLICAS`. */
+export const allServices = 'all';
 
 const lastPort = 65_535;
 const maxReplicas = 16;
 
 /** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first thing that is wrong. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
-  const replicas = parseReplicas(valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '');
+  const replicas = parseReplicas(
+    valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '',
+    valueOf(environment, 'GATEHOUSE_PROCESSES'),
+  );
   const port = parsePort(valueOf(environment, 'PORT') ?? '8080');
-  const edges = replicas.get('edge') ?? 1;
+  const edges = replicas.get('edge') ?? replicas.get(allServices) ?? 1;
   if (port + edges - 1 > lastPort)
     throw new StartError(
       `PORT=${port} is too high for ${edges} edge processes, which use consecutive ports up to ${lastPort}.`,
@@ -84,21 +90,36 @@ function parseBrokers(text: string | undefined): string | undefined {
   return brokers.join(',');
 }
 
-/** Parses `edge=2,chat=3`. Services that are not listed get one process. */
-function parseReplicas(text: string): Map<string, number> {
-  const replicas = new Map<string, number>(services.map(({ name }) => [name, 1]));
-  const named = new Set<string>();
+/**
+ * Parses `all=3`, or `edge=2,chat=3`, which means separate processes; services that are not listed then get one.
+ * `processes` is `one` or `separate`; by default one process runs all services.
+ */
+function parseReplicas(text: string, processes: string | undefined): Map<string, number> {
+  const named = parseCounts(text);
+  if (processes !== undefined && processes !== 'one' && processes !== 'separate')
+    throw new StartError(`GATEHOUSE_PROCESSES must be one or separate, not "${processes}".`);
+  const namesAll = named.has(allServices);
+  const isOne = namesAll || (named.size === 0 && processes !== 'separate');
+  if ((namesAll && named.size > 1) || (processes !== undefined && isOne !== (processes === 'one')))
+    throw new StartError(
+      'GATEHOUSE_REPLICAS names either all, for processes that run all services, or services, for separate processes.',
+    );
+  if (isOne) return new Map([[allServices, named.get(allServices) ?? 1]]);
+  return new Map(services.map(({ name }) => [name, named.get(name) ?? 1]));
+}
+
+function parseCounts(text: string): Map<string, number> {
+  const named = new Map<string, number>();
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
     const [, name = '', count = ''] = /^([^=\s]+)\s*=\s*(\d+)$/.exec(entry) ?? [];
     if (name === '')
       throw new StartError(`GATEHOUSE_REPLICAS must look like "edge=2,chat=3"; "${entry}" does not.`);
-    parseService('GATEHOUSE_REPLICAS', name);
+    if (name !== allServices) parseService('GATEHOUSE_REPLICAS', name);
     if (named.has(name)) throw new StartError(`GATEHOUSE_REPLICAS names ${name} twice.`);
     if (Number(count) < 1 || Number(count) > maxReplicas)
       throw new StartError(`GATEHOUSE_REPLICAS: ${name} must be from 1 to ${maxReplicas}, not ${count}.`);
-    named.add(name);
-    replicas.set(name, Number(count));
+    named.set(name, Number(count));
   }
-  return replicas;
+  return named;
 }

@@ -21,7 +21,7 @@ import { assertPortsFree, assertReadable, makeStateFolder } from './precondition
 import { endListedLeftovers, writeProcessList } from './process-list.ts';
 import { startNode } from './running-process.ts';
 import { loadSecrets, type LocalSecrets } from './secrets.ts';
-import { repositoryRoot, type LocalSettings } from './settings.ts';
+import { allServices, repositoryRoot, type LocalSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { Supervised, type SupervisedOptions } from './supervised.ts';
 import { planReplicas, type Replica } from './topology.ts';
@@ -45,8 +45,15 @@ const answerTimeoutMs = 1_000;
 
 const simulatorMain = path.join(repositoryRoot, 'test/support/provider-simulator/main.ts');
 
+const composedMain = path.join(repositoryRoot, 'deploy/composed/src/main.ts');
+
 function mainOf(service: string): string {
   return path.join(repositoryRoot, 'services', service, 'src/main.ts');
+}
+
+/** The entry file of a process. */
+function mainOfReplica({ services: [first, ...others] }: Replica): string {
+  return first === undefined || others.length > 0 ? composedMain : mainOf(first.name);
 }
 
 /** Runs the whole system on this machine: PostgreSQL, every service and, if needed, Kafka and the simulator. */
@@ -80,9 +87,10 @@ export class LocalSystem {
     await this.#unlock();
   }
 
-  /** Stops the processes of these services and starts them again. PostgreSQL and Kafka run on. */
+  /** Stops the processes that run these services and starts them again. PostgreSQL and Kafka run on. */
   async restart(names: readonly string[]): Promise<void> {
-    const members = this.#groups.flat().filter(({ name }) => names.includes(name.replace(/-\d+$/, '')));
+    const affected = names.length === 0 ? [] : [...names, 'gatehouse'];
+    const members = this.#groups.flat().filter(({ name }) => affected.includes(name.replace(/-\d+$/, '')));
     await Promise.all(members.map((member) => member.restart()));
   }
 
@@ -140,9 +148,10 @@ export class LocalSystem {
     await assertReadable(settings.modelsFile);
     await makeStateFolder(settings.stateFolder);
     this.#unlock = await lockState(settings.stateFolder);
-    const mains = new Set([...services.map(({ name }) => mainOf(name)), simulatorMain]);
+    const mains = new Set([...services.map(({ name }) => mainOf(name)), composedMain, simulatorMain]);
     await endListedLeftovers(settings.stateFolder, mains);
-    await assertPortsFree(settings.port, settings.replicas.get('edge') ?? 1);
+    const { port, replicas } = settings;
+    await assertPortsFree(port, replicas.get('edge') ?? replicas.get(allServices) ?? 1);
   }
 
   async #startDatabase(secrets: LocalSecrets): Promise<DatabaseOptions> {
@@ -238,10 +247,9 @@ export class LocalSystem {
   }
 
   async #startServices(environment: EnvironmentOptions): Promise<void> {
-    const groups = services.map((service) =>
-      environment.replicas
-        .filter((replica) => replica.service === service)
-        .map((replica, index) => this.#supervisedService(replica, index, environment)),
+    const sameServices = Map.groupBy(environment.replicas, ({ services: run }) => run[0]);
+    const groups = [...sameServices.values()].map((replicas) =>
+      replicas.map((replica, index) => this.#supervisedService(replica, index, environment)),
     );
     // Starts all groups at once: no service needs another one to become ready. The order applies to stopping.
     await Promise.all(groups.map((group) => this.#startGroup(group)));
@@ -249,7 +257,7 @@ export class LocalSystem {
 
   #supervisedService(replica: Replica, index: number, environment: EnvironmentOptions): MemberOptions {
     const { log, settings, restartOnExit = true } = this.#options;
-    const inspected = settings.inspect === replica.service.name;
+    const inspected = replica.services.some(({ name }) => name === settings.inspect);
     const own = serviceEnvironment(replica, environment);
     const drainMs = Number(own['DRAIN_TIMEOUT_MS']) + Number(own['DRAIN_DELAY_MS']);
     return {
@@ -259,7 +267,7 @@ export class LocalSystem {
       launch: () =>
         startNode({
           name: replica.name,
-          main: mainOf(replica.service.name),
+          main: mainOfReplica(replica),
           nodeOptions: inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : [],
           environment: own,
           log,

@@ -1,23 +1,29 @@
 import { services, type ServiceEntry } from '@gatehouse/contract/services';
 import { freePort } from './ports.ts';
-import type { LocalSettings } from './settings.ts';
+import { allServices, type LocalSettings } from './settings.ts';
 
-/** A process of a service and its ports, which stay the same over restarts. */
+/** A process and its ports, which stay the same over restarts. */
 export interface Replica {
-  /** `<service>-<n>`, counted from 1. */
+  /** `<service>-<n>`, counted from 1; `gatehouse-<n>` if it runs all services. */
   name: string;
-  service: ServiceEntry;
+  services: readonly ServiceEntry[];
   ports: { http: number; admin: number; grpc?: number };
 }
 
-/** Plans all processes of all services in the order of their start, each with its own ports. */
+/** Plans all processes in the order of their start, each with its own ports. */
 export async function planReplicas(settings: Pick<LocalSettings, 'port' | 'replicas'>): Promise<Replica[]> {
   const planned: Replica[] = [];
+  const processes = settings.replicas.get(allServices);
+  for (let index = 0; index < (processes ?? 0); index += 1) {
+    const ports = { http: settings.port + index, admin: await freePort() };
+    planned.push({ name: `gatehouse-${index + 1}`, services, ports });
+  }
+  if (processes !== undefined) return planned;
   for (const service of services) {
     for (let index = 0; index < (settings.replicas.get(service.name) ?? 1); index += 1) {
       planned.push({
         name: `${service.name}-${index + 1}`,
-        service,
+        services: [service],
         ports: {
           http: service.public ? settings.port + index : await freePort(),
           admin: await freePort(),
@@ -37,7 +43,11 @@ export function addressList(
   host: string,
 ): string {
   return replicas
-    .filter((replica) => replica.service.name === service && replica.ports[port] !== undefined)
+    .filter((replica) => isAlone(replica, service) && replica.ports[port] !== undefined)
     .map((replica) => `${host}:${replica.ports[port] ?? 0}`)
     .join(',');
+}
+
+function isAlone({ services: run }: Replica, service: string): boolean {
+  return run.length === 1 && run[0]?.name === service;
 }

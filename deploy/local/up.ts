@@ -15,12 +15,13 @@ const longestName = 'simulator'.length;
 const sameSignalMs = 1_000;
 
 async function up(): Promise<void> {
-  const settings = loadSettings(process.env);
+  const watches = process.argv.includes('--watch');
+  // Separate processes restart one by one.
+  const settings = loadSettings({ ...(watches && { GATEHOUSE_PROCESSES: 'separate' }), ...process.env });
   const log = new LogStream(process.stdout, {
     nameWidth: longestName,
     colour: process.stdout.isTTY && !process.env['NO_COLOR'],
   });
-  const watches = process.argv.includes('--watch');
   const system = new LocalSystem({ settings, caller: process.env, log, restartOnExit: !watches });
   const stopped = stopOnSignal(system, log);
   try {

@@ -18,7 +18,11 @@ const sections = 200;
 const pollMs = 50;
 
 const { folder, remove } = await makeStateFolder();
-const local = new LocalSystem(folder, { PORT: String(await freePort()), LOG_LEVEL: 'error' });
+const local = new LocalSystem(folder, {
+  PORT: String(await freePort()),
+  LOG_LEVEL: 'error',
+  GATEHOUSE_PROCESSES: 'separate',
+});
 try {
   const { url, owner_key: ownerKey } = await local.ready();
   const ask = async <Answered>(key: string, method: string, path: string, body?: object) => {

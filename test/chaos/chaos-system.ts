@@ -44,6 +44,8 @@ export class ChaosSystem {
       OPENAI_BASE_URL: simulator.baseUrl,
       OPENAI_API_KEY: 'provider-key',
       LOG_LEVEL: 'warn',
+      // Services are killed one by one. GATEHOUSE_REPLICAS says it too.
+      ...(settings['GATEHOUSE_REPLICAS'] === undefined && { GATEHOUSE_PROCESSES: 'separate' }),
       ...settings,
     });
     try {

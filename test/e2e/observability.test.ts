@@ -81,7 +81,10 @@ let exposed: Exposed;
 
 // Everything that makes a series: answers and streams, each kind of failure, refusals, an outage.
 beforeAll(async () => {
-  gateway = await TestGateway.start(noKafka === undefined ? { kafka: await makeTopics() } : {});
+  gateway = await TestGateway.start({
+    separate: true,
+    ...(noKafka === undefined && { kafka: await makeTopics() }),
+  });
   const { userKey, adminKey } = await gateway.makeTenant();
   const limits = { requests_per_minute: 2 };
   const limited = await gateway.makeTenant({ limits, budget: { usd: '1', period: 'day' } });

@@ -21,6 +21,7 @@ let agent: string;
 
 beforeAll(async () => {
   gateway = await TestGateway.start({
+    separate: true,
     environment: { EGRESS_ALLOW: '127.0.0.1', PUBLIC_URL: 'http://127.0.0.1' },
   });
 });

@@ -85,20 +85,17 @@ describe('make up', () => {
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
   });
 
-  it('keeps the services to its own secrets and the keys out of the log', async () => {
-    const { pid } = await system.processOf('edge-1');
-    const { stdout } = await run('cat', [`/proc/${pid ?? 0}/environ`]);
-    expect(stdout).not.toContain('DATABASE_URL');
+  it('keeps the keys out of the log', () => {
     const lines = system.output.split('\n').filter((line) => !line.startsWith('curl '));
     expect(lines.join('\n')).not.toMatch(/gwk_\w{16}_/);
   });
 
   it('restarts a service that was killed, on the same ports', async () => {
-    const { ports } = await system.processOf('chat-1');
-    const killed = await system.signal('chat-1', 'SIGKILL');
-    await system.waitForOutput(/chat-1 exited with signal SIGKILL; restarting in 0\.5 s/);
-    await system.waitForOutput(/chat-1 runs again/);
-    const again = await system.processOf('chat-1');
+    const { ports } = await system.processOf('gatehouse-1');
+    const killed = await system.signal('gatehouse-1', 'SIGKILL');
+    await system.waitForOutput(/gatehouse-1 exited with signal SIGKILL; restarting in 0\.5 s/);
+    await system.waitForOutput(/gatehouse-1 runs again/);
+    const again = await system.processOf('gatehouse-1');
     expect(again.ports).toEqual(ports);
     expect(again.pid).not.toBe(killed);
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
@@ -126,23 +123,22 @@ describe('make up', () => {
 
   it('stops everything on SIGTERM and ends without an error', async () => {
     const processes = await system.processes();
-    expect(processes.map(({ name }) => name)).toEqual([
-      'postgres',
-      'simulator',
-      'tenant-1',
-      'agent-1',
-      'analytics-1',
-      'memory-1',
-      'chat-1',
-      'webhook-1',
-      'edge-1',
-    ]);
+    expect(processes.map(({ name }) => name)).toEqual(['postgres', 'simulator', 'gatehouse-1']);
     expect(survivors(processes)).toEqual(processes);
     expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
-    const stopped = [...system.output.matchAll(/^(\w+)-1 .* stopping /gm)].map(([, service]) => service);
-    expect(stopped).toEqual(['edge', 'webhook', 'chat', 'memory', 'analytics', 'agent', 'tenant']);
+    expect(system.output).toMatch(/^gatehouse-1 .* stopping /m);
+  }, 60_000);
+
+  it('runs several processes with all services, whose limits and keys are those of one', async () => {
+    const second = await restart({ GATEHOUSE_REPLICAS: 'all=2' });
+    const names = (await system.processes()).map(({ name }) => name);
+    expect(names).toEqual(['postgres', 'simulator', 'gatehouse-1', 'gatehouse-2']);
+    const url = new URL(second.url);
+    url.port = String(Number(url.port) + 1);
+    expect((await get(`${url.origin}/v1/whoami`, first.user_key)).status).toBe(200);
+    expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   }, 60_000);
 
   it('continues with the same keys, on another port and with more processes', async () => {
@@ -156,8 +152,17 @@ describe('make up', () => {
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
     expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
     const names = (await system.processes()).map(({ name }) => name);
-    expect(names.slice(-5)).toEqual(['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2']);
+    expect(names).toEqual([
+      ...['postgres', 'simulator', 'tenant-1', 'agent-1', 'analytics-1', 'memory-1'],
+      ...['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2'],
+    ]);
   }, 60_000);
+
+  it('keeps separate services to their own secrets', async () => {
+    const { pid } = await system.processOf('edge-1');
+    const { stdout } = await run('cat', [`/proc/${pid ?? 0}/environ`]);
+    expect(stdout).not.toContain('DATABASE_URL');
+  });
 
   it('leaves no service behind when it is killed itself, and starts again on what it left', async () => {
     const services = (await system.processes()).filter(({ name }) => name !== 'postgres');
@@ -246,7 +251,7 @@ describe('make up refuses to start', () => {
     const models = path.join(folder, 'models.yaml');
     await writeFile(models, 'providers: []\nmodels: []\n');
     const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: models });
-    expect(output).toMatch(/chat-1 failed to start: it exited with code 1; see its log above\.\n/);
+    expect(output).toMatch(/gatehouse-1 failed to start: it exited with code 1; see its log above\.\n/);
     expect(output).toContain('The model catalogue is wrong');
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
   }, 60_000);

@@ -8,7 +8,7 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 let gateway: TestGateway;
 let tenant: TenantAccess;
 beforeAll(async () => {
-  gateway = await TestGateway.start({ forgetSettleMs: 500 });
+  gateway = await TestGateway.start({ forgetSettleMs: 500, separate: true });
   tenant = await gateway.makeTenant();
 });
 afterAll(() => gateway.stop());

@@ -5,7 +5,7 @@ import {
   type ForgetUserResponse,
   type NotifyRequest,
 } from '@gatehouse/proto/webhook/v1/webhook';
-import type { RpcService } from '@gatehouse/grpc/server';
+import type { RpcService } from '@gatehouse/grpc/rpc';
 import type { TestIdentity } from './identity.ts';
 import { StandIn } from './stand-in.ts';
 

@@ -1,4 +1,4 @@
-import type { RpcsOf } from '@gatehouse/grpc/server';
+import type { RpcsOf } from '@gatehouse/grpc/rpc';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { someRpcs } from './some-rpcs.ts';
 

@@ -16,6 +16,7 @@ import { loadConfig as memoryConfig } from '@gatehouse/service-memory/config';
 import { createMemoryService } from '@gatehouse/service-memory/service';
 import { loadConfig as webhookConfig } from '@gatehouse/service-webhook/config';
 import { createWebhookService } from '@gatehouse/service-webhook/service';
+import { Neighbours } from '@gatehouse/service/neighbours';
 import type { Service } from '@gatehouse/service/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
 import { createTenantService } from '@gatehouse/service-tenant/service';
@@ -42,6 +43,11 @@ export interface GatewayOptions {
   forgetSettleMs?: number;
   edge?: EdgeOverrides;
   analytics?: number;
+  /**
+   * Whether services reach each other over connections. By default they do so only where the test has several replicas
+   * of one; otherwise they are neighbours, as in one process.
+   */
+  separate?: boolean;
   /** If unset, events go to analytics directly. The test creates the topics. */
   kafka?: { KAFKA_BROKERS: string; KAFKA_PREFIX: string };
   /** Existing databases, with their owner key if there is one, instead of a new one for each service. */
@@ -51,7 +57,7 @@ export interface GatewayOptions {
 }
 
 /**
- * The whole gateway in this process: the real services on real sockets, each with its own database behind a proxy that
+ * The whole gateway in this process: the real services, beside each other or on real sockets, each with its own database behind a proxy that
  * can be cut, and a simulated provider. Services can be stopped and restarted on the same ports.
  */
 export class TestGateway implements SomeGateway {
@@ -203,6 +209,9 @@ export class TestGateway implements SomeGateway {
       CHAT_GRPC: list('grpc', chats),
       CHAT_HTTP: list('http', chats),
     };
+    const { separate = isPlural(options) || process.env['GATEHOUSE_TEST_PROCESSES'] === 'separate' } =
+      options;
+    const neighbours = separate ? undefined : new Neighbours([...services, 'edge'], { listen: false });
     const environment = (service: string, at: Ports): Record<string, string> => ({
       ...serviceEnvironment(service, {
         databaseUrl: this.#proxies.get(service as ServiceName)?.url ?? '',
@@ -218,25 +227,37 @@ export class TestGateway implements SomeGateway {
       SIMULATOR_KEY: 'provider-key',
       ...options.environment,
     });
-    this.#add('tenant-1', async () => createTenantService(tenantConfig(environment('tenant', tenant))));
-    this.#add('agent-1', async () => createAgentService(agentConfig(environment('agent', agent))));
+    this.#add('tenant-1', async () =>
+      createTenantService(tenantConfig(environment('tenant', tenant)), { neighbours }),
+    );
+    this.#add('agent-1', async () =>
+      createAgentService(agentConfig(environment('agent', agent)), { neighbours }),
+    );
     for (const [index, at] of analytics.entries()) {
       this.#add(`analytics-${index + 1}`, async () =>
-        createAnalyticsService(analyticsConfig(environment('analytics', at)), forgetting),
+        createAnalyticsService(analyticsConfig(environment('analytics', at)), { ...forgetting, neighbours }),
       );
     }
-    this.#add('memory-1', async () => createMemoryService(memoryConfig(environment('memory', memory))));
-    this.#add('webhook-1', async () => createWebhookService(webhookConfig(environment('webhook', webhook))));
+    this.#add('memory-1', async () =>
+      createMemoryService(memoryConfig(environment('memory', memory)), { neighbours }),
+    );
+    this.#add('webhook-1', async () =>
+      createWebhookService(webhookConfig(environment('webhook', webhook)), { neighbours }),
+    );
     for (const [index, at] of chats.entries()) {
       this.#add(`chat-${index + 1}`, async () =>
-        createChatService(await chatConfig(environment('chat', at)), { ...forgetting, ...options.chat }),
+        createChatService(await chatConfig(environment('chat', at)), {
+          ...forgetting,
+          ...options.chat,
+          neighbours,
+        }),
       );
     }
     for (let index = 0; index < (options.edges ?? 1); index += 1) {
       const at = await ports();
       this.#edgePorts.push(at.http);
       this.#add(`edge-${index + 1}`, async () =>
-        createEdgeService(edgeConfig(environment('edge', at)), options.edge),
+        createEdgeService(edgeConfig(environment('edge', at)), { ...options.edge, neighbours }),
       );
     }
   }
@@ -260,6 +281,10 @@ export class TestGateway implements SomeGateway {
     });
     return stdout.trim();
   }
+}
+
+function isPlural({ edges = 1, chats = 1, analytics = 1 }: GatewayOptions): boolean {
+  return edges > 1 || chats > 1 || analytics > 1;
 }
 
 interface Ports {

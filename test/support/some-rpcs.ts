@@ -1,4 +1,4 @@
-import type { RpcsOf } from '@gatehouse/grpc/server';
+import type { RpcsOf } from '@gatehouse/grpc/rpc';
 
 /** The RPCs of a service, of which the test implements some; all others fail. */
 export function someRpcs<Definition extends object>(

@@ -1,4 +1,5 @@
-import type { GrpcServer, RpcService, RpcsOf } from '@gatehouse/grpc/server';
+import type { RpcService, RpcsOf } from '@gatehouse/grpc/rpc';
+import type { GrpcServer } from '@gatehouse/grpc/server';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
 import { someRpcs } from './some-rpcs.ts';

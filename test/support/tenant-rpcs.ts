@@ -1,4 +1,4 @@
-import type { RpcsOf } from '@gatehouse/grpc/server';
+import type { RpcsOf } from '@gatehouse/grpc/rpc';
 import { TenantServiceService, type GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { someRpcs } from './some-rpcs.ts';
 

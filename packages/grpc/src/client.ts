@@ -1,25 +1,24 @@
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import type { Signer } from '@gatehouse/identity/signer';
-import { assertionHeader } from '@gatehouse/identity/verifier';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { childSpan, toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import {
-  connectivityState,
-  credentials,
-  Metadata,
   status,
   type CallOptions,
-  type ChannelCredentials,
   type Client,
-  type ClientOptions,
   type ClientUnaryCall,
+  type Metadata,
   type ServiceDefinition,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { fromServiceError } from './errors.ts';
-import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { callSpan } from './call-span.ts';
+import type { Channel, StubClass } from './channel.ts';
+import { fromServiceError, type FailedStatus } from './errors.ts';
+import { GrpcChannel } from './grpc-channel.ts';
+import { LocalChannel } from './local-channel.ts';
+import type { LocalServer } from './local-server.ts';
 
 /** The last overload of a ts-proto client method, with all parameters. */
 type UnaryMethod<Request, Response> = (
@@ -38,11 +37,9 @@ export type PeerStub = Client;
 export interface PeerOptions<Stub extends Client> {
   /** The name of the peer: the audience of the service token, and the name in errors. */
   peer: string;
-  /** A list of `host:port`, or one `dns:///name:port`. */
-  addresses: readonly string[];
-  stub: (new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>) => Stub) & {
-    readonly service: ServiceDefinition;
-  };
+  /** A list of `host:port`, or one `dns:///name:port`; or the peer's RPCs in this process. */
+  addresses: readonly string[] | LocalServer;
+  stub: StubClass<Stub>;
   signer: Signer;
   tracer?: Tracer | undefined;
   /** The histogram of `rpcDuration` in `@gatehouse/kit/metrics`. */
@@ -54,7 +51,7 @@ export interface CallContext {
   requestId?: string | undefined;
   trace?: TraceContext | undefined;
   /** The edge's assertion, passed on when the call is made for a caller; or a delegation to the peer. */
-  assertion?: string | undefined;
+  assertion?: Assertion | undefined;
   /** Cancels the call, which then throws the reason. */
   signal?: AbortSignal | undefined;
 }
@@ -62,45 +59,25 @@ export interface CallContext {
 /** Time reserved at each hop for returning the response. */
 const hopMs = 20;
 
-/** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
-const maxRepeats = 5;
-const repeatAfterMs = 10;
-
-const channelOptions: ClientOptions = {
-  // By default grpc-js waits about 1 s after a refused connection, so a restarted peer would stay unreachable for that
-  // long.
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
-  // grpc-js looks the name up after it loses a connection, which finds new replicas; by default at most every 30 s.
-  'grpc.dns_min_time_between_resolutions_ms': 1_000,
-  // The service config is below; without this, each lookup also queries a TXT record.
-  'grpc.service_config_disable_resolution': 1,
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 3_000,
-};
-
 /**
- * A client of a peer service. Calls carry a service token, a deadline, the request id and the trace context, and throw
- * `AppError`.
+ * A client of a peer service, wherever that runs. Calls carry the caller's identity, a deadline, the request id and the
+ * trace context, and throw `AppError`.
  */
 export class Peer<Stub extends Client> {
-  readonly #stub: Stub;
+  readonly #channel: Channel;
   readonly #peer: string;
-  readonly #signer: Signer;
   readonly #tracer: Tracer | undefined;
   readonly #duration: PeerOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
-  #reachable = false;
-  #reached = false;
 
-  constructor(options: PeerOptions<Stub>) {
-    this.#peer = options.peer;
-    this.#signer = options.signer;
-    this.#tracer = options.tracer;
-    this.#duration = options.duration;
-    this.#methods = options.stub.service;
-    this.#stub = new options.stub(target(options.addresses), credentials.createInsecure(), channelOptions);
+  constructor({ peer, addresses, stub, signer, tracer, duration }: PeerOptions<Stub>) {
+    this.#peer = peer;
+    this.#tracer = tracer;
+    this.#duration = duration;
+    this.#methods = stub.service;
+    this.#channel = isList(addresses)
+      ? new GrpcChannel({ peer, addresses, stub, signer })
+      : new LocalChannel({ peer, server: addresses, definition: stub.service, caller: signer.service });
   }
 
   /** Makes one unary call: `peer.call('resolveAgent', request, { deadlineMs: 2_000 })`. */
@@ -109,100 +86,67 @@ export class Peer<Stub extends Client> {
     request: RequestOf<Stub[Name]>,
     context: CallContext,
   ): Promise<ResponseOf<Stub[Name]>> {
+    const { requestId, assertion, signal } = context;
     const startedAt = monotonicMs();
-    const metadata = new Metadata();
-    metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
-    if (context.assertion !== undefined) metadata.set(assertionHeader, context.assertion);
-    if (context.requestId !== undefined) metadata.set(requestIdKey, context.requestId);
     // Background work has no trace, so it gets no span.
     const span =
       this.#tracer === undefined || context.trace === undefined ? context.trace : childSpan(context.trace);
-    if (span !== undefined) metadata.set(traceparentKey, toTraceparent(span));
+    const method = String(name);
+    const record = (code: status | undefined): void => this.#record(method, { span, code, startedAt });
     const deadline = Date.now() + context.deadlineMs - hopMs;
-    // The conditional types above admit only unary methods, which TypeScript cannot infer here.
-    const method = this.#stub[name] as UnaryMethod<RequestOf<Stub[Name]>, ResponseOf<Stub[Name]>>;
-    const { signal } = context;
+    const traceparent = span === undefined ? undefined : toTraceparent(span);
     signal?.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      let sent: ClientUnaryCall | undefined;
-      const cancel = (): void => sent?.cancel();
-      signal?.addEventListener('abort', cancel, { once: true });
-      const send = (repeatsLeft: number): void => {
-        sent = method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
-          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
-            setTimeout(() => send(repeatsLeft - 1), repeatAfterMs);
-            return;
-          }
-          conclude(error, response);
-        });
-      };
-      const conclude = (error: ServiceError | null, response: ResponseOf<Stub[Name]>): void => {
-        this.#duration?.observe(
-          { peer: this.#peer, method: String(name), code: status[error?.code ?? status.OK] },
-          (monotonicMs() - startedAt) / 1_000,
-        );
-        if (span !== undefined) {
-          this.#tracer?.record(
-            callSpan({
-              context: span,
-              kind: 'client',
-              path: this.#pathOf(name),
-              code: error?.code,
-              startedAt,
-            }),
-          );
-        }
-        signal?.removeEventListener('abort', cancel);
-        if (error === null) resolve(response);
-        else if (signal?.aborted === true) reject(signal.reason as Error);
-        else reject(fromServiceError(error, this.#peer));
-      };
-      send(maxRepeats);
-    });
+    try {
+      const sent = { request, deadline, requestId, traceparent, assertion, signal };
+      const response = await this.#channel.send(method, sent);
+      record(undefined);
+      // The conditional types above admit only unary methods of the stub.
+      return response as ResponseOf<Stub[Name]>;
+    } catch (error) {
+      if (!isStatus(error)) throw error;
+      record(error.code);
+      if (signal?.aborted === true) throw signal.reason as Error;
+      throw fromServiceError(error, this.#peer);
+    }
   }
 
-  #pathOf(name: keyof Stub): string {
-    return this.#methods[name as string]?.path ?? '';
+  #record(
+    method: string,
+    {
+      span,
+      code,
+      startedAt,
+    }: { span: TraceContext | undefined; code: status | undefined; startedAt: number },
+  ): void {
+    this.#duration?.observe(
+      { peer: this.#peer, method, code: status[code ?? status.OK] },
+      (monotonicMs() - startedAt) / 1_000,
+    );
+    if (span === undefined) return;
+    const path = this.#methods[method]?.path ?? '';
+    this.#tracer?.record(callSpan({ context: span, kind: 'client', path, code, startedAt }));
   }
 
   /** Whether the peer was reachable when last tried. Reading this makes an idle channel connect. */
   get reachable(): boolean {
-    const state = this.#stub.getChannel().getConnectivityState(true);
-    if (state === connectivityState.READY) this.#reached = true;
-    // While the channel reconnects, for example because of the maximum connection age, the previous value applies.
-    const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
-    if (settled) this.#reachable = state === connectivityState.READY;
-    return this.#reachable;
+    return this.#channel.reachable;
   }
 
   /** Whether the peer has ever been reachable when this or `reachable` was read. For readiness checks. */
   get reached(): boolean {
-    return this.#reached || this.reachable;
+    return this.#channel.reached;
   }
 
   close(): void {
-    this.#stub.close();
+    this.#channel.close();
   }
 }
 
-/**
- * Whether the peer rejected the call without processing it (RFC 9113 §8.7), because it was closing the connection for
- * its age. Such a call is always safe to repeat.
- */
-function wasNotProcessed(error: ServiceError): boolean {
-  // grpc-js reports this code only as text.
-  return error.code === status.UNAVAILABLE && error.details === 'Stream refused by server';
+function isList(addresses: readonly string[] | LocalServer): addresses is readonly string[] {
+  return Array.isArray(addresses);
 }
 
-/**
- * Builds a grpc-js target for round-robin: one DNS name, or any number of IPv4 addresses. Throws for other lists, which
- * grpc-js does not support.
- */
-export function target(addresses: readonly string[]): string {
-  const [first, ...others] = addresses;
-  if (first === undefined) throw new Error('a peer needs at least one address');
-  if (addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address)))
-    return `ipv4:${addresses.join(',')}`;
-  if (others.length > 0) throw new Error(`several addresses of a peer must be IPv4: ${addresses.join(',')}`);
-  return first.startsWith('dns:///') ? first : `dns:///${first}`;
+/** Whether a channel rejected with the status of a call, and not with the reason of an aborted signal or a fault. */
+function isStatus(error: unknown): error is FailedStatus & Error {
+  return error instanceof Error && 'code' in error && 'metadata' in error;
 }

@@ -1,5 +1,5 @@
 import { AppError, isErrorCode, toAppError, type ErrorCode } from '@gatehouse/kit/errors';
-import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 
 /** Metadata key for the fields of an `AppError`, as JSON. */
 const detailKey = 'gatehouse-error-bin';
@@ -12,8 +12,15 @@ interface Detail {
   publicCode: string;
 }
 
+/** The status of a call that failed, as a server sends it. */
+export interface FailedStatus {
+  code: status;
+  details: string;
+  metadata: Metadata;
+}
+
 /** Converts a thrown error to the status that the server sends. The text of unexpected errors stays in this process. */
-export function toStatus(caught: unknown): { code: status; details: string; metadata: Metadata } {
+export function toStatus(caught: unknown): FailedStatus {
   const error = toAppError(caught);
   const { code, message, param, headers, publicCode } = error;
   const detail: Detail = { code, message, param, headers, publicCode };
@@ -24,7 +31,7 @@ export function toStatus(caught: unknown): { code: status; details: string; meta
 }
 
 /** Converts a failed call to `peer` to an `AppError`: the error of the peer, or one for the transport status. */
-export function fromServiceError(error: ServiceError, peer: string): AppError {
+export function fromServiceError(error: FailedStatus, peer: string): AppError {
   const detail = readDetail(error);
   if (detail !== null) {
     // The peer rejected the credentials of this service, so the client must not get 401.
@@ -85,7 +92,7 @@ const outageCodes = new Set<ErrorCode>([
   'query_timeout',
 ]);
 
-function readDetail(error: ServiceError): Detail | null {
+function readDetail(error: FailedStatus): Detail | null {
   const [raw] = error.metadata.get(detailKey);
   if (!Buffer.isBuffer(raw)) return null;
   const detail = JSON.parse(raw.toString('utf8')) as Detail;

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Principal } from '@gatehouse/identity/principal';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
-import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
+import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
-import { continueTrace } from '@gatehouse/kit/trace-context';
 import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
 import {
@@ -20,9 +18,11 @@ import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
-import { Peer, target, type CallContext } from './client.ts';
-import { hangIsOutage, isMessageTooLarge, isOutage } from './errors.ts';
-import { GrpcServer, type RpcContext } from './server.ts';
+import { Peer, type CallContext } from './client.ts';
+import { target } from './grpc-channel.ts';
+import { hangIsOutage, isOutage } from './errors.ts';
+import type { RpcContext } from './rpc.ts';
+import { GrpcServer } from './server.ts';
 
 const log = createLogger('test', 'silent');
 const settings = tenantSettings({ allowedModels: { ids: ['a', 'ü'] }, previewMaxChars: 7 });
@@ -94,49 +94,7 @@ beforeEach(() => {
   answer = () => Promise.resolve(settings);
 });
 
-describe('a call between services', () => {
-  it('brings the request there and the answer back', async () => {
-    expect(await ask(await peer())).toEqual(settings);
-    expect(seen).toMatchObject([
-      { request: { tenantId: 't1' }, context: { caller: 'chat', principal: null } },
-    ]);
-  });
-
-  it('takes the request id, the trace and the principal along', async () => {
-    const principal: Principal = makePrincipal({ actingUser: 'user-1' });
-    const trace = continueTrace(undefined);
-    const assertion = await identity.assertion(principal);
-    await ask(await peer(), { requestId: 'r-1', trace, assertion });
-    expect(seen[0]?.context).toMatchObject({
-      requestId: 'r-1',
-      principal,
-      trace: { traceId: trace.traceId },
-    });
-    expect(seen[0]?.context.trace.spanId).not.toBe(trace.spanId);
-  });
-
-  it('brings the principal of a request that has lasted longer than its assertion', async () => {
-    const principal = makePrincipal();
-    jest.useFakeTimers({ now: Date.now() - 3 * 60 * 60_000, advanceTimers: true });
-    const assertion = await identity.assertion(principal).finally(() => jest.useRealTimers());
-    await expect(verifier.principalOf(assertion)).rejects.toThrow();
-    await ask(await peer(), { assertion });
-    expect(seen[0]?.context).toMatchObject({ principal });
-  });
-
-  it('is open to the callers of its list only', async () => {
-    const foreign = await peer({ as: 'memory' });
-    await expect(ask(foreign)).rejects.toMatchObject({ code: 'caller_not_allowed' });
-    const chat = await peer();
-    const authenticate = chat.call(
-      'authenticate',
-      { keyId: 'k', secretSha256: Buffer.alloc(32) },
-      { deadlineMs: 2_000 },
-    );
-    await expect(authenticate).rejects.toMatchObject({ code: 'caller_not_allowed' });
-    expect(seen).toEqual([]);
-  });
-
+describe('a call over a connection', () => {
   it('with a token for another service, by an unknown key, or with a bad assertion is refused, and that is no 401 of the client', async () => {
     const stranger = await Signer.create((await testIdentity()).privateKey('chat'));
     const good = await peer();
@@ -186,77 +144,6 @@ function health(port: number): Promise<unknown> {
     );
   });
 }
-
-describe('an error', () => {
-  it.each<[ErrorCode, string | undefined]>([
-    ['not_found', undefined],
-    ['unknown_model', 'model_fallbacks[1]'],
-    ['agent_key_taken', 'key'],
-    ['database_unavailable', undefined],
-    ['tenant_suspended', 'größe'],
-    ['provider_rate_limited', undefined],
-  ])('%s comes back as itself', async (code, param) => {
-    const headers = code === 'database_unavailable' ? { 'retry-after': '1' } : {};
-    const thrown = new AppError(code, 'Größe “quoted”\nnew line', { param, headers });
-    answer = () => Promise.reject(thrown);
-    const { message, publicCode } = thrown;
-    await expect(ask(await peer())).rejects.toMatchObject({
-      code,
-      message,
-      param: param ?? null,
-      headers,
-      publicCode,
-    });
-  });
-
-  it('that is not ours is hidden on the wire', async () => {
-    answer = () => Promise.reject(new Error('password is hunter2'));
-    const error = await ask(await peer()).catch((caught: unknown) => caught as AppError);
-    expect(error).toMatchObject({ code: 'internal', status: 500 });
-    const { cause } = error as AppError & { cause: ServiceError };
-    expect(`${String(cause)} ${JSON.stringify(cause.metadata.getMap())}`).not.toContain('hunter2');
-  });
-});
-
-describe('a message that is larger than a peer takes', () => {
-  it('is reported as too large, unlike other failures', async () => {
-    const chat = await peer();
-    const tooLarge = chat.call(
-      'getTenantSettings',
-      { tenantId: 'x'.repeat(9_000_000) },
-      { deadlineMs: 10_000 },
-    );
-    const error = await tooLarge.catch((caught: unknown) => caught);
-    expect(isMessageTooLarge(error)).toBe(true);
-    expect(error).toMatchObject({ code: 'internal' });
-    // The same gRPC status for another reason.
-    answer = () => Promise.reject(new AppError('rate_limit_exceeded', 'm'));
-    expect(isMessageTooLarge(await ask(chat).catch((caught: unknown) => caught))).toBe(false);
-    answer = () => Promise.reject(new Error('m'));
-    expect(isMessageTooLarge(await ask(chat).catch((caught: unknown) => caught))).toBe(false);
-  });
-});
-
-describe('time', () => {
-  it('that runs out is service_timeout', async () => {
-    answer = () => new Promise(() => undefined);
-    const began = performance.now();
-    await expect(ask(await peer(), { deadlineMs: 250 })).rejects.toMatchObject({
-      code: 'service_timeout',
-      status: 504,
-    });
-    expect(performance.now() - began).toBeLessThan(2_500);
-    expect(seen).toHaveLength(1);
-  });
-
-  it('too short for an answer is refused before any work', async () => {
-    const warm = await peer();
-    await ask(warm);
-    seen = [];
-    await expect(ask(warm, { deadlineMs: 110 })).rejects.toMatchObject({ code: 'service_timeout' });
-    expect(seen).toEqual([]);
-  });
-});
 
 /** Between two looks at a peer that is not there. */
 const lookEveryMs = 50;

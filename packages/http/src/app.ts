@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Match } from '@gatehouse/contract/match';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
@@ -19,6 +20,7 @@ import {
   type Claim,
   type RepeatGuard,
 } from './idempotency-key.ts';
+import { handedOver } from './handed-over.ts';
 import { InFlight } from './in-flight.ts';
 import { checkPrincipal } from './principal-check.ts';
 import { sendError, sendJson, type Reply } from './reply.ts';
@@ -31,7 +33,7 @@ import { queryObject, validate } from './validate.ts';
 export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
   /** The assertion of the principal by the edge, to pass on to other services. */
-  assertion: string;
+  assertion: Assertion;
   route: Route;
   params: Record<string, string>;
   body: Body;
@@ -94,8 +96,8 @@ export function createApp(options: AppOptions): RequestListener {
       router(request, response);
       return;
     }
-    // The edge sets its own Date header, so this one would only cost time.
-    response.sendDate = false;
+    // An edge in another process sets its own Date header, so this one would only cost time.
+    if (handedOver(request) === undefined) response.sendDate = false;
     void server.answer(request, response, { kind: 'route', route, params: {} });
   };
 }

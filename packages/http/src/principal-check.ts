@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Access, Route } from '@gatehouse/contract/routes';
 import { grants, type Scope } from '@gatehouse/contract/scopes';
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { anonymous, type Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
+import { handedOver } from './handed-over.ts';
 
 /**
  * Returns the principal of the request after checking it against the access rule of the route again, so that a service
@@ -14,9 +16,9 @@ export async function checkPrincipal(
   request: IncomingMessage,
   route: Route,
   verifier: Verifier,
-): Promise<{ principal: Principal; assertion: string }> {
-  const assertion = request.headers[assertionHeader];
-  if (typeof assertion !== 'string') throw unauthenticated();
+): Promise<{ principal: Principal; assertion: Assertion }> {
+  const assertion = handedOver(request) ?? request.headers[assertionHeader];
+  if (assertion === undefined || Array.isArray(assertion)) throw unauthenticated();
   if (route.access.kind === 'signed') {
     const routeId = await verifier.anonymousRouteOf(assertion).catch((error: unknown) => {
       throw unauthenticated(error);

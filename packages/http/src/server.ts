@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import {
   createServer,
   type IncomingMessage,
@@ -8,8 +7,8 @@ import {
 } from 'node:http';
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
-import { Yallist } from 'yallist';
 import { inviteWhenRead } from './expect-continue.ts';
+import { OpenList } from './open-list.ts';
 import { requestIdHeader } from './request-context.ts';
 import { sweepsPerTimeout, UnreadCheck, type UnreadResponses } from './unread-responses.ts';
 
@@ -61,18 +60,6 @@ const invalidHttpStatus: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/**
- * Keeps an entry in the list until the stream closes. A linked list instead of a `Set`: a busy set replaces its tables
- * as it grows, and each old table keeps its entries in memory until a full garbage collection (ADR 21).
- */
-function listWhileOpen<Entry>(list: Yallist<Entry>, stream: EventEmitter, entry: Entry): void {
-  list.push(entry);
-  const node = list.tail;
-  stream.once('close', () => {
-    if (node !== undefined) list.removeNode(node);
-  });
-}
-
 /** Why a connection closed whose request was still in flight when the drain time was over. */
 class DrainTimeout extends Error {
   constructor() {
@@ -81,9 +68,16 @@ class DrainTimeout extends Error {
   }
 }
 
+const cutResponses = new WeakSet<ServerResponse>();
+
+/** Marks a response that its server ends itself, because it stops, while a handler still works on it. */
+export function cutByStop(response: ServerResponse): void {
+  cutResponses.add(response);
+}
+
 /** Whether a response closed because its server stopped, and not because its client left. */
-export function wasCutByStop({ req }: ServerResponse): boolean {
-  return req.socket.errored instanceof DrainTimeout;
+export function wasCutByStop(response: ServerResponse): boolean {
+  return response.req.socket.errored instanceof DrainTimeout || cutResponses.has(response);
 }
 
 interface Connection {
@@ -95,8 +89,8 @@ interface Connection {
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
-  readonly #connections = new Yallist<Connection>();
-  readonly #answers = new Yallist<ServerResponse>();
+  readonly #connections = new OpenList<Connection>();
+  readonly #answers = new OpenList<ServerResponse>();
   #draining = false;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -114,7 +108,7 @@ export class HttpServer {
       requireHostHeader: false,
     });
     const serve: RequestListener = (request, response) => {
-      listWhileOpen(this.#answers, response, response);
+      this.#answers.add(response, response);
       if (this.#draining) response.setHeader('connection', 'close');
       if (request.headers.host === undefined && request.httpVersion === '1.1') {
         const { headers, body } = invalidHttp();
@@ -138,7 +132,7 @@ export class HttpServer {
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
     this.#server.on('connection', (socket) => {
-      listWhileOpen(this.#connections, socket, { socket, unread: new UnreadCheck(socket) });
+      this.#connections.add(socket, { socket, unread: new UnreadCheck(socket) });
     });
   }
 

@@ -2,6 +2,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
+import { LocalAssertion } from './local-assertion.ts';
 import type { Delegation, Principal } from './principal.ts';
 
 /** Lifetime of a token in seconds. Cached tokens are reused for the first third of it. */
@@ -75,6 +76,16 @@ export class Signer {
     return this.#cached(cacheKey('anonymous', routeId), () =>
       this.#sign({ anonymous: routeId }, assertionAudience),
     );
+  }
+
+  /** {@link assertion} for services in this process and, signed when it is needed, for others. */
+  localAssertion(principal: Principal): LocalAssertion {
+    return new LocalAssertion(this.service, { principal }, () => this.assertion(principal));
+  }
+
+  /** {@link anonymous}, likewise. */
+  localAnonymous(routeId: string): LocalAssertion {
+    return new LocalAssertion(this.service, { anonymousRoute: routeId }, () => this.anonymous(routeId));
   }
 
   #cached(name: string, mint: () => Promise<string>): Promise<string> {

@@ -1,6 +1,7 @@
 import { decodeJwt, jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPublicKeys, serviceOf } from './keys.ts';
+import type { Assertion } from './local-assertion.ts';
 import type { Delegation, Principal } from './principal.ts';
 import { assertionAudience, delegatedScope, delegationAudience } from './signer.ts';
 
@@ -51,17 +52,22 @@ export class Verifier {
   }
 
   /**
-   * Returns the principal of an assertion. Throws when it was not issued by the edge or has expired.
+   * Returns the principal of an assertion. Throws when it was not issued by the edge or, as a token, has expired.
    *
    * With `anyAge`, accepts an expired assertion but checks everything else. Only for calls between services, whose
    * caller authenticates with a fresh service token: the age was checked when the request arrived over HTTP, and a
    * request (a slow upload, a long stream) may outlast its assertion. A leaked assertion cannot be used this way
    * without the private key of a service.
    */
-  async principalOf(token: string, { anyAge = false } = {}): Promise<Principal> {
-    const payload = await this.#verify(token, assertionAudience, anyAge);
-    if (!assertionIssuers.has(payload.iss ?? ''))
-      throw new Error(`the issuer ${payload.iss ?? '(none)'} may not assert principals`);
+  async principalOf(assertion: Assertion, { anyAge = false } = {}): Promise<Principal> {
+    if (typeof assertion !== 'string') {
+      const { issuer, statement } = assertion;
+      assertMayAssert(issuer);
+      if (!('principal' in statement)) throw new Error('the assertion states no principal');
+      return statement.principal;
+    }
+    const payload = await this.#verify(assertion, assertionAudience, anyAge);
+    assertMayAssert(payload.iss);
     const { principal } = payload;
     if (typeof principal !== 'object' || principal === null)
       throw new Error('the token contains no principal');
@@ -69,11 +75,17 @@ export class Verifier {
   }
 
   /** Returns the route of an anonymous assertion. Throws when it was not issued by the edge or has expired. */
-  async anonymousRouteOf(token: string): Promise<string> {
-    const payload = await this.#verify(token, assertionAudience);
+  async anonymousRouteOf(assertion: Assertion): Promise<string> {
+    if (typeof assertion !== 'string') {
+      const { issuer, statement } = assertion;
+      assertMayAssert(issuer);
+      if (!('anonymousRoute' in statement)) throw new Error('the assertion is no anonymous one');
+      return statement.anonymousRoute;
+    }
+    const payload = await this.#verify(assertion, assertionAudience);
     const { anonymous } = payload;
-    if (!assertionIssuers.has(payload.iss ?? '') || typeof anonymous !== 'string')
-      throw new Error('the token is no anonymous assertion');
+    assertMayAssert(payload.iss);
+    if (typeof anonymous !== 'string') throw new Error('the token is no anonymous assertion');
     return anonymous;
   }
 
@@ -127,6 +139,10 @@ export class Verifier {
   }
 }
 
+function assertMayAssert(issuer = '(none)'): void {
+  if (!assertionIssuers.has(issuer)) throw new Error(`the issuer ${issuer} may not assert principals`);
+}
+
 /** The current time; for an expired token, a time before its expiry. */
 function withinLife(token: string): Date {
   const { exp = 0 } = decodeJwt(token);
@@ -134,9 +150,9 @@ function withinLife(token: string): Date {
 }
 
 /** Whether a token states that it is a delegation to `service`. Proves nothing: `delegationOf` verifies it. */
-export function isDelegation(token: string, service: string): boolean {
+export function isDelegation(assertion: Assertion, service: string): assertion is string {
   try {
-    return decodeJwt(token).aud === delegationAudience(service);
+    return typeof assertion === 'string' && decodeJwt(assertion).aud === delegationAudience(service);
   } catch {
     return false;
   }

@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 import { toAppError } from './errors.ts';
 
 export type { Logger } from 'pino';
@@ -10,7 +10,11 @@ export type { Logger } from 'pino';
  * `run` of `@gatehouse/service` flushes the buffer before the process ends. Lines are not searched for secrets: that would cost 16 µs
  * each.
  */
-export function createLogger(service: string, level: string): Logger {
+export function createLogger(
+  service: string,
+  level: string,
+  destination: DestinationStream = logDestination(),
+): Logger {
   return pino(
     {
       level,
@@ -18,8 +22,13 @@ export function createLogger(service: string, level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ fd: 1, sync: false, minLength: 4_096, periodicFlush: 100 }),
+    destination,
   );
+}
+
+/** Standard output. Loggers of one process share it, so that their lines do not mix. */
+export function logDestination(): DestinationStream {
+  return pino.destination({ fd: 1, sync: false, minLength: 4_096, periodicFlush: 100 });
 }
 
 /**

@@ -5,11 +5,12 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /**
  * A separate registry for each service, so that several services can share a process. Labels must be low-cardinality.
+ * `ofProcess`: whether it has the metrics of the process too (the default).
  */
-export function createRegistry(service: string): Registry {
+export function createRegistry(service: string, { ofProcess = true } = {}): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
-  collectDefaultMetrics({ register: registry });
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   new Gauge({
     name: 'gatehouse_build_info',
     help: 'Always 1; the version label is the release that runs',
@@ -17,6 +18,22 @@ export function createRegistry(service: string): Registry {
     registers: [registry],
   }).set({ version }, 1);
   return registry;
+}
+
+/** The metrics of registries in one text: each name once, with the samples of all registries that have it. */
+export async function expositionOf(
+  registries: readonly Registry[],
+): Promise<{ contentType: string; text: string }> {
+  const samples = new Map<string, string[]>();
+  for (const registry of registries)
+    for (const { name } of registry.getMetricsAsArray()) {
+      const lines = (await registry.getSingleMetricAsString(name)).split('\n');
+      const isComment = (line: string): boolean => line.startsWith('# ');
+      const known = samples.get(name) ?? lines.filter(isComment);
+      samples.set(name, [...known, ...lines.filter((line) => line !== '' && !isComment(line))]);
+    }
+  const text = [...samples.values()].map((lines) => `${lines.join('\n')}\n`).join('\n');
+  return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text };
 }
 
 /** Duration of HTTP requests in seconds, by route id (never by path: paths contain ids). */

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Registry } from '@gatehouse/kit/metrics';
+import { expositionOf, type Registry } from '@gatehouse/kit/metrics';
 
 export interface AdminServerOptions {
   host: string;
   port: number;
-  registry: Registry;
+  metrics: readonly Registry[];
   /** Names of what the service still needs before it can work; it is ready when the list is empty. */
   missing: () => Promise<readonly string[]>;
 }
@@ -44,18 +44,18 @@ export class AdminServer {
   }
 
   async #answer(url: string): Promise<{ status: number; type: string; body: string }> {
-    const text = 'text/plain; charset=utf-8';
-    if (url === '/livez') return { status: 200, type: text, body: 'ok\n' };
+    const plain = 'text/plain; charset=utf-8';
+    if (url === '/livez') return { status: 200, type: plain, body: 'ok\n' };
     if (url === '/readyz') {
       const missing = await this.#options.missing();
       return missing.length === 0
-        ? { status: 200, type: text, body: 'ok\n' }
-        : { status: 503, type: text, body: `not ready: ${missing.join(', ')}\n` };
+        ? { status: 200, type: plain, body: 'ok\n' }
+        : { status: 503, type: plain, body: `not ready: ${missing.join(', ')}\n` };
     }
     if (url === '/metrics') {
-      const { registry } = this.#options;
-      return { status: 200, type: registry.contentType, body: await registry.metrics() };
+      const { contentType, text } = await expositionOf(this.#options.metrics);
+      return { status: 200, type: contentType, body: text };
     }
-    return { status: 404, type: text, body: 'not found\n' };
+    return { status: 404, type: plain, body: 'not found\n' };
   }
 }

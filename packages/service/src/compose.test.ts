@@ -11,7 +11,7 @@ const config = { HOST: '127.0.0.1', ADMIN_PORT: 0, DRAIN_DELAY_MS: 0, DRAIN_TIME
 function compose(parts: Part[], options: Partial<ComposeOptions> = {}): ReturnType<typeof composeService> {
   return composeService({
     log: createLogger('test', 'silent'),
-    registry: new Registry(),
+    metrics: [new Registry()],
     config,
     parts,
     ...options,

@@ -20,7 +20,8 @@ export type ReadyCheck = () => Promise<boolean> | boolean;
 
 export interface ComposeOptions {
   log: Logger;
-  registry: Registry;
+  /** What `/metrics` shows. */
+  metrics: readonly Registry[];
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
@@ -61,7 +62,7 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
   const admin = new AdminServer({
     host: config.HOST,
     port: config.ADMIN_PORT,
-    registry: options.registry,
+    metrics: options.metrics,
     missing: async () => (serving ? missingOf(options.ready ?? {}) : [stopping ? 'stopping' : 'starting']),
   });
   const started: Part[] = [];

@@ -12,7 +12,7 @@ export interface OutboxPublisherOptions {
   /** The `source` of the events. */
   source: string;
   outbox: Outbox;
-  /** A pool of `<service>_system`. */
+  /** A pool of `<service>_system` in which the relay keeps one connection, since locks of partitions are of a session. */
   pool: Pool;
   kafka: Parameters<typeof kafkaPlace>[0];
   /** Without KAFKA_PREFIX. */

@@ -30,8 +30,20 @@ export function createPools<Name extends string>(
   const [first] = named;
   if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
-  const check = new DatabaseCheck({ url, role: readyAs ?? role, log });
-  shell.add(check);
+  // One for all services of the process that use the same database: it costs a connection.
+  const { host, pathname } = new URL(url);
+  const key = `check of ${host}${pathname}`;
+  const makeCheck = (): DatabaseCheck => {
+    const made = new DatabaseCheck({ url, role: readyAs ?? role, log });
+    shell.add({
+      stop() {
+        shell.neighbours?.forget(key);
+        return made.stop();
+      },
+    });
+    return made;
+  };
+  const check = shell.neighbours?.share(key, makeCheck) ?? makeCheck();
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));
   const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;

@@ -8,8 +8,8 @@ import type { Shell } from './shell.ts';
 
 export interface PublishedAlertsOptions {
   kafka: OutboxPublisherOptions['kafka'];
-  /** A pool of `<service>_system`. */
-  pool: Pool;
+  /** A pool of `<service>_system`, with a connection for the relay. */
+  relay: Pool;
   webhook: Peer<WebhookServiceClient>;
 }
 
@@ -17,13 +17,13 @@ export interface PublishedAlertsOptions {
 export type RaiseAlert = (db: Queryable, alert: NewAlert) => Promise<void>;
 
 /** Publishes the alerts of a service from its table `alert_outbox` to webhook. Returns what raises them. */
-export function publishedAlerts(shell: Shell, { kafka, pool, webhook }: PublishedAlertsOptions): RaiseAlert {
+export function publishedAlerts(shell: Shell, { kafka, relay, webhook }: PublishedAlertsOptions): RaiseAlert {
   const outbox = new AlertOutbox(shell.name);
   const { source } = outbox;
   publishOutbox(shell, {
     source,
     outbox,
-    pool,
+    pool: relay,
     kafka,
     topic: alertTopic,
     watermarks: false,

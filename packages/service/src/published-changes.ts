@@ -14,6 +14,8 @@ export interface PublishedChangesOptions {
   app: Pool;
   /** A pool of `<service>_system`. */
   system: Pool;
+  /** Another one, with a connection for the relay. */
+  relay: Pool;
   tenant: Peer<TenantServiceClient>;
 }
 
@@ -23,7 +25,7 @@ export interface PublishedChangesOptions {
  */
 export function publishedChanges(
   shell: Shell,
-  { config, app, system, tenant }: PublishedChangesOptions,
+  { config, app, system, relay, tenant }: PublishedChangesOptions,
 ): Changes {
   const { name: service, log } = shell;
   const outbox = new AuditOutbox(service);
@@ -31,7 +33,7 @@ export function publishedChanges(
   publishOutbox(shell, {
     source,
     outbox,
-    pool: system,
+    pool: relay,
     kafka: config,
     topic: auditTopic,
     watermarks: false,

@@ -1,5 +1,7 @@
 import type { RequestListener } from 'node:http';
-import { GrpcServer, type RpcService } from '@gatehouse/grpc/server';
+import type { ServiceName } from '@gatehouse/contract/services';
+import type { RpcService } from '@gatehouse/grpc/rpc';
+import { GrpcServer } from '@gatehouse/grpc/server';
 import { HttpServer } from '@gatehouse/http/server';
 import { unreadByEdge, unreadResponses } from '@gatehouse/http/unread-responses';
 import type { Verifier } from '@gatehouse/identity/verifier';
@@ -7,17 +9,22 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { composeService, together, type Part, type ReadyCheck } from './compose.ts';
+import type { Neighbour } from './neighbours.ts';
 import type { Runnable } from './run.ts';
 import type { ServiceConfig } from './settings.ts';
 
 /** The parts of a shell that the servers of a service need. */
 export interface ServiceBase {
-  readonly name: string;
+  readonly name: ServiceName;
   readonly config: ServiceConfig;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracer: Tracer | undefined;
   readonly verifier: Verifier;
+  /** How other services of the process reach it; undefined if it is alone. */
+  readonly neighbour: Neighbour | undefined;
+  /** Whether it opens ports for the edge and for its peers. */
+  readonly listens: boolean;
 }
 
 /** The interfaces that a service serves. */
@@ -34,36 +41,41 @@ interface ServiceOptions extends ServiceDefinition {
   ready: Readonly<Record<string, ReadyCheck>>;
 }
 
-/** A service with its own ports for HTTP, gRPC and administration, which it opens when it starts. */
+/**
+ * A service: what it serves, apart from where it is reached. As a process of its own it opens ports for HTTP, gRPC and
+ * administration when it starts; beside neighbours, `parts` are started with theirs.
+ */
 export class Service implements Runnable {
+  readonly name: ServiceName;
   readonly log: Logger;
   readonly handler: RequestListener;
   readonly rpcs: readonly RpcService[];
-  readonly #http: HttpServer;
+  readonly registry: Registry;
+  /** All of its parts in the order of their start, its servers last. */
+  readonly parts: readonly Part[];
+  readonly ready: Readonly<Record<string, ReadyCheck>>;
+  readonly #http: HttpServer | undefined;
   readonly #grpc: GrpcServer | undefined;
   readonly #composed: ReturnType<typeof composeService>;
 
   constructor(made: ServiceBase, { handler, rpcs, frontDoor, parts, ready }: ServiceOptions) {
-    const { log, registry, config } = made;
+    const { name, log, registry, config, neighbour, listens } = made;
+    this.name = name;
     this.log = log;
     this.handler = handler;
     this.rpcs = rpcs ?? [];
-    const { HOST: host, HTTP_PORT: port, DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
-    const unread = (frontDoor === undefined ? unreadByEdge : unreadResponses)(
-      config.UNREAD_TIMEOUT_MS,
-      log,
-      registry,
-    );
-    this.#http = new HttpServer(handler, { host, port, drainTimeoutMs, unread, ...frontDoor });
-    this.#grpc = rpcs === undefined ? undefined : grpcServer(made, rpcs);
-    const servers = this.#grpc === undefined ? [this.#http] : [this.#grpc, this.#http];
-    this.#composed = composeService({
-      log,
-      registry,
-      config,
-      ready,
-      parts: [...parts, together(...servers), { start: () => this.#logPorts() }],
-    });
+    this.registry = registry;
+    this.ready = ready;
+    if (listens || frontDoor !== undefined) this.#http = httpServer(made, handler, frontDoor);
+    if (listens && rpcs !== undefined) this.#grpc = grpcServer(made, rpcs);
+    const servers = [this.#grpc, this.#http].filter((server) => server !== undefined);
+    this.parts = [
+      ...parts,
+      ...(neighbour === undefined ? [] : [besideNeighbours(made, neighbour, { handler, rpcs: this.rpcs })]),
+      together(...servers),
+      { start: () => this.#logPorts() },
+    ];
+    this.#composed = composeService({ log, metrics: [registry], config, ready, parts: this.parts });
   }
 
   start(): Promise<void> {
@@ -75,8 +87,9 @@ export class Service implements Runnable {
     return this.#composed.stop();
   }
 
-  /** The actual port, also if port 0 was configured; likewise below. */
+  /** The actual port, also if port 0 was configured; likewise below. Throws if the service does not listen. */
   get httpPort(): number {
+    if (this.#http === undefined) throw new Error('the service does not listen');
     return this.#http.port;
   }
 
@@ -91,8 +104,22 @@ export class Service implements Runnable {
   }
 
   #logPorts(): void {
-    this.log.info({ http_port: this.httpPort, grpc_port: this.#grpc?.port }, 'listening');
+    this.log.info({ http_port: this.#http?.port, grpc_port: this.#grpc?.port }, 'listening');
   }
+}
+
+function httpServer(
+  { config, log, registry }: ServiceBase,
+  handler: RequestListener,
+  frontDoor: ServiceDefinition['frontDoor'],
+): HttpServer {
+  const { HOST: host, HTTP_PORT: port, DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
+  const unread = (frontDoor === undefined ? unreadByEdge : unreadResponses)(
+    config.UNREAD_TIMEOUT_MS,
+    log,
+    registry,
+  );
+  return new HttpServer(handler, { host, port, drainTimeoutMs, unread, ...frontDoor });
 }
 
 function grpcServer(
@@ -103,6 +130,26 @@ function grpcServer(
   const server = new GrpcServer({ service, host, port, verifier, log, drainTimeoutMs, tracer });
   for (const { definition, rpcs: implemented } of rpcs) server.add(definition, implemented);
   return server;
+}
+
+/** Lets the other services of the process in. The edge, which hands requests over, has stopped before. */
+function besideNeighbours(
+  { name: service, config, verifier, log, tracer }: ServiceBase,
+  neighbour: Neighbour,
+  { handler, rpcs }: { handler: RequestListener; rpcs: readonly RpcService[] },
+): Part {
+  const { DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
+  return {
+    start() {
+      neighbour.rpcs.implement(rpcs, { service, verifier, log, tracer, drainTimeoutMs });
+      neighbour.rpcs.start();
+      neighbour.handler = handler;
+    },
+    stop() {
+      neighbour.handler = null;
+      return neighbour.rpcs.stop();
+    },
+  };
 }
 
 type GrpcConfig = ServiceConfig & { readonly GRPC_PORT?: number };

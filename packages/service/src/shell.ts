@@ -19,12 +19,17 @@ import {
 } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Part, ReadyCheck } from './compose.ts';
+import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** Dependencies that tests can replace in every service. */
+/** What a service gets from its surroundings: a process with several services, or a test. */
 export interface ShellOverrides {
   log?: Logger | undefined;
+  /** The services of the process. Default: this one is alone. */
+  neighbours?: Neighbours | undefined;
+  /** Shared by the services of the process, since they share its memory. */
+  bodyBudget?: BodyBudget | undefined;
 }
 
 /**
@@ -41,6 +46,7 @@ export class Shell implements ServiceBase {
   readonly verifier: Verifier;
   readonly httpDuration: Histogram<'route' | 'status'>;
   readonly bodyBudget: BodyBudget;
+  readonly neighbours: Neighbours | undefined;
   readonly #parts: Part[] = [];
   readonly #ready: Record<string, ReadyCheck> = {};
   #rpcDuration: Histogram<'peer' | 'method' | 'code'> | undefined;
@@ -49,7 +55,9 @@ export class Shell implements ServiceBase {
     name: ServiceName,
     config: ServiceConfig,
     made: Pick<Shell, 'log' | 'registry' | 'tracer' | 'signer' | 'verifier'>,
+    { neighbours, bodyBudget: shared }: ShellOverrides,
   ) {
+    this.neighbours = neighbours;
     this.name = name;
     this.config = config;
     this.log = made.log;
@@ -58,7 +66,7 @@ export class Shell implements ServiceBase {
     this.signer = made.signer;
     this.verifier = made.verifier;
     this.httpDuration = httpDuration(made.registry);
-    this.bodyBudget = bodyBudget(config, made.registry);
+    this.bodyBudget = shared ?? bodyBudget(config, made.registry);
     this.add({ stop: () => made.tracer?.stop() });
   }
 
@@ -68,13 +76,24 @@ export class Shell implements ServiceBase {
     overrides: ShellOverrides = {},
   ): Promise<Shell> {
     const log = overrides.log ?? createLogger(name, config.LOG_LEVEL);
-    return new Shell(name, config, {
+    const made = {
       log,
-      registry: createRegistry(name),
+      registry: createRegistry(name, { ofProcess: overrides.neighbours === undefined }),
       tracer: await createTracer(name, config, log),
       signer: await Signer.create(config.ASSERTION_PRIVATE_KEY),
       verifier: await Verifier.create(config.ASSERTION_PUBLIC_KEYS),
-    });
+    };
+    return new Shell(name, config, made, overrides);
+  }
+
+  /** See {@link ServiceBase}. */
+  get neighbour(): Neighbour | undefined {
+    return this.neighbours?.find(this.name);
+  }
+
+  /** See {@link ServiceBase}. */
+  get listens(): boolean {
+    return this.neighbours?.listen ?? true;
   }
 
   /** Adds a part that starts before, and stops after, all parts that are added later. */
@@ -87,7 +106,10 @@ export class Shell implements ServiceBase {
     this.#ready[name] = check;
   }
 
-  /** Creates the gRPC client of another service. It connects at the first call and closes with the service. */
+  /**
+   * Creates the client of another service, which closes with this one. It calls a neighbour directly, and connects to
+   * one of another process at the first call.
+   */
   peer<Stub extends PeerStub>(
     peer: ServiceName,
     addresses: readonly string[],
@@ -95,7 +117,8 @@ export class Shell implements ServiceBase {
   ): Peer<Stub> {
     this.#rpcDuration ??= rpcDuration(this.registry);
     const { signer, tracer } = this;
-    const made = new Peer<Stub>({ peer, addresses, stub, signer, tracer, duration: this.#rpcDuration });
+    const at = this.neighbours?.find(peer)?.rpcs ?? addresses;
+    const made = new Peer<Stub>({ peer, addresses: at, stub, signer, tracer, duration: this.#rpcDuration });
     this.add({ stop: () => made.close() });
     return made;
   }

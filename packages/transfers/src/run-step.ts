@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { RunStepRequest, RunStepResponse } from '@gatehouse/proto/transfer/v1/transfer';

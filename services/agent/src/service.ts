@@ -1,7 +1,7 @@
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import { rpcService } from '@gatehouse/grpc/server';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
@@ -64,7 +64,7 @@ export async function createAgentService(
   const shell = await Shell.create('agent', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { app, system, rpc } = createPools(shell, {
+  const { app, system, rpc, relay } = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -72,13 +72,15 @@ export async function createAgentService(
       system: { role: 'agent_system', max: half },
       // A separate pool: completions wait for RPCs, which must not wait for a slow list.
       rpc: { role: 'agent_app', max },
+      // Relays of outboxes keep a connection each.
+      relay: { role: 'agent_system', max: 2 },
     },
   });
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, tenant });
+  const changes = publishedChanges(shell, { config, app, system, relay, tenant });
   const { idempotency } = changes;
   const { log, registry } = shell;
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
@@ -89,7 +91,7 @@ export async function createAgentService(
   const agents = new AgentStore(app);
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard, maxCalls });
-  const raise = publishedAlerts(shell, { kafka: config, pool: system, webhook });
+  const raise = publishedAlerts(shell, { kafka: config, relay, webhook });
   const servers = new McpServerStore(app, raise);
   const secrets = new SealedColumn(keyRing, 'mcp_servers');
   const openSecrets: OpenSecrets = (server, sealed) =>

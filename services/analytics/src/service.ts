@@ -1,7 +1,7 @@
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { usageTopic } from '@gatehouse/events/run-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
-import { rpcService } from '@gatehouse/grpc/server';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Part } from '@gatehouse/service/compose';

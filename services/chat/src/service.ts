@@ -1,6 +1,6 @@
 import { usageTopic } from '@gatehouse/events/run-event';
 import { isOutage } from '@gatehouse/grpc/errors';
-import { rpcService } from '@gatehouse/grpc/server';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
@@ -65,7 +65,7 @@ export async function createChatService(
   const { log, registry, tracer, bodyBudget } = shell;
   const { catalogue } = config;
   const otelMeter = await shell.createMeter();
-  const { system: pool } = createPools(shell, {
+  const { system: pool, relay } = createPools(shell, {
     url: config.DATABASE_URL,
     migrations,
     pools: {
@@ -76,6 +76,8 @@ export async function createChatService(
         // them. One plan fits all values; planning each time cost the database a sixth of a group.
         settings: { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' },
       },
+      // Relays of outboxes keep a connection each.
+      relay: { role: 'chat_system', max: 2 },
     },
   });
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
@@ -88,14 +90,14 @@ export async function createChatService(
   publishOutbox(shell, {
     source: eventSource,
     outbox: runOutbox,
-    pool,
+    pool: relay,
     kafka: config,
     topic: usageTopic,
     watermarks: true,
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const alerts = new Alerts({ pool, raise: publishedAlerts(shell, { kafka: config, pool, webhook }), log });
+  const alerts = new Alerts({ pool, raise: publishedAlerts(shell, { kafka: config, relay, webhook }), log });
   const instance = new Instance(pool, log);
   const recorder = new RunRecorder({ pool, instance, alerts, log, registry });
   const pricing = await Pricing.create(catalogue);

@@ -1,4 +1,4 @@
-import type { RpcContext } from '@gatehouse/grpc/server';
+import type { RpcContext } from '@gatehouse/grpc/rpc';
 import {
   MemoryServiceService,
   type Passage,

@@ -32,7 +32,9 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
   shell.require('tenant', () => authenticator.ready);
   const upstreams = new Map<ServiceName, AddressList>();
   const passThrough = new Map<ServiceName, PassThrough>();
+  const { neighbours } = shell;
   for (const name of innerServices) {
+    if (neighbours?.find(name) !== undefined) continue;
     const addresses = new AddressList(upstreamAddresses(config, name), log);
     shell.add(addresses);
     shell.add(new Liveness(addresses));
@@ -41,6 +43,7 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
       passThrough.set(name, new PassThrough(addresses));
   }
   const forwarder = new Forwarder({
+    neighbours,
     addresses: upstreams,
     bodies: new RequestBodies({
       budget: shell.bodyBudget,

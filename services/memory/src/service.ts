@@ -1,6 +1,6 @@
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
-import { rpcService } from '@gatehouse/grpc/server';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { InFlight } from '@gatehouse/http/in-flight';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -70,21 +70,23 @@ export async function createMemoryService(
   overrides: ShellOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('memory', config, overrides);
-  const { app, system, rpc } = createPools(shell, {
+  const { app, system, rpc, relay } = createPools(shell, {
     url: config.DATABASE_URL,
     migrations,
     pools: {
       // Everything is found by an index; with statistics of an empty table PostgreSQL would scan and hash instead.
       app: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
-      system: { role: 'memory_system', max: 3 },
+      system: { role: 'memory_system', max: Math.min(3, config.DATABASE_POOL) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
       rpc: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
+      // Relays of outboxes keep a connection each.
+      relay: { role: 'memory_system', max: 1 },
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, tenant });
+  const changes = publishedChanges(shell, { config, app, system, relay, tenant });
   const { idempotency } = changes;
   const agents = new AgentClient(agent);
   const limits = new MemoryLimitsClient(tenant);

@@ -1,7 +1,7 @@
 import { Changes } from '@gatehouse/changes/changes';
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { EventIntake } from '@gatehouse/events/intake';
-import { rpcService } from '@gatehouse/grpc/server';
+import { rpcService } from '@gatehouse/grpc/rpc';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
@@ -76,6 +76,8 @@ export async function createTenantService(
       // Separate pools: a slow list must not delay completions, which wait for settings and leases.
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },
+      // Relays of outboxes keep a connection each.
+      relay: { role: 'tenant_system', max: 2 },
     },
   });
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
@@ -102,7 +104,7 @@ export async function createTenantService(
   });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
-  const raise = publishedAlerts(shell, { kafka: config, pool: system, webhook });
+  const raise = publishedAlerts(shell, { kafka: config, relay: pools.relay, webhook });
   const leases = new LeaseSystemStore(pools.lease, { recordChange, raise });
   const changes = new Changes({
     service: 'tenant',
@@ -120,7 +122,7 @@ export async function createTenantService(
   const describe = describeTransferAt(participants);
   const parties = new TransferParties({ tenants, describe, app, system });
   const transfers = new TransferSystemStore(system, { jobs, record: recordChange, raise });
-  shareAuditTopic(shell, { kafka: config, pool: system, intake });
+  shareAuditTopic(shell, { kafka: config, pool: pools.relay, intake });
   return shell.createService({
     handler: shell.createApp({
       handlers: {

@@ -1,4 +1,4 @@
-import { rpcService, type RpcService } from '@gatehouse/grpc/server';
+import { rpcService, type RpcService } from '@gatehouse/grpc/rpc';
 import {
   TransferParticipantServiceService,
   type DescribeRequest,

@@ -1,4 +1,4 @@
-import { actorOf, tenantOf, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, tenantOf, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent } from '../agents/agent.ts';
 import { viewerOf, type Viewer } from '../agents/viewer.ts';

@@ -1,6 +1,6 @@
 import { maxResultChars } from '@gatehouse/contract/builtin-tools';
 import { shortened } from '@gatehouse/events/cut-text';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';

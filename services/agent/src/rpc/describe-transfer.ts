@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfer/v1/transfer';
 import { idsOf } from '@gatehouse/transfers/describe';

@@ -4,7 +4,7 @@ import {
   schemaOf,
   type BuiltinToolName,
 } from '@gatehouse/contract/builtin-tools';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { CallSlots } from '@gatehouse/kit/call-slots';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';

@@ -1,4 +1,4 @@
-import { tenantOf, type Rpc } from '@gatehouse/grpc/server';
+import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';

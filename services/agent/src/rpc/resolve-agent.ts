@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
 import type {

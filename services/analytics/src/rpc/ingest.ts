@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { IngestRequest, IngestResponse } from '@gatehouse/proto/analytics/v1/analytics';
 import type { Ingest } from '../ingest/ingest.ts';
 

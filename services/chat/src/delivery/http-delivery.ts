@@ -37,8 +37,9 @@ export class HttpDelivery implements Delivery, AnswerClient {
     const { response } = options;
     const leave = (): void => {
       this.#room?.close();
-      if (response.writableFinished) return;
-      this.#gone.abort(wasCutByStop(response) ? new Interruption() : new Error('the client left'));
+      const wasCut = wasCutByStop(response);
+      if (response.writableFinished && !wasCut) return;
+      this.#gone.abort(wasCut ? new Interruption() : new Error('the client left'));
     };
     // A client that left while its body was read has had its event already.
     if (response.destroyed) leave();
@@ -112,7 +113,7 @@ export class HttpDelivery implements Delivery, AnswerClient {
       { request_id: requestId },
       'closed the connection of a slow client: other large answers wait for memory',
     );
-    response.destroy();
+    response.socket?.destroy();
   }
 
   #answerHeaders(model: Model): Record<string, string> {

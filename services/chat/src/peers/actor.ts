@@ -1,4 +1,5 @@
 import type { RequestContext } from '@gatehouse/http/request-context';
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { cacheKey } from '@gatehouse/kit/cache-key';
@@ -11,7 +12,7 @@ export interface Actor extends RequestContext {
   /** Callers with the same see the same agents. */
   sees: string;
   /** Proves it to a service. */
-  proofFor: (service: 'agent' | 'memory') => Promise<string>;
+  proofFor: (service: 'agent' | 'memory') => Promise<Assertion>;
 }
 
 /** The actor of a request with a key: its assertion is passed on. */
@@ -20,7 +21,7 @@ export function requestActor({
   assertion,
   requestId,
   trace,
-}: RequestContext & { principal: TenantPrincipal; assertion: string }): Actor {
+}: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): Actor {
   const { tenantId, actingUser } = principal;
   const sees = visibilityKey(principal);
   return { requestId, trace, tenantId, actingUser, sees, proofFor: () => Promise.resolve(assertion) };

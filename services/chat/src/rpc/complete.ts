@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import type { Signer } from '@gatehouse/identity/signer';
 import { hasMoreValues } from '@gatehouse/kit/json-size';
 import { AppError } from '@gatehouse/kit/errors';

@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { CountOpenRunsRequest, CountOpenRunsResponse } from '@gatehouse/proto/chat/v1/chat';
 import { countOpenRuns as count } from '../store/open-run-system-store.ts';

@@ -1,4 +1,4 @@
-import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';

@@ -1,4 +1,4 @@
-import type { RpcContext } from '@gatehouse/grpc/server';
+import type { RpcContext } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Target } from '../catalogue/target.ts';
 import { CollectedDelivery } from '../delivery/collected-delivery.ts';

@@ -5,9 +5,9 @@ import type { Route } from '@gatehouse/contract/routes';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { doorHeaders, sendError } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
+import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
-import { assertionHeader } from '@gatehouse/identity/verifier';
 import { toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
@@ -101,6 +101,7 @@ export class Gateway {
       route,
       url,
       headers: this.#headersFor(request, target, principal, entry),
+      assertion: this.#assertionOf(principal, route),
       tenantId: principal?.tenantId ?? null,
       ...(isAnonymous && {
         anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
@@ -121,27 +122,25 @@ export class Gateway {
     return target;
   }
 
-  /** Makes the headers for the service: the client's that pass, and who is calling as the edge found it. */
+  /** Makes the headers for the service: the client's that pass, and what the edge knows of the request. */
   #headersFor(
     request: IncomingMessage,
     target: Target,
     principal: Principal | null,
     { requestId, trace }: AccessEntry,
-  ): () => Promise<HeaderList> {
+  ): HeaderList {
     const address = clientIp(request, this.#options.isTrustedProxy);
-    return async () =>
-      requestHeaders(target.headers, [
-        ...(address === null ? [] : [clientIpHeader, address]),
-        ...(principal === null ? provingHeaders(target) : []),
-        ...[assertionHeader, await this.#assertion(principal, target.route)],
-        ...[requestIdHeader, requestId],
-        ...['traceparent', toTraceparent(trace)],
-      ]);
+    return requestHeaders(target.headers, [
+      ...(address === null ? [] : [clientIpHeader, address]),
+      ...(principal === null ? provingHeaders(target) : []),
+      ...[requestIdHeader, requestId],
+      ...['traceparent', toTraceparent(trace)],
+    ]);
   }
 
-  #assertion(principal: Principal | null, route: Route): Promise<string> {
+  #assertionOf(principal: Principal | null, route: Route): LocalAssertion {
     const { signer } = this.#options;
-    return principal === null ? signer.anonymous(route.id) : signer.assertion(principal);
+    return principal === null ? signer.localAnonymous(route.id) : signer.localAssertion(principal);
   }
 }
 

@@ -16,6 +16,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
+import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { AddressList } from '../replicas/address-list.ts';
 import { Forwarder } from './forwarder.ts';
 import { GeneralProxy } from './general-proxy.ts';
@@ -80,14 +81,14 @@ describe.each(senders)('$name', ({ route, create }) => {
       log,
     });
     running.push(() => forwarder.close());
-    const makeHeaders = (): Promise<string[]> => {
+    const assertion = new LocalAssertion('edge', { anonymousRoute: route.id }, () => {
       made += 1;
-      return Promise.resolve(headers);
-    };
+      return Promise.resolve('token');
+    });
     const port = await listen((incoming, response) => {
       const passage = { request: incoming, response, route, url: '/x?y', tenantId: 't', requestId: 'r' };
       forwarder
-        .forward({ ...passage, headers: makeHeaders })
+        .forward({ ...passage, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     });
     return `http://127.0.0.1:${port}`;
@@ -139,7 +140,8 @@ describe.each(senders)('$name', ({ route, create }) => {
     expect([arrived?.method, arrived?.url]).toEqual(['POST', '/x?y']);
     const { host, connection, ...headers } = arrived?.headers ?? {};
     expect([host, connection]).toEqual([expect.stringMatching(/^127\.0\.0\.1:\d+$/), 'keep-alive']);
-    expect(headers).toEqual({ accept: 'text/plain', 'content-length': '2', 'x-own': 'a' });
+    const expected = { accept: 'text/plain', 'content-length': '2', 'x-own': 'a' };
+    expect(headers).toEqual({ ...expected, 'x-gatehouse-assertion': 'token' });
   });
 
   it('passes the client no header of the service’s connection, none that is internal, and none that the edge sets', async () => {

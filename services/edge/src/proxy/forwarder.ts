@@ -1,7 +1,10 @@
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
+import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
+import type { Neighbours } from '@gatehouse/service/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
 import { Answer } from './answer.ts';
+import { HandOver } from './hand-over.ts';
 import type { Passage } from './passage.ts';
 import type { RequestBodies } from './request-body.ts';
 import type { Attempt, Sender } from './sender.ts';
@@ -11,7 +14,9 @@ import { unreachable, upstreamError } from './upstream-error.ts';
 const leastBodyLimit = 1024 * 1024;
 
 export interface ForwarderOptions {
-  /** The replicas of each service. */
+  /** The services of this process: requests are handed over to them. */
+  neighbours?: Neighbours | undefined;
+  /** The replicas of each other service. */
   addresses: ReadonlyMap<ServiceName, AddressList>;
   bodies: RequestBodies;
   general: Sender;
@@ -28,18 +33,25 @@ export function streamsBody({ passThrough, bodyLines }: Route): boolean {
 /** Sends requests to the services of their routes, and their answers back. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
+  readonly #handOver: HandOver;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
+    this.#handOver = new HandOver(options.log);
   }
 
   /**
-   * Sends the request to a replica of its service, and once more to another one if the first refuses the connection.
+   * Hands the request to its service if that runs in this process. Otherwise sends it to a replica, and once more to another one if the first refuses the connection.
    * Resolves when the response is closed. Throws when no replica can be reached, and for a body that is too large or
    * too slow.
    */
   async forward(passage: Passage): Promise<void> {
     const { service } = passage.route;
+    const neighbour = this.#options.neighbours?.find(service);
+    if (neighbour !== undefined) {
+      this.#handOver.pass(passage, neighbour);
+      return;
+    }
     const addresses = this.#options.addresses.get(service);
     const sender = this.#senderFor(passage.route);
     const limit = Math.max(passage.route.bodyLimit, leastBodyLimit);
@@ -67,6 +79,7 @@ export class Forwarder {
   /** Ends what is in flight: a stream with the error event, any other request with a 502. */
   async close(): Promise<void> {
     const { general, passThrough } = this.#options;
+    this.#handOver.close();
     await Promise.all([general, ...passThrough.values()].map((sender) => sender.close()));
   }
 
@@ -83,7 +96,8 @@ export class Forwarder {
   ): Promise<unknown> {
     const { passage, address } = attempt;
     const { log } = this.#options;
-    const headers = await passage.headers();
+    // A body may have taken longer to arrive than a token lasts.
+    const headers = [...passage.headers, assertionHeader, await passage.assertion.token()];
     if (passage.response.destroyed) return null;
     return new Promise((resolve) => {
       const onStop = (): void => addresses.stops(address);

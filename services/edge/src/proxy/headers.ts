@@ -41,6 +41,16 @@ export function headerObject(list: HeaderList): Record<string, string | string[]
   return headers;
 }
 
+/** By name, all values of each header. */
+export function distinctHeaders(list: HeaderList): Record<string, string[]> {
+  const headers: Record<string, string[]> = {};
+  for (let index = 0; index < list.length; index += 2) {
+    const [name = '', value = ''] = list.slice(index, index + 2);
+    (headers[name] ??= []).push(value);
+  }
+  return headers;
+}
+
 /** Headers of one connection (RFC 9110 §7.6.1). */
 const connectionOnly = new Set([
   'connection',

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import type { Route } from '@gatehouse/contract/routes';
 import type { HeaderList } from './headers.ts';
 
@@ -9,11 +10,10 @@ export interface Passage {
   route: Route;
   /** Path and query for the service; of a relayed request, those behind the relay. */
   url: string;
-  /**
-   * Makes the headers for the service, with a new assertion. Called each time the request is sent, because a body may
-   * take longer to arrive than an assertion lasts.
-   */
-  headers: () => Promise<HeaderList>;
+  /** The headers for the service, but for the assertion. */
+  headers: HeaderList;
+  /** The principal of the caller, as the edge found it. */
+  assertion: LocalAssertion;
   /** Null for owner keys. */
   tenantId: string | null;
   /** On routes without a key: the client's address, or `''` if it is not known. */

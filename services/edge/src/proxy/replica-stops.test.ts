@@ -9,6 +9,7 @@ import { HttpServer } from '@gatehouse/http/server';
 import { sleep } from '@gatehouse/kit/clock';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
+import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { AddressList } from '../replicas/address-list.ts';
 import { Liveness } from '../replicas/liveness.ts';
 import { Forwarder } from './forwarder.ts';
@@ -65,10 +66,11 @@ describe.each([
       log,
     });
     const server = createServer((incoming, response) => {
-      const headers = (): Promise<string[]> => Promise.resolve(['content-length', '2']);
+      const headers = ['content-length', '2'];
+      const assertion = new LocalAssertion('edge', { anonymousRoute: '' }, () => Promise.resolve('token'));
       const passage = { request: incoming, response, route, url: '/x', tenantId: 't', requestId: 'r' };
       forwarder
-        .forward({ ...passage, route: passage.route as NonNullable<typeof route>, headers })
+        .forward({ ...passage, route: passage.route as NonNullable<typeof route>, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');

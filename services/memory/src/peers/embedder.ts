@@ -2,6 +2,7 @@ import type { CallContext, Peer } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import type { Delegation } from '@gatehouse/identity/principal';
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -10,7 +11,7 @@ import type { Embedded } from '../search/vectors.ts';
 
 /** The caller of a request whose query is embedded. */
 export interface QueryCaller extends Pick<Call, 'requestId' | 'trace'> {
-  assertion: string | null;
+  assertion: Assertion | null;
   /** What chat has delegated instead of an assertion, which memory has to delegate itself. */
   delegation?: Delegation | null;
 }

@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { AgentDeletedRequest, AgentDeletedResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { ForgetStore } from '../store/forget-store.ts';
 

@@ -5,7 +5,7 @@ import {
   memorySearchArguments,
 } from '@gatehouse/contract/builtin-tools';
 import { shortened } from '@gatehouse/events/cut-text';
-import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/server';
+import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { toPgText } from '@gatehouse/pg/text';

@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';

@@ -1,4 +1,4 @@
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { GetUsageRequest, GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
 import { tenantUsage } from '../store/scope-statements.ts';

@@ -1,4 +1,4 @@
-import { actorOf, type Rpc } from '@gatehouse/grpc/server';
+import { actorOf, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';

@@ -4,7 +4,7 @@ import {
   type AuthenticateRequest,
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import { judge, type Verdict } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { LastUse } from '../keys/last-use.ts';

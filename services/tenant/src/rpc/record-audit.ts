@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { EventIntake } from '@gatehouse/events/intake';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { RecordAuditRequest, RecordAuditResponse } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** Stores changes of services that publish without Kafka. */

@@ -1,6 +1,6 @@
 import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from '../store/transfer-store.ts';

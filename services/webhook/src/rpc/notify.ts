@@ -1,6 +1,6 @@
 import type { Alert } from '@gatehouse/events/alert-event';
 import type { EventIntake } from '@gatehouse/events/intake';
-import type { Rpc } from '@gatehouse/grpc/server';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { NotifyRequest, NotifyResponse } from '@gatehouse/proto/webhook/v1/webhook';
 
 /** Takes events of services that publish without Kafka. */

@@ -1,0 +1,33 @@
+import type { ServiceName } from '@gatehouse/contract/services';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Stands for the addresses of a neighbour, which is reached without one. */
+const inThisProcess = 'in-this-process:0';
+
+/** Connections of each pool of a service. All services of a process together keep to about thirty. */
+const poolSize = '2';
+
+/**
+ * The settings of one service: those of the process, and in place of `NAME` the value of `NAME_<SERVICE>`, if there is
+ * one (`DATABASE_URL_CHAT`). Settings that name neighbours are not needed.
+ */
+export function environmentOf(
+  service: ServiceName,
+  neighbours: readonly ServiceName[],
+  environment: Environment,
+): Environment {
+  const suffix = `_${service.toUpperCase()}`;
+  const own = Object.entries(environment)
+    .filter(([name]) => name.endsWith(suffix))
+    .map(([name, value]) => [name.slice(0, -suffix.length), value] as const);
+  const peers = neighbours.flatMap((name) =>
+    ['HTTP', 'GRPC'].map((kind) => [`${name.toUpperCase()}_${kind}`, inThisProcess] as const),
+  );
+  return {
+    DATABASE_POOL: poolSize,
+    ...environment,
+    ...Object.fromEntries(own),
+    ...Object.fromEntries(peers),
+  };
+}

@@ -1,0 +1,7 @@
+import { run } from '@gatehouse/service/run';
+
+// Signals are handled before the rest is loaded.
+await run(async () => {
+  const { createProcess } = await import('./process.ts');
+  return createProcess(process.env);
+});

@@ -1,0 +1,46 @@
+import { services, type ServiceName } from '@gatehouse/contract/services';
+import { parseConfig } from '@gatehouse/kit/config';
+import { createLogger, logDestination, type Logger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { bodyBudget } from '@gatehouse/http/body-share';
+import { composeServices } from '@gatehouse/service/compose-services';
+import { Neighbours } from '@gatehouse/service/neighbours';
+import type { Runnable } from '@gatehouse/service/run';
+import { serviceSettings } from '@gatehouse/service/settings';
+import { z } from 'zod';
+import { creators } from './creators.ts';
+import { environmentOf, type Environment } from './environment.ts';
+
+const allServices = services.map(({ name }) => name);
+
+const settings = z.object({
+  ...serviceSettings,
+  /** Each service has its own key. */
+  ASSERTION_PRIVATE_KEY: z.string().optional(),
+  /** The services of this process, in a comma list. */
+  GATEHOUSE_SERVICES: z
+    .string()
+    .default(allServices.join())
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.enum(allServices as [ServiceName, ...ServiceName[]])).min(1)),
+});
+
+/**
+ * Several services in one process, by default all of them: one admin port, one log, one budget for the bodies of
+ * requests. Only the edge listens, unless services that run elsewhere need the others.
+ */
+export async function createProcess(environment: Environment, given?: Logger): Promise<Runnable> {
+  const config = parseConfig(settings, environment);
+  const names = allServices.filter((name) => config.GATEHOUSE_SERVICES.includes(name));
+  const destination = logDestination();
+  const log = given ?? createLogger('gatehouse', config.LOG_LEVEL, destination);
+  const registry = createRegistry('gatehouse');
+  const neighbours = new Neighbours(names, { listen: names.length < allServices.length });
+  const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
+  const created = [];
+  for (const name of names) {
+    const own = { ...shared, log: given ?? createLogger(name, config.LOG_LEVEL, destination) };
+    created.push(await creators[name](environmentOf(name, names, environment), own));
+  }
+  return composeServices(created, { log, registry, config });
+}

@@ -1,0 +1,140 @@
+import { tokenOf } from '@gatehouse/identity/local-assertion';
+import type { Signer } from '@gatehouse/identity/signer';
+import { assertionHeader } from '@gatehouse/identity/verifier';
+import {
+  connectivityState,
+  credentials,
+  Metadata,
+  status,
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  type ClientUnaryCall,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import type { Channel, OutgoingCall, StubClass } from './channel.ts';
+import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
+
+/** The last overload of a ts-proto client method, with all parameters. */
+type UnaryMethod = (
+  request: unknown,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  callback: (error: ServiceError | null, response: unknown) => void,
+) => ClientUnaryCall;
+
+/** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
+const maxRepeats = 5;
+const repeatAfterMs = 10;
+
+const channelOptions: ClientOptions = {
+  // By default grpc-js waits about 1 s after a refused connection, so a restarted peer would stay unreachable for that
+  // long.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  // grpc-js looks the name up after it loses a connection, which finds new replicas; by default at most every 30 s.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
+  // The service config is below; without this, each lookup also queries a TXT record.
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 3_000,
+};
+
+export interface GrpcChannelOptions {
+  /** The audience of the service token. */
+  peer: string;
+  addresses: readonly string[];
+  stub: StubClass<Client>;
+  signer: Signer;
+}
+
+/** The way to the replicas of a peer: gRPC connections, in turn. Each call carries a service token. */
+export class GrpcChannel implements Channel {
+  readonly #stub: Client;
+  readonly #peer: string;
+  readonly #signer: Signer;
+  #reachable = false;
+  #reached = false;
+
+  constructor({ peer, addresses, stub: Stub, signer }: GrpcChannelOptions) {
+    this.#peer = peer;
+    this.#signer = signer;
+    this.#stub = new Stub(target(addresses), credentials.createInsecure(), channelOptions);
+  }
+
+  async send(name: string, call: OutgoingCall): Promise<unknown> {
+    const { request, deadline, signal } = call;
+    const metadata = await this.#metadataOf(call);
+    // A ts-proto client has a method for each RPC of its service.
+    const method = (this.#stub as unknown as Record<string, UnaryMethod>)[name];
+    if (method === undefined) throw new Error(`${this.#peer} has no RPC ${name}`);
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      let sent: ClientUnaryCall | undefined;
+      const cancel = (): void => sent?.cancel();
+      signal?.addEventListener('abort', cancel, { once: true });
+      const attempt = (repeatsLeft: number): void => {
+        sent = method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
+            setTimeout(() => attempt(repeatsLeft - 1), repeatAfterMs);
+            return;
+          }
+          signal?.removeEventListener('abort', cancel);
+          if (error === null) resolve(response);
+          else reject(error);
+        });
+      };
+      attempt(maxRepeats);
+    });
+  }
+
+  async #metadataOf({ assertion, requestId, traceparent }: OutgoingCall): Promise<Metadata> {
+    const metadata = new Metadata();
+    metadata.set(callerTokenKey, await this.#signer.serviceToken(this.#peer));
+    if (assertion !== undefined) metadata.set(assertionHeader, await tokenOf(assertion));
+    if (requestId !== undefined) metadata.set(requestIdKey, requestId);
+    if (traceparent !== undefined) metadata.set(traceparentKey, traceparent);
+    return metadata;
+  }
+
+  /** Reading this makes an idle connection connect. */
+  get reachable(): boolean {
+    const state = this.#stub.getChannel().getConnectivityState(true);
+    if (state === connectivityState.READY) this.#reached = true;
+    // While it reconnects, for example because of the maximum connection age, the previous value applies.
+    const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
+    if (settled) this.#reachable = state === connectivityState.READY;
+    return this.#reachable;
+  }
+
+  get reached(): boolean {
+    return this.#reached || this.reachable;
+  }
+
+  close(): void {
+    this.#stub.close();
+  }
+}
+
+/**
+ * Whether the peer rejected the call without processing it (RFC 9113 §8.7), because it was closing the connection for
+ * its age. Such a call is always safe to repeat.
+ */
+function wasNotProcessed(error: ServiceError): boolean {
+  // grpc-js reports this code only as text.
+  return error.code === status.UNAVAILABLE && error.details === 'Stream refused by server';
+}
+
+/**
+ * Builds a grpc-js target for round-robin: one DNS name, or any number of IPv4 addresses. Throws for other lists, which
+ * grpc-js does not support.
+ */
+export function target(addresses: readonly string[]): string {
+  const [first, ...others] = addresses;
+  if (first === undefined) throw new Error('a peer needs at least one address');
+  if (addresses.every((address) => /^\d+\.\d+\.\d+\.\d+:\d+$/.test(address)))
+    return `ipv4:${addresses.join(',')}`;
+  if (others.length > 0) throw new Error(`several addresses of a peer must be IPv4: ${addresses.join(',')}`);
+  return first.startsWith('dns:///') ? first : `dns:///${first}`;
+}

@@ -1,0 +1,130 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { status, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
+import { toStatus, type FailedStatus } from './errors.ts';
+import { maxRequestBytes, maxResponseBytes } from './metadata.ts';
+import type { RpcService } from './rpc.ts';
+import {
+  namedRpcs,
+  RpcRunner,
+  type ArrivedCall,
+  type NamedRpc,
+  type RpcRunnerOptions,
+} from './rpc-runner.ts';
+
+export interface LocalServerOptions extends RpcRunnerOptions {
+  /** How long calls in flight may take to finish after `stop` is called. */
+  drainTimeoutMs: number;
+}
+
+/** A call by a service of the same process. Its request is serialized, so that the two share no object. */
+export interface LocalCall extends Omit<ArrivedCall, 'request' | 'caller' | 'signal'> {
+  caller: string;
+  request: Buffer;
+  signal: AbortSignal | undefined;
+}
+
+export type LocalOutcome = { response: Buffer } | { failed: FailedStatus };
+
+interface Served extends NamedRpc {
+  codec: Pick<ServiceDefinition[string], 'requestDeserialize' | 'responseSerialize'>;
+  runner: RpcRunner;
+}
+
+/**
+ * The RPCs of a service for the other services of its process. Like a gRPC server it checks callers, deadlines and
+ * sizes, and what it hands over are copies. It exists before its service, and answers from `start` to `stop`.
+ */
+export class LocalServer {
+  readonly #served = new Map<string, Served>();
+  readonly #inFlight = new Set<AbortController>();
+  #drainTimeoutMs = 0;
+  #isServing = false;
+  #whenIdle: (() => void) | undefined;
+
+  /** Sets what the server runs: once for each start of the service. */
+  implement(services: readonly RpcService[], { drainTimeoutMs, ...options }: LocalServerOptions): void {
+    const runner = new RpcRunner(options);
+    this.#drainTimeoutMs = drainTimeoutMs;
+    this.#served.clear();
+    for (const { definition, rpcs } of services)
+      for (const named of namedRpcs(definition, rpcs)) {
+        const codec = definition[named.method];
+        if (codec !== undefined) this.#served.set(named.path, { ...named, codec, runner });
+      }
+  }
+
+  get isServing(): boolean {
+    return this.#isServing;
+  }
+
+  start(): void {
+    this.#isServing = true;
+  }
+
+  /** Accepts no new calls, and cancels calls that do not finish within the drain time. */
+  async stop(): Promise<void> {
+    this.#isServing = false;
+    if (this.#inFlight.size === 0) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
+    const cut = setTimeout(() => {
+      for (const call of this.#inFlight)
+        call.abort(new AppError('client_closed_request', 'The service has stopped.'));
+      this.#whenIdle?.();
+    }, this.#drainTimeoutMs);
+    await idle;
+    clearTimeout(cut);
+  }
+
+  /** Runs an RPC by its path. Doesn't throw. Resolves at the deadline, or when the caller cancels, at the latest. */
+  async call(path: string, call: LocalCall): Promise<LocalOutcome> {
+    const served = this.#served.get(path);
+    if (!this.#isServing || served === undefined)
+      return failed(status.UNAVAILABLE, 'the service does not run');
+    if (call.request.length > maxRequestBytes)
+      return failed(status.RESOURCE_EXHAUSTED, 'the request is too large');
+    const { signal, deadline } = call;
+    const cancelled = new AbortController();
+    const early = Promise.withResolvers<LocalOutcome>();
+    const end = (code: status, details: string): void => {
+      early.resolve(failed(code, details));
+      cancelled.abort(new AppError('client_closed_request', 'The call was cancelled.'));
+    };
+    const onAbort = (): void => end(status.CANCELLED, 'the caller has cancelled the call');
+    const onDeadline = (): void => end(status.DEADLINE_EXCEEDED, 'the deadline has passed');
+    const timer = setTimeout(onDeadline, Math.max(0, deadline - Date.now()));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([this.#run(served, call, cancelled), early.promise]);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #run(served: Served, call: LocalCall, cancelled: AbortController): Promise<LocalOutcome> {
+    const { requestDeserialize, responseSerialize } = served.codec;
+    this.#inFlight.add(cancelled);
+    try {
+      const { signal } = cancelled;
+      const outcome = await served.runner.run(served, {
+        ...{ ...call, signal, caller: () => call.caller },
+        request: requestDeserialize(call.request) as unknown,
+      });
+      if ('failed' in outcome) return outcome;
+      const response = responseSerialize(outcome.response);
+      if (response.length <= maxResponseBytes) return { response };
+      return failed(status.RESOURCE_EXHAUSTED, 'the response is too large');
+    } catch (error) {
+      return { failed: toStatus(error) };
+    } finally {
+      this.#inFlight.delete(cancelled);
+      if (this.#inFlight.size === 0) this.#whenIdle?.();
+    }
+  }
+}
+
+function failed(code: status, details: string): { failed: FailedStatus } {
+  return { failed: { code, details, metadata: new Metadata() } };
+}

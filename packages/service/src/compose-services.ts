@@ -1,0 +1,30 @@
+import type { Logger } from '@gatehouse/kit/log';
+import type { Registry } from '@gatehouse/kit/metrics';
+import { composeService, type ComposeOptions, type ReadyCheck } from './compose.ts';
+import type { Runnable } from './run.ts';
+import type { Service } from './service.ts';
+
+export interface ComposedOptions {
+  log: Logger;
+  /** The metrics of the process. */
+  registry: Registry;
+  config: ComposeOptions['config'];
+}
+
+/**
+ * Combines services into one process. They start in this order and stop in reverse, so list the edge last; the names of
+ * their checks in `/readyz` begin with their own.
+ */
+export function composeServices(
+  services: readonly Service[],
+  { log, registry, config }: ComposedOptions,
+): Runnable & { readonly adminPort: number } {
+  const checks = services.flatMap(({ name, ready }) =>
+    Object.entries(ready).map(([what, check]): [string, ReadyCheck] => [`${name} ${what}`, check]),
+  );
+  return composeService({
+    ...{ log, config, ready: Object.fromEntries(checks) },
+    metrics: [registry, ...services.map((service) => service.registry)],
+    parts: services.flatMap((service) => service.parts),
+  });
+}

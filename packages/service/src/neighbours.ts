@@ -1,0 +1,45 @@
+import type { RequestListener } from 'node:http';
+import type { ServiceName } from '@gatehouse/contract/services';
+import { LocalServer } from '@gatehouse/grpc/local-server';
+
+/** A service of this process, as its neighbours reach it. */
+export class Neighbour {
+  readonly rpcs = new LocalServer();
+  /** Set while the service runs. */
+  handler: RequestListener | null = null;
+}
+
+/**
+ * The services that share a process. They call each other's RPCs and, at the edge, hand requests over, without a
+ * connection. A service reaches one that is not here by its address.
+ */
+export class Neighbours {
+  readonly #members: ReadonlyMap<ServiceName, Neighbour>;
+  readonly #shared = new Map<string, unknown>();
+  /** Whether other processes call these services too, so that they listen. */
+  readonly listen: boolean;
+
+  constructor(names: readonly ServiceName[], { listen }: { listen: boolean }) {
+    this.#members = new Map(names.map((name) => [name, new Neighbour()]));
+    this.listen = listen;
+  }
+
+  /** What the services of the process share: made when it is first asked for, and again after `forget`. */
+  share<Shared>(key: string, make: () => Shared): Shared {
+    const known = this.#shared.get(key) as Shared | undefined;
+    if (known !== undefined) return known;
+    const made = make();
+    this.#shared.set(key, made);
+    return made;
+  }
+
+  /** The service that has made it is about to stop. */
+  forget(key: string): void {
+    this.#shared.delete(key);
+  }
+
+  /** Undefined if the service runs in another process. */
+  find(name: ServiceName): Neighbour | undefined {
+    return this.#members.get(name);
+  }
+}
