@@ -58,7 +58,8 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/readme.ts
 
 bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers
-	@$(WITH_TOOLS) node test/bench/run.ts
+	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
+	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
 	@$(WITH_TOOLS) node test/bench/graph.ts
 	@$(WITH_TOOLS) node test/bench/retrieval.ts

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** User and system time so far, in milliseconds; children that a server forked (PostgreSQL's backends) included. */
+/** User and system time so far, in milliseconds; children that a server forked (PostgreSQL's backends) included, ended ones too. */
 export function cpuMs(pid: number): number {
   return [pid, ...childrenOf(pid)].reduce((sum, each) => sum + ownCpuMs(each), 0);
 }
@@ -14,6 +14,15 @@ export function cpuMs(pid: number): number {
 export function residentMiB(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
+}
+
+/** Resident memory that is not shared, in MiB, with that of children. */
+export function privateMiB(pid: number): number {
+  const kilobytes = [pid, ...childrenOf(pid)].map((each) => {
+    const status = readFileSync(`/proc/${each}/status`, 'utf8');
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+  });
+  return kilobytes.reduce((sum, each) => sum + each, 0) / 1024;
 }
 
 /** Binds a process with all its threads and children to one core; false where the machine has no `taskset`. */
@@ -40,10 +49,12 @@ function childrenOf(pid: number): number[] {
   });
 }
 
+/** Of the process, and of the children that it has waited for. */
 function ownCpuMs(pid: number): number {
   try {
     const fields = statFields(pid);
-    return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond;
+    const ticks = fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0);
+    return (ticks * 1_000) / ticksPerSecond;
   } catch {
     return 0;
   }

@@ -3,19 +3,24 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { stringify } from 'yaml';
 import { limitedTenant, pairsOf } from './limited.ts';
 import { abortDelays, closedLoop, openLoop, pacedStreams, type StreamsResult, type Target } from './load.ts';
 import { visibleAfter } from './visible.ts';
-import { cpuMs, pin, residentMiB } from './processes.ts';
+import { cpuMs, pin, privateMiB, residentMiB } from './processes.ts';
 
 /**
  * `make bench`: the whole path against a zero-delay provider, beside the provider itself and a bare express +
- * http-proxy-middleware pass-through, in one run. Edge, chat and the pass-through share the measured core; everything
- * else, this load generator included, runs on the other. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
+ * http-proxy-middleware pass-through, in one run. The pass-through and the process with all services share the measured
+ * core, or with BENCH_PROCESSES=separate edge and chat; with BENCH_CORES=1 PostgreSQL and all services. Everything else,
+ * this load generator included, runs on the other. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
  */
+
+const size = process.env['BENCH_PROCESSES'] ?? 'one';
+const sharesOneCore = process.env['BENCH_CORES'] === '1';
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3);
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
@@ -101,6 +106,7 @@ async function setUp(folder: string): Promise<Setup> {
     OPENAI_API_KEY: 'unused',
     // At `info` the supervisor would print two lines a request, on the core that the load generator needs.
     LOG_LEVEL: 'warn',
+    GATEHOUSE_PROCESSES: size,
   });
   await lineOf(up, /^ready: /m);
   const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
@@ -115,9 +121,7 @@ async function setUp(folder: string): Promise<Setup> {
   ];
   // Parents first: binding a process binds its children too.
   for (const pid of [process.pid, up.pid ?? 0, simulator.pid ?? 0]) pin(pid, otherCore);
-  const pinned = processes.map(({ name, pid }) =>
-    pin(pid, /^(edge|chat|pass)/.test(name) ? measuredCore : otherCore),
-  );
+  const pinned = processes.map(({ name, pid }) => pin(pid, isMeasured(name) ? measuredCore : otherCore));
   if (pinned.includes(false)) console.log('processes could not be bound to cores: the figures mean little');
   return {
     watched: { model: 'watched', url: simulatorUrl },
@@ -135,14 +139,34 @@ async function setUp(folder: string): Promise<Setup> {
   };
 }
 
+/** Whether a process runs on the measured core. */
+function isMeasured(name: string): boolean {
+  if (sharesOneCore) return name !== 'provider' && name !== 'simulator';
+  return /^(edge|chat|gatehouse|pass)/.test(name);
+}
+
 const median = (values: number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 const figure = (value: number, digits = 1): string => value.toFixed(digits);
+
+const idleSeconds = 10;
+
+/** The share of a core that processes take while nothing is asked of them, in percent. */
+async function idleShares(processes: readonly Process[]): Promise<Map<string, number>> {
+  const before = processes.map(({ pid }) => cpuMs(pid));
+  await sleep(idleSeconds * 1_000);
+  return new Map(
+    processes.map(({ name, pid }, index) => [name, (cpuMs(pid) - (before[index] ?? 0)) / (10 * idleSeconds)]),
+  );
+}
 
 async function measure({ targets, processes, watched }: Setup): Promise<void> {
   const all = [targets.provider, targets.passThrough, targets.gateway];
   for (const target of all)
     await closedLoop(target, 64, target === targets.gateway ? gatewayWarmUpSeconds : warmUpSeconds);
+  // What the load has left behind is done by then.
+  await sleep(idleSeconds * 1_000);
+  const shares = await idleShares(processes);
   const idle = new Map(processes.map(({ name, pid }) => [name, residentMiB(pid)]));
 
   const throughput = new Map(all.map((target) => [target, [] as number[]]));
@@ -202,7 +226,7 @@ async function measure({ targets, processes, watched }: Setup): Promise<void> {
         figure(bare, 2),
         figure(pass, 2),
         figure(gate, 2),
-        `added ${figure((gate - bare) / (pass - bare), 2)}`,
+        `added ${figure(gate - bare, 2)} : ${figure(pass - bare, 2)}`,
       ];
     }),
     ...(['p50', 'p99'] as const).map((name) => {
@@ -212,7 +236,7 @@ async function measure({ targets, processes, watched }: Setup): Promise<void> {
         figure(bare, 2),
         figure(pass, 2),
         figure(gate, 2),
-        `added ${figure((gate - bare) / (pass - bare), 2)}`,
+        `added ${figure(gate - bare, 2)} : ${figure(pass - bare, 2)}`,
       ];
     }),
     ['broken of 128 streams', ...streams.map((each) => String(each.broken)), ''],
@@ -224,14 +248,16 @@ async function measure({ targets, processes, watched }: Setup): Promise<void> {
   ];
   print(rows);
   print([
-    ['process', 'CPU ms/request', 'MiB idle', 'MiB after load'],
+    ['process', 'CPU ms/request', '% of a core idle', 'MiB idle', 'MiB after load', 'of it private'],
     ...processes.map(({ name, pid }) => [
       name,
       figure((cpu.get(name) ?? 0) / gatewayRequests, 3),
+      figure(shares.get(name) ?? 0),
       figure(idle.get(name) ?? 0),
       figure(residentMiB(pid)),
+      figure(privateMiB(pid)),
     ]),
-    ['sum', figure([...cpu.values()].reduce((sum, each) => sum + each, 0) / gatewayRequests, 3), '', ''],
+    ['sum', figure([...cpu.values()].reduce((sum, each) => sum + each, 0) / gatewayRequests, 3)],
   ]);
 }
 
@@ -251,7 +277,7 @@ const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
 await chmod(folder, 0o755);
 try {
   console.log(
-    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s\n`,
+    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s, processes: ${size}${sharesOneCore ? ', on one core with PostgreSQL' : ''}\n`,
   );
   await measure(await setUp(folder));
 } finally {

@@ -8,7 +8,7 @@ import { jobMetrics, type JobMetrics } from './job-metrics.ts';
 import type { Jobs } from './jobs.ts';
 import { changedIds } from './library.ts';
 import { assertJobsSchema } from './schema.ts';
-import { countWaiting, deleteExpired, deleteOldest, readLost } from './store/job-system-store.ts';
+import { countWaiting, deleteExpired, deleteOldest, readDue, readLost } from './store/job-system-store.ts';
 import { deadQueue, type JobHandler, type JobHandlers, type Tasks } from './task.ts';
 import { recordFailure, TaskRunner } from './task-runner.ts';
 
@@ -24,7 +24,7 @@ export interface JobWorkerOptions<Known extends Tasks> {
 }
 
 export interface JobTiming {
-  /** How often to look for jobs that other replicas have added or whose time has come. */
+  /** How often to look for tasks with jobs that other replicas have added or whose time has come. */
   pollMs: number;
   /** How often a replica shows that it still runs its jobs, and looks for those of lost replicas. */
   heartbeatMs: number;
@@ -114,11 +114,12 @@ export class JobWorker<Known extends Tasks> {
   }
 
   #makeChores(): PeriodicWork[] {
-    const { heartbeatMs, countMs } = this.#timing;
+    const { heartbeatMs, countMs, pollMs } = this.#timing;
     const { log } = this.#options;
     const every = (everyMs: number, task: string, work: () => Promise<boolean>): PeriodicWork =>
       new PeriodicWork({ task, log, everyMs, round: () => this.#noticingTrouble(work) });
     return [
+      every(pollMs, 'look for jobs', () => this.#wakeDue()),
       every(heartbeatMs, 'show that jobs are running', () => this.#heartbeat()),
       every(heartbeatMs, 'look for jobs of lost replicas', () => this.#takeLost()),
       every(countMs, 'count jobs', () => this.#count()),
@@ -133,6 +134,14 @@ export class JobWorker<Known extends Tasks> {
       this.#troubleAt = monotonicMs();
       throw error;
     }
+  }
+
+  /** One statement for all tasks: an idle replica asks for nothing else. */
+  async #wakeDue(): Promise<boolean> {
+    const { system, schema } = this.#jobs;
+    for (const task of await readDue(system, schema, [...this.#runners.keys()]))
+      this.#runners.get(task)?.wake();
+    return false;
   }
 
   async #heartbeat(): Promise<boolean> {

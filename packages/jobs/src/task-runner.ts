@@ -15,13 +15,15 @@ export interface TaskRunnerOptions {
   handler: JobHandler;
   log: Logger;
   metrics: JobMetrics;
-  /** How often to look for jobs that other replicas have added or whose time has come. */
+  /** How often the worker looks for jobs that other replicas have added or whose time has come, and wakes the runner. */
   pollMs: number;
 }
 
 /** Time that a handler has to end after its signal has aborted; then its job goes on without it. */
 export const graceMs = 1_000;
 const settleRetryMs = 1_000;
+/** A runner that nothing wakes looks for jobs by itself, after so many polls of its worker. */
+const restPolls = 15;
 
 interface Running {
   claim: Claim;
@@ -111,7 +113,7 @@ export class TaskRunner {
         log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
         await sleep(pollMs, this.#stopping.signal).catch(() => undefined);
       }
-      await settledWithin(this.#wake.promise, jittered(pollMs));
+      await settledWithin(this.#wake.promise, jittered(restPolls * pollMs));
     }
   }
 

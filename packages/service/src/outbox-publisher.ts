@@ -23,13 +23,20 @@ export interface OutboxPublisherOptions {
   send?: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
 }
 
-/** Publishes the outbox of a service to Kafka or, without Kafka, directly to the consuming service. */
-export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): void {
+/**
+ * Publishes the outbox of a service to Kafka or, without Kafka, directly to the consuming service. Returns what to call
+ * when something was committed to it.
+ */
+export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): () => void {
   const { source, pool, outbox, watermarks, send } = options;
   const { log, registry, name } = shell;
   const kafka = kafkaPlace(options.kafka, options.topic);
-  const publishTo = (sink: EventSink): void =>
-    shell.add(new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry }));
-  if (kafka !== null) publishTo(new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log }));
-  else if (send !== undefined) publishTo(new DirectSink({ send, isTooLarge: isMessageTooLarge }));
+  const publishTo = (sink: EventSink): (() => void) => {
+    const relay = new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry });
+    shell.add(relay);
+    return () => relay.wake();
+  };
+  if (kafka !== null) return publishTo(new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log }));
+  if (send !== undefined) return publishTo(new DirectSink({ send, isTooLarge: isMessageTooLarge }));
+  return () => undefined;
 }

@@ -1,7 +1,7 @@
 import { alertTopic, type NewAlert } from '@gatehouse/events/alert-event';
 import { AlertOutbox } from '@gatehouse/events/store/alert-outbox-store';
 import type { Peer } from '@gatehouse/grpc/client';
-import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import { afterCommit, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
@@ -20,7 +20,7 @@ export type RaiseAlert = (db: Queryable, alert: NewAlert) => Promise<void>;
 export function publishedAlerts(shell: Shell, { kafka, relay, webhook }: PublishedAlertsOptions): RaiseAlert {
   const outbox = new AlertOutbox(shell.name);
   const { source } = outbox;
-  publishOutbox(shell, {
+  const wake = publishOutbox(shell, {
     source,
     outbox,
     pool: relay,
@@ -29,5 +29,8 @@ export function publishedAlerts(shell: Shell, { kafka, relay, webhook }: Publish
     watermarks: false,
     send: (events, options) => webhook.call('notify', { source, events }, options),
   });
-  return (db, alert) => outbox.add(db, alert);
+  return async (db, alert) => {
+    await outbox.add(db, alert);
+    afterCommit(db, wake);
+  };
 }

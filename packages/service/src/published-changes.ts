@@ -2,7 +2,7 @@ import { Changes } from '@gatehouse/changes/changes';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Peer } from '@gatehouse/grpc/client';
-import type { Pool } from '@gatehouse/pg/pool';
+import { afterCommit, type Pool } from '@gatehouse/pg/pool';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
@@ -30,7 +30,7 @@ export function publishedChanges(
   const { name: service, log } = shell;
   const outbox = new AuditOutbox(service);
   const { source } = outbox;
-  publishOutbox(shell, {
+  const wake = publishOutbox(shell, {
     source,
     outbox,
     pool: relay,
@@ -44,7 +44,10 @@ export function publishedChanges(
     app,
     system,
     keyRing: config.SECRETS_KEYRING,
-    record: (db, entry) => outbox.add(db, entry),
+    record: async (db, entry) => {
+      await outbox.add(db, entry);
+      afterCommit(db, wake);
+    },
     log,
   });
 }

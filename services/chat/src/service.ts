@@ -87,7 +87,7 @@ export async function createChatService(
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   shell.require('tenant', () => tenant.reached);
   shell.require('agent', () => agent.reached);
-  publishOutbox(shell, {
+  const wake = publishOutbox(shell, {
     source: eventSource,
     outbox: runOutbox,
     pool: relay,
@@ -99,7 +99,7 @@ export async function createChatService(
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
   const alerts = new Alerts({ pool, raise: publishedAlerts(shell, { kafka: config, relay, webhook }), log });
   const instance = new Instance(pool, log);
-  const recorder = new RunRecorder({ pool, instance, alerts, log, registry });
+  const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents: wake });
   const pricing = await Pricing.create(catalogue);
   const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry });
   const vacuum = new Vacuum({ pool, countEnds: () => recorder.committedEnds, log });

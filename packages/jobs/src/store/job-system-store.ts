@@ -27,6 +27,18 @@ export async function readLost(
   return rows;
 }
 
+/** Those of these tasks that have a job which could run now. */
+export async function readDue(db: Queryable, schema: string, tasks: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ task: string }>({
+    name: `read_due ${schema}`,
+    text: `select task from unnest($1::text[]) as task where exists (
+             select from ${schema}.${jobTable} where name = task and state in ('created', 'retry') and not blocked
+               and start_after <= now())`,
+    values: [tasks],
+  });
+  return rows.map(({ task }) => task);
+}
+
 /**
  * Returns a job to the queue if this attempt still holds it. As in the library's own `restore`, the next attempt gets the
  * same number, because `started_on` is unset.

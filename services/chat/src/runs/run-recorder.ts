@@ -52,6 +52,7 @@ export class RunRecorder {
   readonly #pool: Pool;
   readonly #alerts: Pick<Alerts, 'ofRun'>;
   readonly #log: Logger;
+  readonly #onEvents: (() => void) | undefined;
   readonly #starts: GroupCommit<PendingStart>;
   readonly #ends: GroupCommit<EndRow>;
   /** Runs of this process that have no committed end yet, and when they began. */
@@ -68,8 +69,11 @@ export class RunRecorder {
     alerts: Pick<Alerts, 'ofRun'>;
     log: Logger;
     registry: Registry;
+    /** Called when events of runs were committed. */
+    onEvents?: () => void;
   }) {
-    const { pool, instance, log, registry } = options;
+    const { pool, instance, log, registry, onEvents } = options;
+    this.#onEvents = onEvents;
     this.#alerts = options.alerts;
     this.#instance = instance;
     this.#pool = pool;
@@ -180,6 +184,7 @@ export class RunRecorder {
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
     this.#committedEnds += rows.length;
+    this.#onEvents?.();
     for (const row of rows) this.#resolveDoubt(row, ended.has(row.run.run_id));
   }
 
@@ -215,10 +220,13 @@ export class RunRecorder {
     }
     this.#publishedUntil = until;
     if (due.length === 0) return;
-    await insertOpen(this.#pool, due).catch((error: unknown) => {
+    try {
+      await insertOpen(this.#pool, due);
+      this.#onEvents?.();
+    } catch (error) {
       // Their end events follow in any case.
       this.#log.warn({ err: error }, 'failed to publish start events');
-    });
+    }
   }
 
   #lost({ run }: EndRow, error: unknown): void {
