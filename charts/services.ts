@@ -51,6 +51,8 @@ interface Schema {
 }
 const schema = JSON.parse(readFileSync(path.join(folder, 'values.schema.json'), 'utf8')) as Schema;
 schema.properties.services.properties = Object.fromEntries(
-  byName.map(({ name }) => [name, { $ref: '#/definitions/service' }]),
+  [...byName.map(({ name }) => name), 'composed']
+    .toSorted()
+    .map((name) => [name, { $ref: '#/definitions/service' }]),
 );
 await write('values.schema.json', JSON.stringify(schema, null, 2));

@@ -39,8 +39,8 @@ export interface SystemOptions {
 
 /** Node's own default; further processes of the service take the ports after it. */
 const firstInspectPort = 9229;
-/** Services abandon a stop ten seconds after their drain time. */
-const stopMarginMs = 12_000;
+/** A service abandons its stop ten seconds after its drain time, a process of several after twenty. */
+const stopMarginMs = 22_000;
 const answerTimeoutMs = 1_000;
 
 const simulatorMain = path.join(repositoryRoot, 'test/support/provider-simulator/main.ts');

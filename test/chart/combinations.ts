@@ -36,6 +36,16 @@ export const combinations: Readonly<Record<string, Values>> = {
       loadBalancerClass: 'example.com/internal',
     },
   },
+  'all services in one process': {
+    composed: true,
+    kafka: { brokers: ['kafka:9092'] },
+    ingress: { enabled: true, hosts: ['ai.example.com'] },
+    httpRoute: { enabled: true, parentRefs: [{ name: 'public' }] },
+    publicUrl: 'https://gateway.example.com',
+    webhooks: { allowToken: true },
+    providers: { existingSecret: 'provider-keys' },
+    services: { composed: { autoscaling: { enabled: true }, image: { tag: '1.2.3' } } },
+  },
   'autoscaling everywhere': { defaults: { autoscaling: { enabled: true } } },
   'one replica': { defaults: { replicas: 1 } },
   'no budgets, policies or spread': {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { combinations } from './combinations.ts';
-import { render, serviceNames, topology } from './helm.ts';
+import { deployedWith, render, serviceNames } from './helm.ts';
 import { schemaProblems } from './kubernetes-schema.ts';
 import {
   annotation,
@@ -17,7 +17,7 @@ import {
 } from './manifests.ts';
 
 /** Variables that are secrets, wherever they come from. */
-const secretVariable = /^(ASSERTION_PRIVATE_KEY|SECRETS_KEYRING|.*DATABASE_URL)$/;
+const secretVariable = /^(ASSERTION_PRIVATE_KEY(_[A-Z]+)?|SECRETS_KEYRING|.*DATABASE_URL(_[A-Z]+)?)$/;
 /** Volumes that the `restricted` standard lets a pod have, of those that a chart could want. */
 const allowedVolumes = ['configMap', 'secret', 'emptyDir', 'projected', 'downwardAPI', 'csi'];
 
@@ -56,6 +56,8 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
   const manifests = render(values);
   const pods = podsOf(manifests);
   const services = servicePods(manifests);
+  const deployed = deployedWith(values);
+  const isComposed = values['composed'] === true;
 
   it('is what Kubernetes takes', async () => {
     const problems = await Promise.all(
@@ -74,7 +76,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
   });
 
   it('runs every service, and pods that fit the restricted standard alone', () => {
-    expect([...services.keys()].sort()).toEqual([...serviceNames].sort());
+    expect([...services.keys()].sort()).toEqual(Object.keys(deployed).sort());
     for (const pod of pods)
       expect({ pod: pod.name, problems: restrictedProblems(pod) }).toEqual({ pod: pod.name, problems: [] });
   });
@@ -115,7 +117,9 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
         const mine = container.name.toUpperCase();
         for (const [variable, source] of Object.entries(secrets)) {
           const key = source.split('/')[1] ?? '';
-          const another = serviceNames.map((name) => name.toUpperCase()).filter((name) => name !== mine);
+          const another = serviceNames
+            .map((name) => name.toUpperCase())
+            .filter((name) => name !== mine && container.name !== 'composed');
           expect({ variable, key, another: another.filter((name) => key.endsWith(`_${name}`)) }).toEqual({
             variable,
             key,
@@ -127,13 +131,9 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
     const keyRing = [...services].filter(
       ([, pod]) => 'SECRETS_KEYRING' in environmentOf(pod.containers[0]).secrets,
     );
-    expect(keyRing.map(([service]) => service).sort()).toEqual([
-      'agent',
-      'chat',
-      'memory',
-      'tenant',
-      'webhook',
-    ]);
+    expect(keyRing.map(([service]) => service).sort()).toEqual(
+      isComposed ? ['composed'] : ['agent', 'chat', 'memory', 'tenant', 'webhook'],
+    );
     const owners = pods.filter(({ containers }) =>
       containers.some((container) => 'MIGRATION_DATABASE_URL' in environmentOf(container).secrets),
     );
@@ -149,7 +149,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
       const open = found[0]?.containers[0]?.ports?.map(({ name }) => name) ?? [];
       for (const port of service.spec?.ports ?? []) expect(open).toContain(port.targetPort);
     }
-    for (const [name, { grpc }] of Object.entries(topology)) {
+    for (const [name, { grpc }] of Object.entries(deployed)) {
       const { spec } = named(manifests, 'Service', `gatehouse-${name}-headless`);
       expect(spec?.clusterIP).toBe('None');
       expect(spec?.publishNotReadyAddresses ?? false).toBe(false);
@@ -159,9 +159,8 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
         ['admin', 9090],
       ]);
     }
-    expect(
-      named(manifests, 'Service', 'gatehouse-edge').spec?.ports?.map(({ targetPort }) => targetPort),
-    ).toEqual(['http']);
+    const frontDoor = named(manifests, 'Service', `gatehouse-${isComposed ? 'composed' : 'edge'}`);
+    expect(frontDoor.spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
   });
 
   it('has selectors that find the pods they are for', () => {
@@ -199,7 +198,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
       const { values: env } = environmentOf(container);
       const drainMs = Number(env.DRAIN_DELAY_MS) + Number(env.DRAIN_TIMEOUT_MS);
       expect(drainMs).toBeGreaterThan(0);
-      expect(template?.spec?.terminationGracePeriodSeconds).toBe(drainMs / 1000 + 15);
+      expect(template?.spec?.terminationGracePeriodSeconds).toBe(drainMs / 1000 + (isComposed ? 25 : 15));
       expect(container?.startupProbe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
       expect(container?.livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
       expect(container?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'admin' });

@@ -68,3 +68,8 @@ interface Facts {
 /** What each service is (`topology.yaml`), by its name. */
 export const topology = chartFile('topology.yaml') as Record<string, Facts>;
 export const serviceNames = Object.keys(topology);
+
+/** What runs as Deployments with these values. */
+export function deployedWith({ composed }: Values): Record<string, Facts> {
+  return composed === true ? { composed: {} } : topology;
+}

@@ -86,12 +86,13 @@ describe('values', () => {
   });
 
   it('know each service, and a schema that knows no value beyond them', () => {
-    expect(Object.keys(defaults.services as Values)).toEqual(serviceNames);
+    const known = [...serviceNames, 'composed'].sort();
+    expect(Object.keys(defaults.services as Values)).toEqual(known);
     const schema = chartFile('values.schema.json') as {
       properties: Values & { services: { properties: Values } };
       definitions: { service: { properties: Values } };
     };
-    expect(Object.keys(schema.properties.services.properties)).toEqual(serviceNames);
+    expect(Object.keys(schema.properties.services.properties)).toEqual(known);
     // `global` is Helm's own, for charts within charts.
     expect(Object.keys(schema.properties).sort()).toEqual([...Object.keys(defaults), 'global'].sort());
     expect(Object.keys(schema.definitions.service.properties).sort()).toEqual(

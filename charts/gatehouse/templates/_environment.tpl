@@ -7,7 +7,14 @@
 
 {{/* Variables for the database login and Kafka, for the pods of a service and for its migration. Takes root, name, service. */}}
 {{- define "gatehouse.storageEnvironment" -}}
-{{- if .service.database }}
+{{- if .service.composed }}
+{{- range $name, $facts := .root.Files.Get "topology.yaml" | fromYaml }}
+{{- if $facts.database }}
+{{- $key := printf "DATABASE_URL_%s" (upper $name) }}
+{{ include "gatehouse.fromSecret" (dict "name" $key "secret" (include "gatehouse.secretName" $.root) "key" $key) }}
+{{- end }}
+{{- end }}
+{{- else if .service.database }}
 {{ include "gatehouse.fromSecret" (dict "name" "DATABASE_URL" "secret" (include "gatehouse.secretName" .root) "key" (printf "DATABASE_URL_%s" (upper .name))) }}
 {{- end }}
 {{- if and .service.kafka .root.Values.kafka.brokers }}
@@ -41,13 +48,18 @@
   value: {{ int64 .root.Values.requestBodies.bytesPerProcess | quote }}
 - name: UNREAD_TIMEOUT_MS
   value: {{ mul .root.Values.unreadSeconds 1000 | quote }}
+{{- range .service.composed }}
+{{- $key := printf "ASSERTION_PRIVATE_KEY_%s" (upper .) }}
+{{ include "gatehouse.fromSecret" (dict "name" $key "secret" $secret "key" $key) }}
+{{- else }}
 {{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PRIVATE_KEY" "secret" $secret "key" (printf "ASSERTION_PRIVATE_KEY_%s" (upper .name))) }}
+{{- end }}
 {{ include "gatehouse.fromSecret" (dict "name" "ASSERTION_PUBLIC_KEYS" "secret" $secret "key" "ASSERTION_PUBLIC_KEYS") }}
 {{- if .service.keyRing }}
 {{ include "gatehouse.fromSecret" (dict "name" "SECRETS_KEYRING" "secret" $secret "key" "SECRETS_KEYRING") }}
 {{- end }}
 {{- include "gatehouse.storageEnvironment" . }}
-{{- if .service.database }}
+{{- if and .service.database (not .service.composed) }}
 - name: DATABASE_POOL
   value: {{ .service.databasePool | quote }}
 {{- end }}
@@ -65,11 +77,11 @@
 - name: EGRESS_ALLOW
   value: {{ join "," .root.Values.egress.allow | quote }}
 {{- end }}
-{{- if and (eq .name "webhook") .root.Values.webhooks.allowToken }}
+{{- if and (or .service.composed (eq .name "webhook")) .root.Values.webhooks.allowToken }}
 - name: WEBHOOK_ALLOW_TOKEN
   value: '1'
 {{- end }}
-{{- if and (has .name (list "agent" "webhook")) .root.Values.publicUrl }}
+{{- if and (or .service.composed (has .name (list "agent" "webhook"))) .root.Values.publicUrl }}
 - name: PUBLIC_URL
   value: {{ .root.Values.publicUrl | quote }}
 {{- end }}

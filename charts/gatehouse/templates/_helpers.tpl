@@ -5,9 +5,31 @@
 {{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end }}
 
-{{/* The definition of a service (topology.yaml) merged with its values and the default values, as YAML. Takes root, name. */}}
+{{/*
+What runs as a Deployment, as YAML: the services of topology.yaml or, with `composed`, one process that runs all of them,
+whose member `composed` lists their names.
+*/}}
+{{- define "gatehouse.topology" -}}
+{{- $services := .Files.Get "topology.yaml" | fromYaml -}}
+{{- if .Values.composed -}}
+{{- $all := dict "composed" (keys $services | sortAlpha) -}}
+{{- range $name, $facts := $services -}}
+{{- $all = merge $all (omit $facts "calls" "grpc") -}}
+{{- end -}}
+{{- toYaml (dict "composed" (merge $all (dict "calls" dict))) -}}
+{{- else -}}
+{{- toYaml $services -}}
+{{- end -}}
+{{- end }}
+
+{{/* Name of the Deployment that clients reach. */}}
+{{- define "gatehouse.frontDoor" -}}
+{{ include "gatehouse.fullname" . }}-{{ ternary "composed" "edge" .Values.composed }}
+{{- end }}
+
+{{/* The definition of a service (gatehouse.topology) merged with its values and the default values, as YAML. Takes root, name. */}}
 {{- define "gatehouse.service" -}}
-{{- $topology := .root.Files.Get "topology.yaml" | fromYaml -}}
+{{- $topology := include "gatehouse.topology" .root | fromYaml -}}
 {{- $own := index .root.Values.services .name | default dict -}}
 {{- $service := mustMergeOverwrite (deepCopy .root.Values.defaults) $own (index $topology .name) -}}
 {{- range $list := list "extraEnv" "extraEnvFrom" -}}
@@ -41,10 +63,10 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* The full name of an image. Takes root, name (of the service or setup), image (its own settings). */}}
+{{/* The full name of an image. Takes root, name (of the service or setup), imageName (if it is another), image (its own settings). */}}
 {{- define "gatehouse.image" -}}
 {{- $shared := .root.Values.image -}}
-{{- $repository := default (printf "%s/%s" $shared.repository .name) .image.repository -}}
+{{- $repository := default (printf "%s/%s" $shared.repository (default .name .imageName)) .image.repository -}}
 {{- with $shared.registry }}{{ . }}/{{ end -}}
 {{- $repository -}}
 {{- if .image.digest -}}

@@ -5,8 +5,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Stands for the addresses of a neighbour, which is reached without one. */
 const inThisProcess = 'in-this-process:0';
 
-/** Connections of each pool of a service. All services of a process together keep to about thirty. */
+/** Connections of each pool of a service. All services of a process together open thirty at most. */
 const poolSize = '2';
+/** Memory has three pools besides the relay's. */
+const poolSizeOfMemory = '1';
 
 /**
  * The settings of one service: those of the process, and in place of `NAME` the value of `NAME_<SERVICE>`, if there is
@@ -18,15 +20,17 @@ export function environmentOf(
   environment: Environment,
 ): Environment {
   const suffix = `_${service.toUpperCase()}`;
-  const own = Object.entries(environment)
+  // A blank variable counts as unset, as in `parseConfig`.
+  const given = Object.entries(environment).filter(([, value]) => value?.trim() !== '');
+  const own = given
     .filter(([name]) => name.endsWith(suffix))
     .map(([name, value]) => [name.slice(0, -suffix.length), value] as const);
   const peers = neighbours.flatMap((name) =>
     ['HTTP', 'GRPC'].map((kind) => [`${name.toUpperCase()}_${kind}`, inThisProcess] as const),
   );
   return {
-    DATABASE_POOL: poolSize,
-    ...environment,
+    DATABASE_POOL: service === 'memory' ? poolSizeOfMemory : poolSize,
+    ...Object.fromEntries(given),
     ...Object.fromEntries(own),
     ...Object.fromEntries(peers),
   };

@@ -39,8 +39,10 @@ export async function createProcess(environment: Environment, given?: Logger): P
   const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
   const created = [];
   for (const name of names) {
-    const own = { ...shared, log: given ?? createLogger(name, config.LOG_LEVEL, destination) };
-    created.push(await creators[name](environmentOf(name, names, environment), own));
+    const own = environmentOf(name, names, environment);
+    const level = own['LOG_LEVEL'] ?? config.LOG_LEVEL;
+    const ownLog = given ?? createLogger(name, level, destination);
+    created.push(await creators[name](own, { ...shared, log: ownLog }));
   }
   return composeServices(created, { log, registry, config });
 }

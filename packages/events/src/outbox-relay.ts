@@ -234,7 +234,8 @@ class RelaySession {
     queues: Map<number, QueuedEvent[]>,
     { ready, settledAt, now }: { ready: readonly number[]; settledAt: Date; now: number },
   ): void {
-    if (now - this.#watermarkAt < watermarkEveryMs) return;
+    // A read that comes a moment early would let it wait for the next one.
+    if (now - this.#watermarkAt < watermarkEveryMs - idleMs) return;
     this.#watermarkAt = now;
     const { source } = this.#options;
     const watermark = settledAt.toISOString();

@@ -294,7 +294,7 @@ describe('a service in the same process', () => {
     await eventually(() => expect(signals).toHaveLength(2));
     await server.stop();
     expect(await quick).toEqual(settings);
-    expect(await failure).toMatchObject({ code: 'client_closed_request' });
+    expect(await failure).toMatchObject({ code: 'service_unavailable' });
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 });

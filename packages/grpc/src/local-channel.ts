@@ -26,16 +26,14 @@ export class LocalChannel implements Channel {
     const codec = definition[method];
     if (codec === undefined) throw new Error(`${peer} has no RPC ${method}`);
     if (this.#isClosed) throw new LocalFailure(status.UNAVAILABLE, 'the channel is closed');
-    const outcome = await server.call(codec.path, {
-      ...call,
-      caller,
-      request: codec.requestSerialize(request),
-    });
+    const serialized = inCodec(() => codec.requestSerialize(request));
+    const outcome = await server.call(codec.path, { ...call, caller, request: serialized });
     if ('failed' in outcome) {
       const { code, details, metadata } = outcome.failed;
       throw new LocalFailure(code, details, metadata);
     }
-    return codec.responseDeserialize(outcome.response);
+    const { response } = outcome;
+    return inCodec(() => codec.responseDeserialize(response) as unknown);
   }
 
   get reachable(): boolean {
@@ -50,6 +48,15 @@ export class LocalChannel implements Channel {
 
   close(): void {
     this.#isClosed = true;
+  }
+}
+
+/** A message that does not fit its definition fails the call, as over a connection. */
+function inCodec<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new LocalFailure(status.INTERNAL, (error as Error).message);
   }
 }
 

@@ -1,3 +1,4 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { status, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
 import { toStatus, type FailedStatus } from './errors.ts';
@@ -36,8 +37,10 @@ interface Served extends NamedRpc {
  */
 export class LocalServer {
   readonly #served = new Map<string, Served>();
-  readonly #inFlight = new Set<AbortController>();
+  /** Ends a call whose handler still runs. */
+  readonly #inFlight = new Set<() => void>();
   #drainTimeoutMs = 0;
+  #drainedAt: number | undefined;
   #isServing = false;
   #whenIdle: (() => void) | undefined;
 
@@ -58,21 +61,31 @@ export class LocalServer {
   }
 
   start(): void {
+    this.#drainedAt = undefined;
     this.#isServing = true;
   }
 
-  /** Accepts no new calls, and cancels calls that do not finish within the drain time. */
+  /** The stop of the process begins: the drain time is for all of its services together. */
+  drain(): void {
+    this.#drainedAt ??= monotonicMs();
+  }
+
+  /** Accepts no new calls, and ends calls that do not finish within the drain time. */
   async stop(): Promise<void> {
+    this.drain();
     this.#isServing = false;
     if (this.#inFlight.size === 0) return;
     const idle = new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
-    const cut = setTimeout(() => {
-      for (const call of this.#inFlight)
-        call.abort(new AppError('client_closed_request', 'The service has stopped.'));
-      this.#whenIdle?.();
-    }, this.#drainTimeoutMs);
+    const leftMs = this.#drainTimeoutMs - (monotonicMs() - (this.#drainedAt ?? 0));
+    const cut = setTimeout(
+      () => {
+        for (const end of this.#inFlight) end();
+        this.#whenIdle?.();
+      },
+      Math.max(0, leftMs),
+    );
     await idle;
     clearTimeout(cut);
   }
@@ -96,20 +109,27 @@ export class LocalServer {
     const timer = setTimeout(onDeadline, Math.max(0, deadline - Date.now()));
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      return await Promise.race([this.#run(served, call, cancelled), early.promise]);
+      const stop = (): void => end(status.UNAVAILABLE, 'the service has stopped');
+      return await Promise.race([
+        this.#run(served, { ...call, signal: cancelled.signal }, stop),
+        early.promise,
+      ]);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     }
   }
 
-  async #run(served: Served, call: LocalCall, cancelled: AbortController): Promise<LocalOutcome> {
+  async #run(
+    served: Served,
+    call: LocalCall & { signal: AbortSignal },
+    stop: () => void,
+  ): Promise<LocalOutcome> {
     const { requestDeserialize, responseSerialize } = served.codec;
-    this.#inFlight.add(cancelled);
+    this.#inFlight.add(stop);
     try {
-      const { signal } = cancelled;
       const outcome = await served.runner.run(served, {
-        ...{ ...call, signal, caller: () => call.caller },
+        ...{ ...call, caller: () => call.caller },
         request: requestDeserialize(call.request) as unknown,
       });
       if ('failed' in outcome) return outcome;
@@ -119,7 +139,7 @@ export class LocalServer {
     } catch (error) {
       return { failed: toStatus(error) };
     } finally {
-      this.#inFlight.delete(cancelled);
+      this.#inFlight.delete(stop);
       if (this.#inFlight.size === 0) this.#whenIdle?.();
     }
   }

@@ -23,7 +23,7 @@ import {
 import { handedOver } from './handed-over.ts';
 import { InFlight } from './in-flight.ts';
 import { checkPrincipal } from './principal-check.ts';
-import { sendError, sendJson, type Reply } from './reply.ts';
+import { sendError, sendJson, sendNothing, type Reply } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
@@ -159,7 +159,7 @@ class RouteServer {
     const reply = await (isRead ? this.#reads.run(call.principal.tenantId, answer) : answer());
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
-    if (status === 204) response.writeHead(204, headers).end();
+    if (status === 204) sendNothing(response, headers);
     else sendJson(response, status, reply.body, headers);
   }
 

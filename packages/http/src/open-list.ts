@@ -8,8 +8,9 @@ import { Yallist } from 'yallist';
 export class OpenList<Entry> implements Iterable<Entry> {
   readonly #entries = new Yallist<Entry>();
 
-  /** Keeps the entry until the stream closes. */
-  add(stream: EventEmitter, entry: Entry): void {
+  /** Keeps the entry until the stream closes; not at all if it has closed. */
+  add(stream: EventEmitter & { readonly closed?: boolean }, entry: Entry): void {
+    if (stream.closed === true) return;
     this.#entries.push(entry);
     const node = this.#entries.tail;
     stream.once('close', () => {

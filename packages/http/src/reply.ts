@@ -32,6 +32,13 @@ export function sendJson(
   endAnswer(response, text);
 }
 
+/** Sends a 204. */
+export function sendNothing(response: ServerResponse, headers: Record<string, string>): void {
+  closeWhenEarly(response);
+  response.writeHead(204, headers);
+  endAnswer(response);
+}
+
 /**
  * Call before writing the head of a response: closes the connection after a response that is sent before the end of the
  * request body.

@@ -11,6 +11,9 @@ export interface ComposedOptions {
   config: ComposeOptions['config'];
 }
 
+/** Time for last writes and closing beyond `DRAIN_TIMEOUT_MS`: services stop one after the other. */
+const closingMs = 20_000;
+
 /**
  * Combines services into one process. They start in this order and stop in reverse, so list the edge last; the names of
  * their checks in `/readyz` begin with their own.
@@ -24,6 +27,7 @@ export function composeServices(
   );
   return composeService({
     ...{ log, config, ready: Object.fromEntries(checks) },
+    closingMs,
     metrics: [registry, ...services.map((service) => service.registry)],
     parts: services.flatMap((service) => service.parts),
   });

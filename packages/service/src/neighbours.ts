@@ -15,7 +15,7 @@ export class Neighbour {
  */
 export class Neighbours {
   readonly #members: ReadonlyMap<ServiceName, Neighbour>;
-  readonly #shared = new Map<string, unknown>();
+  readonly #shared = new Map<string, { value: unknown; users: number }>();
   /** Whether other processes call these services too, so that they listen. */
   readonly listen: boolean;
 
@@ -24,18 +24,22 @@ export class Neighbours {
     this.listen = listen;
   }
 
-  /** What the services of the process share: made when it is first asked for, and again after `forget`. */
+  /** What services of the process share: made for the first of them, and kept until the last one releases it. */
   share<Shared>(key: string, make: () => Shared): Shared {
-    const known = this.#shared.get(key) as Shared | undefined;
-    if (known !== undefined) return known;
-    const made = make();
-    this.#shared.set(key, made);
-    return made;
+    const known = this.#shared.get(key) ?? { value: make(), users: 0 };
+    known.users += 1;
+    this.#shared.set(key, known);
+    // The key says what it is.
+    return known.value as Shared;
   }
 
-  /** The service that has made it is about to stop. */
-  forget(key: string): void {
-    this.#shared.delete(key);
+  /** Returns whether no service uses it any more. */
+  release(key: string): boolean {
+    const known = this.#shared.get(key);
+    if (known === undefined) return true;
+    known.users -= 1;
+    if (known.users === 0) this.#shared.delete(key);
+    return known.users === 0;
   }
 
   /** Undefined if the service runs in another process. */

@@ -33,17 +33,14 @@ export function createPools<Name extends string>(
   // One for all services of the process that use the same database: it costs a connection.
   const { host, pathname } = new URL(url);
   const key = `check of ${host}${pathname}`;
-  const makeCheck = (): DatabaseCheck => {
-    const made = new DatabaseCheck({ url, role: readyAs ?? role, log });
-    shell.add({
-      stop() {
-        shell.neighbours?.forget(key);
-        return made.stop();
-      },
-    });
-    return made;
-  };
-  const check = shell.neighbours?.share(key, makeCheck) ?? makeCheck();
+  const { neighbours } = shell;
+  const makeCheck = (): DatabaseCheck => new DatabaseCheck({ url, role: readyAs ?? role, log });
+  const check = neighbours === undefined ? makeCheck() : neighbours.share(key, makeCheck);
+  shell.add({
+    async stop() {
+      if (neighbours?.release(key) !== false) await check.stop();
+    },
+  });
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));
   const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;

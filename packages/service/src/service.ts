@@ -145,6 +145,7 @@ function besideNeighbours(
       neighbour.rpcs.start();
       neighbour.handler = handler;
     },
+    drain: () => neighbour.rpcs.drain(),
     stop() {
       neighbour.handler = null;
       return neighbour.rpcs.stop();

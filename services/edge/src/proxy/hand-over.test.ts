@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
@@ -148,5 +154,69 @@ describe('a stop', () => {
     const answer = await unary;
     expect([answer.status, await answer.json()]).toMatchObject([502, { error: { code: 'bad_gateway' } }]);
     await eventually(() => expect(cut).toEqual([true, true]));
+  });
+
+  it('leaves an answer alone that its client has not read yet', async () => {
+    const size = 20_000_000;
+    const { url, handOver } = await door((incoming, response) => {
+      response.writeHead(200, incoming.method === 'GET' ? { 'content-type': 'text/event-stream' } : {});
+      response.end(Buffer.alloc(size, 'x'));
+    });
+    for (const method of ['GET', 'POST']) {
+      const asking = request(url, { method }).end();
+      const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      handOver.close();
+      expect(Buffer.concat(await answer.toArray())).toHaveLength(size);
+    }
+  });
+
+  it('lets the service write on without harm, also after it broke off itself', async () => {
+    const late: (() => void)[] = [];
+    const { url, handOver } = await door((incoming, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: 1\n\n');
+      late.push(() => {
+        response.write('data: late\n\n');
+        response.end('data: later\n\n');
+      });
+      if (incoming.method === 'POST') setImmediate(() => response.destroy());
+    });
+    const [running, broken] = await Promise.all([fetch(url), fetch(url, { method: 'POST' })]);
+    const texts = Promise.all([running.text(), broken.text()]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    handOver.close();
+    for (const write of late) write();
+    for (const text of await texts) {
+      expect(text).toMatch(/^data: 1\n\n\n\ndata: {"error":.*}\n\n$/);
+    }
+  });
+});
+
+describe('a request whose client has left', () => {
+  it('is not handed over', async () => {
+    let handled = 0;
+    const { handOver, neighbour } = await door(() => (handled += 1));
+    const response = { closed: true, destroyed: true } as unknown as ServerResponse;
+    const passage = {
+      request: {} as unknown as IncomingMessage,
+      response,
+      route: completions as Route,
+      url: '/',
+      headers: [],
+    };
+    handOver.pass({ ...passage, assertion, tenantId: 't', requestId: 'r' }, neighbour);
+    expect(handled).toBe(0);
+  });
+});
+
+describe('a 401 of a service', () => {
+  it('is a 502, since the client’s key is valid', async () => {
+    const { url } = await door((_incoming, response) => {
+      response.writeHead(401, { 'content-type': 'application/json' });
+      response.end('{"error":{"code":"service_unauthenticated"}}');
+    });
+    const answer = await fetch(url);
+    expect([answer.status, await answer.json()]).toMatchObject([502, { error: { code: 'bad_gateway' } }]);
   });
 });

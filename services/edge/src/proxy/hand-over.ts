@@ -1,20 +1,27 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { checkBodySize } from '@gatehouse/http/body';
 import { handOver } from '@gatehouse/http/handed-over';
 import { OpenList } from '@gatehouse/http/open-list';
-import { closeWhenEarly, doorHeaders, sendError } from '@gatehouse/http/reply';
+import { closeWhenEarly, doorHeaders } from '@gatehouse/http/reply';
 import { cutByStop } from '@gatehouse/http/server';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Neighbour } from '@gatehouse/service/neighbours';
 import { distinctHeaders, headerObject, responseHeaders } from './headers.ts';
 import type { Passage } from './passage.ts';
-import { unreachable, upstreamError } from './upstream-error.ts';
+import { rejectedAssertion, unreachable, upstreamError } from './upstream-error.ts';
 
 /** A response that a service of this process writes. */
 interface Handed {
   passage: Passage;
   streams: boolean;
+  /** The response's own methods: what the service calls goes through the edge. */
+  own: Pick<ServerResponse, 'writeHead' | 'end' | 'destroy'>;
 }
+
+/** A body that comes with a route which defines none may have this size. */
+const leastBodyLimit = 1024 * 1024;
 
 /**
  * Hands requests over to services of this process: the service gets the client's request with the headers that the edge
@@ -29,13 +36,22 @@ export class HandOver {
     this.#log = log;
   }
 
-  /** Throws if the service does not run. */
+  /** Throws if the service does not run, and for a body that is too large. Does nothing if the client has left. */
   pass(passage: Passage, { handler }: Neighbour): void {
     const { request, response, route, url, headers } = passage;
+    if (response.destroyed || response.closed) return;
     if (handler === null) throw unreachable(route.service);
-    const handed = { passage, streams: false };
+    checkBodySize(request, { bodyLimit: Math.max(route.bodyLimit, leastBodyLimit) });
+    const handed: Handed = {
+      ...{ passage, streams: false },
+      own: {
+        writeHead: response.writeHead.bind(response),
+        end: response.end.bind(response),
+        destroy: response.destroy.bind(response),
+      },
+    };
     this.#open.add(response, handed);
-    // Names that `headers` leaves out because they are of one connection.
+    // `headers` leaves it out, because it is of one connection.
     const { 'transfer-encoding': encoding } = request.headers;
     request.headers = {
       ...headerObject(headers),
@@ -44,50 +60,76 @@ export class HandOver {
     request.headersDistinct = distinctHeaders(headers);
     request.url = url;
     handOver(request, passage.assertion);
-    this.#watch(handed, response);
+    this.#watch(handed);
     handler(request, response);
   }
 
   /** Ends what is in flight: a stream with the error event, any other request with a 502. */
   close(): void {
-    for (const { passage, streams } of this.#open) {
-      const { response, requestId, route } = passage;
-      const error = upstreamError(route.service, new Error('the process stops'));
+    for (const handed of this.#open) {
+      const { response, route } = handed.passage;
+      // It was answered, and only its client has not read all of it.
+      if (response.writableEnded) continue;
       cutByStop(response);
-      if (response.headersSent && streams) endStream(response, error, requestId);
-      else sendError(response, error, requestId);
-      // What the service still writes goes nowhere.
-      const write = (): boolean => false;
-      const end = (): ServerResponse => response;
-      Object.assign(response, { write, end });
+      silence(response);
+      const error = upstreamError(route.service, new Error('the process stops'));
+      if (!response.headersSent) answer(handed, error);
+      else if (handed.streams) endStream(handed, error);
+      else handed.own.destroy();
     }
   }
 
-  #watch(handed: Handed, response: ServerResponse): void {
-    const { requestId, route } = handed.passage;
-    const begin = response.writeHead.bind(response);
-    const destroy = response.destroy.bind(response);
+  #watch(handed: Handed): void {
+    const { own, passage } = handed;
+    const { response, requestId, route } = passage;
     const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
-      const own = rest.at(-1) as OutgoingHttpHeaders | undefined;
-      handed.streams = String(own?.['content-type']).startsWith('text/event-stream');
+      const given = (rest.at(-1) ?? {}) as OutgoingHttpHeaders;
+      const isClients = route.access.kind === 'signed' && given[signatureRefusedHeader] !== undefined;
+      if (status === 401 && !isClients) {
+        const error = rejectedAssertion(route.service);
+        this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
+        silence(response);
+        answer(handed, error);
+        return response;
+      }
+      handed.streams = String(given['content-type']).startsWith('text/event-stream');
       closeWhenEarly(response);
-      return begin(status, responseHeaders((own ?? {}) as IncomingHttpHeaders, doorHeaders(requestId)));
+      return own.writeHead(status, responseHeaders(given as IncomingHttpHeaders, doorHeaders(requestId)));
     };
-    const breakOff = (error?: Error): ServerResponse => {
+    const destroy = (error?: Error): ServerResponse => {
       if (!handed.streams || response.writableEnded || response.socket?.destroyed !== false)
-        return destroy(error);
-      const known = upstreamError(route.service, error);
+        return own.destroy(error);
       this.#log.error({ err: error, request_id: requestId, service: route.service }, 'a stream broke off');
-      endStream(response, known, requestId);
+      silence(response);
+      endStream(handed, upstreamError(route.service, error));
       return response;
     };
     response.writeHead = writeHead;
-    response.destroy = breakOff;
+    response.destroy = destroy;
   }
 }
 
+/** What the service still writes goes nowhere: a write after the end would be an error without a listener. */
+function silence(response: ServerResponse): void {
+  const write = (): boolean => false;
+  const end = (): ServerResponse => response;
+  const writeHead = (): ServerResponse => response;
+  Object.assign(response, { write, end, writeHead });
+}
+
+/** Answers in place of the service. */
+function answer({ passage: { response, requestId }, own }: Handed, error: AppError): void {
+  const body = Buffer.from(JSON.stringify(errorBody(error, requestId)));
+  closeWhenEarly(response);
+  own.writeHead(error.status, {
+    ...{ ...error.headers, ...doorHeaders(requestId) },
+    ...{ 'content-type': 'application/json', 'content-length': body.length },
+  });
+  own.end(body);
+}
+
 /** The error as an event, and a normal close. */
-function endStream(response: ServerResponse, error: AppError, requestId: string): void {
+function endStream({ passage: { requestId }, own }: Handed, error: AppError): void {
   // A blank line first, in case the service broke off in the middle of an event.
-  response.end(`\n\ndata: ${JSON.stringify(errorBody(error, requestId))}\n\n`);
+  own.end(`\n\ndata: ${JSON.stringify(errorBody(error, requestId))}\n\n`);
 }
