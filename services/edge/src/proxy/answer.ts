@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
-import { errorBody, type AppError } from '@gatehouse/kit/errors';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { responseHeaders } from './headers.ts';
 import type { Passage } from './passage.ts';
-import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
+import { errorEvent, isForEdge, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** Where the bytes of an answer come from. */
 export interface AnswerSource {
@@ -68,8 +67,7 @@ export class Answer {
     const { request, response, requestId, route } = this.#passage;
     // A service also closes the connection after an answer that it gives before the request's end.
     if (headers.connection === 'close' && request.complete) this.#onStop();
-    const isClients = route.access.kind === 'signed' && headers[signatureRefusedHeader] !== undefined;
-    if (status === 401 && !isClients) {
+    if (isForEdge(route, status, headers)) {
       this.#abort(rejectedAssertion(route.service));
       return;
     }
@@ -125,7 +123,7 @@ export class Answer {
   /** A stream that the service could not end itself: the error as an event and a normal close. */
   #endStream(error: AppError): void {
     const { response, requestId } = this.#passage;
-    const event = `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`;
+    const event = errorEvent(error, requestId);
     response.end(this.#atBoundary ? event : `\n\n${event}`);
   }
 }

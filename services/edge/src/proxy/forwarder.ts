@@ -6,12 +6,9 @@ import type { AddressList } from '../replicas/address-list.ts';
 import { Answer } from './answer.ts';
 import { HandOver } from './hand-over.ts';
 import type { Passage } from './passage.ts';
-import type { RequestBodies } from './request-body.ts';
+import { bodyLimitOf, type RequestBodies } from './request-body.ts';
 import type { Attempt, Sender } from './sender.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
-
-/** A body that comes with a route which defines none is passed on, up to this size. */
-const leastBodyLimit = 1024 * 1024;
 
 export interface ForwarderOptions {
   /** The services of this process: requests are handed over to them. */
@@ -54,7 +51,7 @@ export class Forwarder {
     }
     const addresses = this.#options.addresses.get(service);
     const sender = this.#senderFor(passage.route);
-    const limit = Math.max(passage.route.bodyLimit, leastBodyLimit);
+    const limit = bodyLimitOf(passage.route);
     const { bodies } = this.#options;
     const body = await (sender.streamsBodies
       ? bodies.gatherOrStream(passage, limit)

@@ -4,13 +4,13 @@ import { handOver } from '@gatehouse/http/handed-over';
 import { OpenList } from '@gatehouse/http/open-list';
 import { closeWhenEarly, doorHeaders } from '@gatehouse/http/reply';
 import { cutByStop } from '@gatehouse/http/server';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Neighbour } from '@gatehouse/service/neighbours';
 import { distinctHeaders, headerObject, responseHeaders } from './headers.ts';
 import type { Passage } from './passage.ts';
-import { rejectedAssertion, unreachable, upstreamError } from './upstream-error.ts';
+import { bodyLimitOf } from './request-body.ts';
+import { errorEvent, isForEdge, rejectedAssertion, unreachable, upstreamError } from './upstream-error.ts';
 
 /** A response that a service of this process writes. */
 interface Handed {
@@ -19,9 +19,6 @@ interface Handed {
   /** The response's own methods: what the service calls goes through the edge. */
   own: Pick<ServerResponse, 'writeHead' | 'end' | 'destroy'>;
 }
-
-/** A body that comes with a route which defines none may have this size. */
-const leastBodyLimit = 1024 * 1024;
 
 /**
  * Hands requests over to services of this process: the service gets the client's request with the headers that the edge
@@ -41,7 +38,7 @@ export class HandOver {
     const { request, response, route, url, headers } = passage;
     if (response.destroyed || response.closed) return;
     if (handler === null) throw unreachable(route.service);
-    checkBodySize(request, { bodyLimit: Math.max(route.bodyLimit, leastBodyLimit) });
+    checkBodySize(request, { bodyLimit: bodyLimitOf(route) });
     const handed: Handed = {
       ...{ passage, streams: false },
       own: {
@@ -84,8 +81,7 @@ export class HandOver {
     const { response, requestId, route } = passage;
     const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
       const given = (rest.at(-1) ?? {}) as OutgoingHttpHeaders;
-      const isClients = route.access.kind === 'signed' && given[signatureRefusedHeader] !== undefined;
-      if (status === 401 && !isClients) {
+      if (isForEdge(route, status, given)) {
         const error = rejectedAssertion(route.service);
         this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
         silence(response);
@@ -131,5 +127,5 @@ function answer({ passage: { response, requestId }, own }: Handed, error: AppErr
 /** The error as an event, and a normal close. */
 function endStream({ passage: { requestId }, own }: Handed, error: AppError): void {
   // A blank line first, in case the service broke off in the middle of an event.
-  own.end(`\n\ndata: ${JSON.stringify(errorBody(error, requestId))}\n\n`);
+  own.end(`\n\n${errorEvent(error, requestId)}`);
 }
