@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { sleep } from '@gatehouse/kit/clock';
-import { services as localServices } from '@gatehouse/contract/services';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { stringify } from 'yaml';
 import type { Backends } from './backends.ts';
 import { apply, helm, kubectl, kubectlJson } from './kubectl.ts';
 import type { ClusterSettings } from './settings.ts';
+import { workloadsOf, type Workload } from './workloads.ts';
 
 /** Helm values, merged by Helm over the chart's own. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -18,8 +18,6 @@ export interface Pod {
   metadata: { name: string; creationTimestamp: string; deletionTimestamp?: string };
   spec: { containers: { image: string }[] };
 }
-
-export const services = localServices.map(({ name }) => name);
 
 const chart = path.join(import.meta.dirname, '../../charts/gatehouse');
 /** Objects are called `<release>-<service>`. */
@@ -43,6 +41,16 @@ export class ClusterSystem {
   imageOf(name: string): string {
     const { registry, imageRepository, imageTag } = this.settings;
     return `${registry === '' ? '' : `${registry}/`}${imageRepository}/${name}:${imageTag}`;
+  }
+
+  /** All Deployments. */
+  get workloads(): readonly Workload[] {
+    return workloadsOf(this.settings);
+  }
+
+  /** The Deployment in which a service runs. */
+  workloadOf(service: ServiceName): Workload {
+    return this.settings.composed ? 'composed' : service;
   }
 
   get url(): string {
@@ -81,19 +89,22 @@ export class ClusterSystem {
       await rm(folder, { recursive: true });
     }
     // Helm waits for the new pods only.
-    for (const service of services) await this.settle(service);
+    for (const workload of this.workloads) await this.settle(workload);
     const service = await this.json<{ spec: { ports: { nodePort: number }[] } }>([
       'get',
       'service',
-      `${release}-edge`,
+      `${release}-${this.workloadOf('edge')}`,
     ]);
     this.#port = service.spec.ports[0]?.nodePort ?? 0;
   }
 
   /** The command that NOTES.txt prints. */
   async bootstrap(): Promise<void> {
-    const command = ['node', '-C', 'dist', 'src/bootstrap.js'];
-    this.ownerKey = (await this.kubectl(['exec', `deploy/${release}-tenant`, '--', ...command])).trim();
+    const workload = this.workloadOf('tenant');
+    const command = this.settings.composed
+      ? ['sh', '-c', 'DATABASE_URL=$DATABASE_URL_TENANT node -C dist ../../services/tenant/src/bootstrap.js']
+      : ['node', '-C', 'dist', 'src/bootstrap.js'];
+    this.ownerKey = (await this.kubectl(['exec', `deploy/${release}-${workload}`, '--', ...command])).trim();
   }
 
   async uninstall(): Promise<void> {
@@ -116,25 +127,25 @@ export class ClusterSystem {
     return kubectlJson<Shape>(['--namespace', this.settings.namespace, ...args]);
   }
 
-  /** Pods of a service that are not being deleted, oldest first. */
-  async pods(service: ServiceName): Promise<Pod[]> {
-    const pods = await this.#allPods(service);
+  /** Pods of a Deployment that are not being deleted, oldest first. */
+  async pods(workload: Workload): Promise<Pod[]> {
+    const pods = await this.#allPods(workload);
     return pods
       .filter((pod) => pod.metadata.deletionTimestamp === undefined)
       .sort((a, b) => a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp));
   }
 
-  /** Sets the number of pods of a service; returns when they are ready, or gone. */
-  async scale(service: ServiceName, replicas: number): Promise<void> {
-    await this.kubectl(['scale', `deploy/${release}-${service}`, `--replicas=${replicas}`]);
-    await this.settle(service);
+  /** Sets the number of pods of a Deployment; returns when they are ready, or gone. */
+  async scale(workload: Workload, replicas: number): Promise<void> {
+    await this.kubectl(['scale', `deploy/${release}-${workload}`, `--replicas=${replicas}`]);
+    await this.settle(workload);
   }
 
-  /** Waits until a service has exactly the pods that are wanted, ready for long enough, and no other that still drains. */
-  async settle(service: ServiceName): Promise<void> {
-    await this.kubectl(['rollout', 'status', `deploy/${release}-${service}`, '--timeout=240s'], 250_000);
+  /** Waits until a Deployment has exactly the pods that are wanted, ready for long enough, and no other that still drains. */
+  async settle(workload: Workload): Promise<void> {
+    await this.kubectl(['rollout', 'status', `deploy/${release}-${workload}`, '--timeout=240s'], 250_000);
     const leaving = async (): Promise<boolean> => {
-      const pods = await this.#allPods(service);
+      const pods = await this.#allPods(workload);
       return pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
     };
     while (await leaving()) await sleep(500);
@@ -168,8 +179,8 @@ export class ClusterSystem {
     return makeTenant(this, settings);
   }
 
-  async #allPods(service: ServiceName): Promise<Pod[]> {
-    const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component=${service}`;
+  async #allPods(workload: Workload): Promise<Pod[]> {
+    const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component=${workload}`;
     const { items } = await this.json<{ items: Pod[] }>(['get', 'pods', '--selector', selector]);
     return items;
   }
@@ -183,6 +194,7 @@ export class ClusterSystem {
     const price = { input_per_mtok: '0.40', cached_input_per_mtok: '0.10', output_per_mtok: '1.60' };
     return {
       fullnameOverride: release,
+      composed: this.settings.composed,
       image: { registry, repository: imageRepository, tag: imageTag },
       logLevel: 'warn',
       database: { existingSecret: 'database' },
@@ -207,6 +219,7 @@ export class ClusterSystem {
       // A test machine has no room for what a production pod reserves.
       defaults: { resources: { requests: { cpu: '20m', memory: '64Mi' } } },
       services: {
+        composed: { resources: { requests: { memory: '64Mi' } } },
         analytics: { resources: { requests: { memory: '64Mi' } } },
         chat: { resources: { requests: { memory: '64Mi' } } },
       },

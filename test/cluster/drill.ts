@@ -9,6 +9,8 @@ export interface Drill {
   /** For DRILLS. */
   name: string;
   title: string;
+  /** It treats a service in a way that needs a Deployment for each. */
+  separate?: true;
   /** Says what was measured; throws when something did not hold. */
   run: (cluster: ClusterSystem) => Promise<string>;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { ClusterSettings } from './settings.ts';
+import { workloadsOf } from './workloads.ts';
 
 const run = promisify(execFile);
 
@@ -17,10 +18,12 @@ export interface Migration {
   sql: string;
 }
 
-/** Builds every service's image under a tag, and has it loaded, as `make images` does. */
+/** Builds the images that an installation needs under a tag, and has them loaded, as `make images` does. */
 export async function buildImages(settings: ClusterSettings, tag: string): Promise<void> {
   const names = { IMAGE_TAG: tag, IMAGE_PREFIX: `${settings.imageRepository}/` };
-  await run('bash', ['deploy/images.sh'], { ...limits, env: { ...process.env, ...names } });
+  const wanted = [...workloadsOf(settings), 'setup'].join(' ');
+  const env = { ...process.env, ...names, SERVICES: wanted };
+  await run('bash', ['deploy/images.sh'], { ...limits, env });
 }
 
 /** An image of chat with more migrations, as a release after this one may have; under a tag of its own. */

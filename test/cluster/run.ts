@@ -5,21 +5,22 @@ import { autoscaling } from './drills/autoscaling.ts';
 import { endToEnd } from './drills/end-to-end.ts';
 import { install } from './drills/install.ts';
 import { isolation } from './drills/isolation.ts';
-import { killedPods } from './drills/killed-pods.ts';
+import { killedPod } from './drills/killed-pods.ts';
 import { limits } from './drills/limits.ts';
 import { migrations } from './drills/migrations.ts';
 import { plannedChanges } from './drills/planned-changes.ts';
 import { uninstall } from './drills/uninstall.ts';
 import { buildImages } from './images.ts';
 import { loadSettings, type ClusterSettings } from './settings.ts';
+import { workloadsOf } from './workloads.ts';
 
 /**
  * `make test-cluster`: builds the images, installs the chart in a namespace of its own on the cluster that KUBECONFIG
  * names, puts it through every drill and prints a table. What it made in the cluster is gone afterwards.
  */
-const drills: readonly Drill[] = [
+const drillsOf = (settings: ClusterSettings): readonly Drill[] => [
   ...plannedChanges,
-  ...killedPods,
+  ...workloadsOf(settings).map(killedPod),
   limits,
   ...migrations,
   autoscaling,
@@ -61,7 +62,9 @@ function firstLine(error: unknown): string {
 }
 
 async function runAll(settings: ClusterSettings): Promise<Row[]> {
-  const wanted = (drill: Drill): boolean => settings.only.length === 0 || settings.only.includes(drill.name);
+  const wanted = (drill: Drill): boolean =>
+    (settings.only.length === 0 || settings.only.includes(drill.name)) &&
+    !(settings.composed && drill.separate === true);
   const backends = await Backends.start(settings.host);
   const cluster = new ClusterSystem(settings, backends);
   const stop = onSignal(async () => {
@@ -72,7 +75,7 @@ async function runAll(settings: ClusterSettings): Promise<Row[]> {
     const rows = [await attempt(install, cluster)];
     // The drills need an installed system.
     if (rows[0]?.passed === true)
-      for (const drill of drills.filter(wanted)) rows.push(await attempt(drill, cluster));
+      for (const drill of drillsOf(settings).filter(wanted)) rows.push(await attempt(drill, cluster));
     return rows;
   } finally {
     await stop();

@@ -12,6 +12,8 @@ export interface ClusterSettings {
   /** What comes before `/<service>` in the names of images. */
   imageRepository: string;
   imageTag: string;
+  /** Whether one Deployment runs all services. */
+  composed: boolean;
   /** Steady load during the drills: unary requests a second, and streams at a time. */
   unaryPerSecond: number;
   streams: number;
@@ -39,6 +41,7 @@ export async function loadSettings(
     registry: environment['REGISTRY'] ?? '',
     imageRepository: (environment['IMAGE_PREFIX'] ?? 'gatehouse/').replace(/\/$/, ''),
     imageTag: environment['IMAGE_TAG'] ?? defaultTag(environment),
+    composed: environment['CLUSTER_COMPOSED'] === '1',
     unaryPerSecond: Number(environment['UNARY_PER_SECOND'] ?? 20),
     streams: Number(environment['STREAMS'] ?? 20),
     only: (environment['DRILLS'] ?? '').split(',').filter((name) => name !== ''),

@@ -33,7 +33,9 @@ const idleMs = 100;
  * Between two reads while there is nothing: events of this replica wake its relay, those of others wait so long. Seven
  * relays that read ten times a second took 3 % of a core of an idle system, and PostgreSQL as much.
  */
-const longestIdleMs = 500;
+const longestIdleMs = 2_000;
+/** The same where a watermark is due each second. */
+const longestIdleWithWatermarksMs = 1_000;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
 /**
@@ -43,7 +45,7 @@ const lockEveryMs = 2_000;
  */
 const defaultIdleSessionTimeoutMs = 20_000;
 const watermarkEveryMs = 1_000;
-const countEveryMs = 5_000;
+const countEveryMs = 15_000;
 const deleteDeadLettersEveryMs = 3_600_000;
 /** Beyond this number only the age matters. */
 const mostCounted = 100_000;
@@ -107,6 +109,7 @@ export class OutboxRelay {
     const { idleSessionTimeoutMs = defaultIdleSessionTimeoutMs } = this.#options;
     await limitIdleSession(client, idleSessionTimeoutMs);
     const session = new RelaySession(this.#options, this.#metrics, client);
+    const longestMs = this.#options.watermarks ? longestIdleWithWatermarksMs : longestIdleMs;
     for (let pauseMs = idleMs; ;) {
       const last = signal.aborted;
       // Before the read: what is committed later may not be in it.
@@ -114,7 +117,7 @@ export class OutboxRelay {
       const { found, full } = await session.turn();
       if (last) return;
       if (full) continue;
-      pauseMs = found ? idleMs : Math.min(2 * pauseMs, longestIdleMs);
+      pauseMs = found ? idleMs : Math.min(2 * pauseMs, longestMs);
       // In any case, since a read costs the same for one event and for hundreds.
       await sleep(idleMs, signal).catch(() => undefined);
       await settledWithin(this.#woken.promise, pauseMs - idleMs);

@@ -102,7 +102,8 @@ export async function createChatService(
   const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents: wake });
   const pricing = await Pricing.create(catalogue);
   const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry });
-  const vacuum = new Vacuum({ pool, countEnds: () => recorder.committedEnds, log });
+  const countEnds = () => recorder.committedEnds;
+  const vacuum = new Vacuum({ pool, countEnds, log });
   const leases = new LeaseClient(tenant);
   const limiter = new Limiter({
     leases,
@@ -110,7 +111,7 @@ export async function createChatService(
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
     registry,
   });
-  const settler = new Settler({ pool, leases, instance, limiter, log, registry });
+  const settler = new Settler({ pool, leases, instance, limiter, log, registry, countEnds });
   const settings = new TenantSettingsClient(tenant);
   const agents = new AgentClient(agent);
   const providers = new ProviderRegistry(catalogue, config.providerKeys, registry);

@@ -14,7 +14,7 @@ const behavior = {
 /** The autoscaler follows the load, up and down, and no client is cut off when pods are removed. */
 export const autoscaling: Drill = {
   name: 'autoscaling',
-  title: 'The autoscaler takes chat up under load and down again',
+  title: 'The autoscaler takes the Deployment with chat up under load and down again',
   async run(cluster) {
     const autoscaling = {
       enabled: true,
@@ -23,11 +23,12 @@ export const autoscaling: Drill = {
       targetCPUUtilizationPercentage: 80,
       behavior,
     };
+    const workload = cluster.workloadOf('chat');
     await cluster.deploy({
-      services: { chat: { autoscaling, resources: { requests: { cpu: '100m' } } } },
+      services: { [workload]: { autoscaling, resources: { requests: { cpu: '100m' } } } },
     });
     try {
-      await within(240_000, 'chat idles at one pod', async () => (await cluster.pods('chat')).length === 1);
+      await within(240_000, 'chat idles at one pod', async () => (await cluster.pods(workload)).length === 1);
       const { userKey } = await cluster.makeTenant();
       const client = new GatewayClient(cluster.url, userKey);
       const state = { loading: true, sent: 0, failed: [] as string[] };
@@ -39,14 +40,14 @@ export const autoscaling: Drill = {
         }
       });
       const up = await within(180_000, 'chat has three pods', async () => {
-        return (await cluster.pods('chat')).length === 3;
+        return (await cluster.pods(workload)).length === 3;
       });
-      await cluster.settle('chat');
+      await cluster.settle(workload);
       await sleep(5_000);
       state.loading = false;
       await Promise.all(loops);
       const down = await within(300_000, 'chat is back at one pod', async () => {
-        return (await cluster.pods('chat')).length === 1;
+        return (await cluster.pods(workload)).length === 1;
       });
       client.close();
       if (state.failed.length > 0)
@@ -57,7 +58,7 @@ export const autoscaling: Drill = {
     } finally {
       await cluster.deploy();
       // Kubernetes leaves the last number that the autoscaler wanted.
-      await cluster.scale('chat', 2);
+      await cluster.scale(workload, 2);
     }
   },
 };

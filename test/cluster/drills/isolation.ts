@@ -1,5 +1,6 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
-import { services, type ClusterSystem } from '../cluster-system.ts';
+import { services } from '@gatehouse/contract/services';
+import type { ClusterSystem } from '../cluster-system.ts';
 import { within, type Drill } from '../drill.ts';
 
 const podName = 'stranger';
@@ -58,11 +59,12 @@ function isRefused({ service, http, grpc }: Answers): boolean {
 export const isolation: Drill = {
   name: 'isolation',
   title: 'All pods are restricted; a pod without an identity gets 401 and UNAUTHENTICATED from every service',
+  separate: true,
   async run(cluster) {
     await expectRestricted(cluster);
     await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
     const image = cluster.imageOf('setup');
-    const targets = services.map((service) => {
+    const targets = services.map(({ name: service }) => {
       const door = doors[service];
       if (door === undefined) throw new Error(`no door of ${service} is known here`);
       const { http, rpc } = door;
@@ -102,7 +104,7 @@ async function expectRestricted(cluster: ClusterSystem): Promise<void> {
   ]);
   if (namespace.metadata.labels['pod-security.kubernetes.io/enforce'] !== 'restricted')
     throw new Error('the namespace does not enforce the restricted standard');
-  for (const service of services)
+  for (const { name: service } of services)
     if ((await cluster.pods(service)).length === 0) throw new Error(`${service} has no pod`);
 }
 

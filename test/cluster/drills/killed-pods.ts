@@ -1,22 +1,24 @@
-import type { ServiceName } from '@gatehouse/contract/routes';
 import { sleep } from '@gatehouse/kit/clock';
-import { services, type ClusterSystem } from '../cluster-system.ts';
+import type { ClusterSystem } from '../cluster-system.ts';
 import { describe, underLoad, type Drill } from '../drill.ts';
 import { failuresOf, type Sent } from '../steady-load.ts';
+import type { Workload } from '../workloads.ts';
 
 /** From SIGTERM to SIGKILL: the shortest grace period with which Kubernetes still ends the process. */
 const graceSeconds = 1;
 /** Around that second, for the way of a command to the node and of the news to the callers. */
 const marginMs = 1_500;
 
-/** The services that hold a client's request for as long as the answer takes. */
-const holders: readonly ServiceName[] = ['edge', 'chat'];
+/** What holds a client's request for as long as the answer takes. */
+const holders: readonly Workload[] = ['edge', 'chat', 'composed'];
+/** Where the connections of clients end. */
+const frontDoors: readonly Workload[] = ['edge', 'composed'];
 
 /**
  * Pods are killed long before they could drain. What was in their hands may fail: with an error in the one shape, unless
- * it was the edge that died, whose clients have lost their connection. Nothing else may.
+ * the front door died, whose clients have lost their connection. Nothing else may.
  */
-export const killedPods: readonly Drill[] = services.map((service) => ({
+export const killedPod = (service: Workload): Drill => ({
   name: `kill-${service}`,
   title: `A pod of ${service} is killed`,
   async run(cluster) {
@@ -40,15 +42,15 @@ export const killedPods: readonly Drill[] = services.map((service) => ({
     if (service === 'chat') expectOneHolder(failures, holderOf);
     return `${sent.length} requests; ${failures.length} in its hands ended with an error; the ledger is the provider's`;
   },
-}));
+});
 
-function mayFail(service: ServiceName, { at, ms, ending }: Sent, killedAt: number): boolean {
+function mayFail(service: Workload, { at, ms, ending }: Sent, killedAt: number): boolean {
   const begunBefore = at < killedAt + marginMs;
   // The others answer in milliseconds: only a request that had just begun can have been waiting for them.
   const inItsHands = holders.includes(service)
     ? begunBefore && at + ms > killedAt - graceSeconds * 1_000 - marginMs
     : begunBefore && at > killedAt - graceSeconds * 1_000 - marginMs;
-  return inItsHands && (ending === 'error' || service === 'edge');
+  return inItsHands && (ending === 'error' || frontDoors.includes(service));
 }
 
 /** Notes which replica of chat has which request in its hands. */
@@ -67,7 +69,7 @@ function expectOneHolder(failures: readonly Sent[], holderOf: ReadonlyMap<string
 }
 
 /** Returns when about the process is gone. */
-async function kill(cluster: ClusterSystem, service: ServiceName): Promise<number> {
+async function kill(cluster: ClusterSystem, service: Workload): Promise<number> {
   const [pod] = await cluster.pods(service);
   const name = pod?.metadata.name ?? '';
   await cluster.kubectl(['delete', 'pod', name, `--grace-period=${graceSeconds}`, '--wait=false']);

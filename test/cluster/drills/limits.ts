@@ -13,7 +13,8 @@ export const limits: Drill = {
   name: 'limits',
   title: 'A limit of 60 requests a minute, with chat at three replicas',
   async run(cluster) {
-    await cluster.scale('chat', replicas);
+    const workload = cluster.workloadOf('chat');
+    await cluster.scale(workload, replicas);
     try {
       await allServe(cluster);
       const { id, userKey } = await cluster.makeTenant({ limits: { requests_per_minute: limit } });
@@ -34,7 +35,7 @@ export const limits: Drill = {
         throw new Error(`${passed} passed, ${called} reached the provider, ${refused} were refused`);
       return `of ${clients} requests ${passed} passed, ${serving} of ${replicas} replicas at work; ${refused} got 429`;
     } finally {
-      await cluster.scale('chat', 2);
+      await cluster.scale(workload, 2);
     }
   },
 };

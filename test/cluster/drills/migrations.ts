@@ -23,6 +23,7 @@ async function tagsOfChat(cluster: ClusterSystem): Promise<string> {
 export const migrations: readonly Drill[] = [
   {
     name: 'pending-migration',
+    separate: true,
     title: `Upgrade with a migration of ${slowSeconds} s: no new pod before it is done`,
     async run(cluster) {
       const tag = `${cluster.settings.imageTag}-slow`;
@@ -44,6 +45,7 @@ export const migrations: readonly Drill[] = [
   },
   {
     name: 'failing-migration',
+    separate: true,
     title: 'Upgrade with a migration that fails: the old version goes on serving',
     async run(cluster) {
       const before = await tagsOfChat(cluster);

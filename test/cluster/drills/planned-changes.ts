@@ -1,5 +1,4 @@
 import { sleep } from '@gatehouse/kit/clock';
-import { services } from '../cluster-system.ts';
 import { unnoticed, type Drill } from '../drill.ts';
 
 const analyticsOutageMs = 60_000;
@@ -8,40 +7,42 @@ const analyticsOutageMs = 60_000;
 export const plannedChanges: readonly Drill[] = [
   {
     name: 'upgrade',
-    title: 'helm upgrade with a new image of every service',
+    title: 'helm upgrade with new images',
     run: (cluster) =>
       unnoticed(cluster, () => cluster.deploy({ image: { tag: `${cluster.settings.imageTag}-next` } })),
   },
   {
     name: 'delete-pods',
-    title: 'One pod of each service is deleted',
+    title: 'One pod of each Deployment is deleted',
     run: (cluster) =>
       unnoticed(cluster, async () => {
-        for (const service of services) {
-          const [pod] = await cluster.pods(service);
+        for (const workload of cluster.workloads) {
+          const [pod] = await cluster.pods(workload);
           await cluster.kubectl(['delete', 'pod', pod?.metadata.name ?? ''], 400_000);
-          await cluster.settle(service);
+          await cluster.settle(workload);
         }
       }),
   },
   {
     name: 'scale-chat',
-    title: 'chat is scaled 1 → 3 → 1',
+    title: 'The Deployment with chat is scaled 1 → 3 → 1',
     async run(cluster) {
-      await cluster.scale('chat', 1);
+      const workload = cluster.workloadOf('chat');
+      await cluster.scale(workload, 1);
       const result = await unnoticed(cluster, async () => {
-        await cluster.scale('chat', 3);
+        await cluster.scale(workload, 3);
         await sleep(20_000);
-        await cluster.scale('chat', 1);
+        await cluster.scale(workload, 1);
         await sleep(20_000);
       });
-      await cluster.scale('chat', 2);
+      await cluster.scale(workload, 2);
       return result;
     },
   },
   {
     name: 'analytics-outage',
     title: 'analytics is away for 60 s',
+    separate: true,
     run: (cluster) =>
       unnoticed(cluster, async () => {
         await cluster.scale('analytics', 0);

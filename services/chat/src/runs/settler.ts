@@ -18,6 +18,8 @@ import type { Instance } from './instance.ts';
 const everyMs = 1_000;
 /** In rounds. The tenant service declares a holder dead after 20 s of silence. */
 const signEveryRounds = 5;
+/** In rounds: how often costs are looked for that did not come with ends of this replica. */
+const lookEveryRounds = 5;
 /** Below all ids. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
@@ -36,7 +38,12 @@ export class Settler {
     await this.#work();
     return everyMs;
   });
+  readonly #countEnds: () => number;
   #round = 0;
+  /** Ends of this replica whose costs have been looked for. */
+  #settledEnds = 0;
+  /** Whether the last round found costs, so that there may be more. */
+  #foundSome = true;
   /** The id of the last settlement that was sent again. */
   #after = firstId;
 
@@ -47,12 +54,15 @@ export class Settler {
     limiter: Limiter;
     log: Logger;
     registry: Registry;
+    /** How many ends of runs this replica has committed. */
+    countEnds: () => number;
   }) {
     this.#pool = options.pool;
     this.#leases = options.leases;
     this.#instance = options.instance;
     this.#limiter = options.limiter;
     this.#log = options.log;
+    this.#countEnds = options.countEnds;
     this.#failures = new Counter({
       name: 'gatehouse_settlement_failures_total',
       help: 'Settlements that the tenant service could not charge; each attempt counts',
@@ -80,7 +90,8 @@ export class Settler {
       if (this.#limiter.inUse) await this.#try(() => this.#send([], []));
       await this.#try(() => this.#releaseDead());
     }
-    await this.#try(() => this.#settle());
+    const isDue = this.#foundSome || this.#countEnds() > this.#settledEnds;
+    if (isDue || this.#round % lookEveryRounds === 0) await this.#try(() => this.#settle());
   }
 
   /**
@@ -89,10 +100,15 @@ export class Settler {
    */
   async #settle(): Promise<void> {
     const { id } = this.#instance;
+    // In case of an error, the next round looks again.
+    this.#foundSome = true;
+    const ends = this.#countEnds();
     const uncharged = await findUncharged(this.#pool, id, this.#after);
     this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
     const made = await makeSettlements(this.#pool, id);
     for (const settlements of [made, uncharged]) await this.#try(() => this.#charge(settlements));
+    this.#settledEnds = ends;
+    this.#foundSome = made.length > 0 || uncharged.length > 0;
   }
 
   async #charge(settlements: readonly Settlement[]): Promise<void> {
