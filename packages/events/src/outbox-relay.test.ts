@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -93,7 +94,7 @@ function startRelay(sink: EventSink, settings: Pick<OutboxRelayOptions, 'idleSes
   const relay = new OutboxRelay(options);
   relay.start();
   stops.push(() => relay.stop());
-  return registry;
+  return { registry, relay };
 }
 
 /** Adds entries and returns their ids. */
@@ -132,7 +133,7 @@ const deadLetters = (): Promise<{ reason: string; tenant_id: string; entry: stri
     'select reason, tenant_id, entry from agent.audit_outbox_dead_letters order by id',
   );
 
-async function metric(registry: ReturnType<typeof startRelay>, name: string): Promise<number | undefined> {
+async function metric({ registry }: ReturnType<typeof startRelay>, name: string): Promise<number | undefined> {
   return (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
 }
 
@@ -217,7 +218,7 @@ describe('the relay of an outbox', () => {
   it('takes over from a replica that hangs, and shows until then how old the oldest event is', async () => {
     const hanging = new HangingSink();
     // Longer than it takes until the other one counts again.
-    startRelay(hanging, { idleSessionTimeoutMs: 8_000 });
+    startRelay(hanging, { idleSessionTimeoutMs: 16_000 });
     const ids = await add(steady, [100, 100]);
     await eventually(() => expect(hanging.calls).toBeGreaterThan(0));
     const sink = new PickySink();
@@ -230,6 +231,19 @@ describe('the relay of an outbox', () => {
     await eventually(() => expect(changes(sink, steady)).toEqual(ids), 40_000);
     hanging.end();
   }, 80_000);
+
+  it('publishes at once what another replica has committed, however long nothing has come', async () => {
+    const [holds, holdsNone] = [new PickySink(), new PickySink()];
+    startRelay(holds);
+    await eventually(() => expect(published(holds, steady)).not.toEqual([]));
+    const other = startRelay(holdsNone);
+    // Between its reads after 3.1 and 6.1 s.
+    await sleep(3_500);
+    const ids = await add(steady, [100]);
+    other.relay.wake();
+    await eventually(() => expect(changes(holds, steady)).toEqual(ids), 1_500);
+    expect(holdsNone.events).toEqual([]);
+  }, 20_000);
 
   it('deletes dead letters after 30 days, and the oldest beyond a thousand', async () => {
     await query(

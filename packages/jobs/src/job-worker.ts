@@ -34,6 +34,9 @@ export interface JobTiming {
 }
 
 const defaultTiming: JobTiming = { pollMs: 1_000, heartbeatMs: 5_000, lostAfterMs: 15_000, countMs: 15_000 };
+/** After this time without a job, a replica looks for jobs in every fourth poll only. Its own wake it in any case. */
+const idleAfterMs = 10_000;
+const idlePolls = 4;
 const cleanMs = 600_000;
 const lostAtOnce = 100;
 /** Beyond this number only the age matters. */
@@ -54,6 +57,9 @@ export class JobWorker<Known extends Tasks> {
   readonly #stopping = new AbortController();
   #drainedAt: number | undefined;
   #started = false;
+  #polls = 0;
+  /** When a job was last added, run or found here. */
+  #activeAt = -Infinity;
   /** When the database last failed: the heartbeats of all replicas may be late because of that. */
   #troubleAt = -Infinity;
 
@@ -91,7 +97,10 @@ export class JobWorker<Known extends Tasks> {
       this.#stopping.signal,
     );
     if (this.#stopping.signal.aborted) return;
-    jobs.onAdded((task, tenantId) => this.#runners.get(task)?.added(tenantId));
+    jobs.onAdded((task, tenantId) => {
+      this.#activeAt = monotonicMs();
+      this.#runners.get(task)?.added(tenantId);
+    });
     for (const runner of this.#runners.values()) runner.start();
     for (const chore of this.#chores) chore.start();
     this.#started = true;
@@ -139,8 +148,14 @@ export class JobWorker<Known extends Tasks> {
   /** One statement for all tasks: an idle replica asks for nothing else. */
   async #wakeDue(): Promise<boolean> {
     const { system, schema } = this.#jobs;
-    for (const task of await readDue(system, schema, [...this.#runners.keys()]))
-      this.#runners.get(task)?.wake();
+    const runners = [...this.#runners.values()];
+    if (runners.some((runner) => runner.claims().length > 0)) this.#activeAt = monotonicMs();
+    this.#polls += 1;
+    const isIdle = monotonicMs() - this.#activeAt > idleAfterMs;
+    if (isIdle && this.#polls % idlePolls !== 0) return false;
+    const due = await readDue(system, schema, [...this.#runners.keys()]);
+    if (due.length > 0) this.#activeAt = monotonicMs();
+    for (const task of due) this.#runners.get(task)?.wake();
     return false;
   }
 
