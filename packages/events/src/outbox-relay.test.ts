@@ -133,7 +133,10 @@ const deadLetters = (): Promise<{ reason: string; tenant_id: string; entry: stri
     'select reason, tenant_id, entry from agent.audit_outbox_dead_letters order by id',
   );
 
-async function metric({ registry }: ReturnType<typeof startRelay>, name: string): Promise<number | undefined> {
+async function metric(
+  { registry }: ReturnType<typeof startRelay>,
+  name: string,
+): Promise<number | undefined> {
   return (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
 }
 
