@@ -15,8 +15,7 @@ export async function checkOut(
     await run('git', ['worktree', 'remove', '--force', folder], { cwd: root });
   };
   try {
-    const install = ['ci', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
-    await run('npm', install, { cwd: folder });
+    await run('make', ['install'], { cwd: folder });
   } catch (error) {
     await remove();
     throw error;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkOut } from './base.ts';
 import { Children } from './children.ts';
-import { openContest, type Contest, type Gateway } from './contest.ts';
+import { openContest, type Contest, type Gateway, type Process } from './contest.ts';
 import { limitedTenant, pairsOf } from './limited.ts';
 import {
   abortDelays,
@@ -54,12 +54,16 @@ async function measure(contest: Contest): Promise<void> {
   for (const target of [provider, passThrough]) await closedLoop(target, 64, warmUpSeconds);
   for (const { target } of gateways) await closedLoop(target, 64, gatewayWarmUpSeconds);
   const footprints = await idleFootprints(contest);
+  // V8 drops code of a process that was idle for a minute, as the first gateway was while the next one warmed up.
+  for (const target of all) await closedLoop(target, 64, 2 * warmUpSeconds);
 
   await throughput(contest, all, footprints);
   await latencies(all);
   await streaming(contest, all);
   const [gateway] = gateways;
   if (gateway !== undefined) await gatewayAlone(contest, gateway);
+  const cpuOf = (processes: readonly Process[]): number =>
+    processes.reduce((sum, { pid }) => sum + (footprints.get(pid)?.cpu ?? 0), 0);
   print([
     ['process', 'CPU ms/request', '% of a core idle', 'MiB idle', 'MiB after load', 'of it private'],
     ...processesOf(contest).map(({ name, pid }) => {
@@ -73,11 +77,12 @@ async function measure(contest: Contest): Promise<void> {
         figure(privateMiB(pid)),
       ];
     }),
+    ...gateways.map(({ target, processes }) => [`sum of ${target.name}`, figure(cpuOf(processes), 3)]),
   ]);
 }
 
 /** All processes. Those of the base have its name too. */
-function processesOf({ gateways, processes }: Contest): { name: string; pid: number }[] {
+function processesOf({ gateways, processes }: Contest): Process[] {
   const named = gateways.flatMap(({ target, processes: own }, index) =>
     own.map(({ name, pid }) => ({ name: index === 0 ? name : `${target.name}: ${name}`, pid })),
   );
@@ -145,58 +150,58 @@ async function throughput(
   ]);
 }
 
-/** The columns of latencies: the values, and what each target adds to the provider's own. */
-function latencyHead(title: string, [, ...others]: readonly Target[], names: readonly string[]): string[] {
-  return [title, ...names, ...others.map(({ name }) => `+ ${name}`)];
+/** The results of each target; they take turns in every round. */
+async function inTurns<Result>(
+  all: readonly Target[],
+  measureOne: (target: Target) => Promise<Result>,
+): Promise<Result[][]> {
+  const results: Result[][] = all.map(() => []);
+  for (let round = 0; round < rounds; round += 1)
+    for (const [index, target] of all.entries()) results[index]?.push(await measureOne(target));
+  return results;
 }
 
-function latencyRow(title: string, values: readonly number[]): string[] {
-  const [provider = NaN, ...others] = values;
-  return [title, ...[...values, ...others.map((value) => value - provider)].map((value) => figure(value, 2))];
+/** The columns of latencies: the values, and what each target adds to the provider's own. */
+function latencyHead(title: string, all: readonly Target[]): string[] {
+  const names = all.map(({ name }) => name);
+  return [title, ...names, ...names.slice(1).map((name) => `+ ${name}`)];
+}
+
+/** The medians of the rounds. */
+function latencyRows(measured: readonly (readonly Latencies[])[], suffix = ''): string[][] {
+  return (['p50', 'p99'] as const).map((name) => {
+    const values = measured.map((results) => median(results.map((result) => result[name])));
+    const [provider = NaN, ...others] = values;
+    const added = others.map((value) => value - provider);
+    return [`${name}${suffix}`, ...[...values, ...added].map((value) => figure(value, 2))];
+  });
 }
 
 async function latencies(all: readonly Target[]): Promise<void> {
-  const names = all.map(({ name }) => name);
-  const rows = [latencyHead('latency, ms', all, names)];
-  for (const rate of rates) {
-    const measured: Latencies[][] = all.map(() => []);
-    for (let round = 0; round < rounds; round += 1)
-      for (const [index, target] of all.entries())
-        measured[index]?.push(await openLoop(target, rate, seconds));
-    for (const name of ['p50', 'p99'] as const)
-      rows.push(
-        latencyRow(
-          `${name} at ${rate}/s`,
-          measured.map((results) => median(results.map((result) => result[name]))),
-        ),
-      );
-  }
+  const rows = [latencyHead('latency, ms', all)];
+  for (const rate of rates)
+    rows.push(
+      ...latencyRows(await inTurns(all, (target) => openLoop(target, rate, seconds)), ` at ${rate}/s`),
+    );
   print(rows);
 }
 
 async function streaming({ gateways }: Contest, all: readonly Target[]): Promise<void> {
-  const measured: StreamsResult[][] = all.map(() => []);
-  for (let round = 0; round < rounds; round += 1)
-    for (const [index, target] of all.entries())
-      measured[index]?.push(await pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }));
-  const names = all.map(({ name }) => name);
+  const measured = await inTurns(all, (target) =>
+    pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }),
+  );
+  const many = new Map<Target, StreamsResult>();
+  for (const { target } of gateways)
+    many.set(target, await pacedStreams(target, { streams: 256, chunks: 50, chunkDelayMs: 100 }));
   print([
-    latencyHead('time to first token, 128 streams, ms', all, names),
-    ...(['p50', 'p99'] as const).map((name) =>
-      latencyRow(
-        name,
-        measured.map((results) => median(results.map((result) => result[name]))),
-      ),
-    ),
+    latencyHead('time to first token, 128 streams, ms', all),
+    ...latencyRows(measured),
     [
       'broken streams',
       ...measured.map((results) => String(results.reduce((sum, { broken }) => sum + broken, 0))),
     ],
+    ['broken of 256 streams', ...all.map((target) => String(many.get(target)?.broken ?? ''))],
   ]);
-  for (const { target } of gateways) {
-    const { broken } = await pacedStreams(target, { streams: 256, chunks: 50, chunkDelayMs: 100 });
-    if (broken > 0) console.log(`${target.name}: ${broken} of 256 streams broken\n`);
-  }
 }
 
 /** What only the gateway of the work tree is asked. */
@@ -219,11 +224,12 @@ const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
 // PostgreSQL runs as a user of its own when we are root, and has to get in.
 await chmod(folder, 0o755);
 const children = new Children();
-const other = base === undefined ? null : await checkOut(base, path.join(folder, 'base-tree'));
+let other: Awaited<ReturnType<typeof checkOut>> | null = null;
 try {
   console.log(
     `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s, processes: ${size}${sharesOneCore ? ', on one core with PostgreSQL' : ''}\n`,
   );
+  if (base !== undefined) other = await checkOut(base, path.join(folder, 'base-tree'));
   const revisions = [{ name: 'gateway', root: path.join(import.meta.dirname, '../..') }];
   if (other !== null) revisions.push({ name: `base ${base ?? ''}`, root: other.root });
   await measure(await openContest({ children, folder, size, sharesOneCore, revisions }));

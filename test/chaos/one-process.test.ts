@@ -5,6 +5,7 @@ import { auditRuns, allArrived } from './audit.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { killSome } from './killing.ts';
+import { flood } from './limited-system.ts';
 import { Random } from './random.ts';
 
 /** All services in one process, or in each of three: what holds for separate processes holds for them. */
@@ -55,7 +56,7 @@ describe(`kill -9 of the one process during ${streams} streams (LEDGER_SEED=${se
   it('leaves every request of the provider in exactly one ended run, counted once', async () => {
     chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'all=1' });
     await chaos.explain(async () => {
-      const [client] = clientsOf(chaos.credentials.user_key, 1) as [GatewayClient];
+      const { client } = chaos;
       const state = { over: false };
       const asking = Array.from({ length: streams }, () => keepAsking(state, client));
       const killed = await killSome(chaos, { random, state, kills, names: ['gatehouse-1'] });
@@ -81,10 +82,10 @@ describe('a limit over three processes that run all services', () => {
     await chaos.explain(async () => {
       const { userKey } = await chaos.makeTenant({ limits: { requests_per_minute: 60 } });
       const clients = clientsOf(userKey, 3);
-      const flood = (count: number, of: readonly GatewayClient[]): Promise<Outcome[]> =>
-        Promise.all(of.flatMap((client) => Array.from({ length: count }, () => client.complete())));
+      const floodAll = async (count: number, of: readonly GatewayClient[]): Promise<Outcome[]> =>
+        (await Promise.all(of.map((client) => flood(client, {}, count)))).flat();
       await earlyInMinute(15);
-      const outcomes = await flood(100, clients);
+      const outcomes = await floodAll(100, clients);
       const passed = outcomes.filter(({ status }) => status === 200);
       expect(passed).toHaveLength(60);
       expect(new Set(outcomes.map(({ errorCode }) => errorCode))).toEqual(
@@ -92,10 +93,7 @@ describe('a limit over three processes that run all services', () => {
       );
       expect(chaos.simulator.requests).toHaveLength(60);
       await chaos.local.signal('gatehouse-2', 'SIGKILL');
-      const more = await flood(
-        60,
-        [clients[0], clients[2]].flatMap((client) => client ?? []),
-      );
+      const more = await floodAll(60, clients.toSpliced(1, 1));
       expect(more.filter(({ status }) => status === 200)).toEqual([]);
       expect(chaos.simulator.requests).toHaveLength(60);
     });

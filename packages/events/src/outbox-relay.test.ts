@@ -248,6 +248,20 @@ describe('the relay of an outbox', () => {
     expect(holdsNone.events).toEqual([]);
   }, 20_000);
 
+  it('goes on looking for a while after another replica has woken it', async () => {
+    const holds = new PickySink();
+    startRelay(holds);
+    await eventually(() => expect(published(holds, steady)).not.toEqual([]));
+    const other = startRelay(new PickySink());
+    await sleep(3_500);
+    other.relay.wake();
+    // So soon that the other one does not notify again.
+    await sleep(300);
+    const ids = await add(steady, [100]);
+    other.relay.wake();
+    await eventually(() => expect(changes(holds, steady)).toEqual(ids), 1_500);
+  }, 20_000);
+
   it('deletes dead letters after 30 days, and the oldest beyond a thousand', async () => {
     await query(
       database.adminUrl,

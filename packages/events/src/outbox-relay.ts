@@ -61,6 +61,8 @@ export class OutboxRelay {
   readonly #metrics: ReturnType<typeof relayMetrics>;
   #running: Promise<void> = Promise.resolve();
   #woken = Promise.withResolvers<undefined>();
+  /** Between the last read and the next. */
+  #pauseMs = idleMs;
   /** Whether this replica has committed something since the last read. */
   #committed = false;
 
@@ -76,13 +78,19 @@ export class OutboxRelay {
   /** Call when something was committed to the outbox. */
   wake(): void {
     this.#committed = true;
+    this.#lookNow();
+  }
+
+  /** What was committed may be visible a little later, or more may follow: the pauses grow anew. */
+  #lookNow(): void {
+    this.#pauseMs = idleMs;
     this.#woken.resolve(undefined);
   }
 
   /** Publishes what is in the outbox, then releases the partitions. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.wake();
+    this.#lookNow();
     await this.#running;
     await this.#options.sink.close();
   }
@@ -111,9 +119,9 @@ export class OutboxRelay {
     const { signal } = this.#stopping;
     const { idleSessionTimeoutMs = defaultIdleSessionTimeoutMs } = this.#options;
     await limitIdleSession(client, idleSessionTimeoutMs);
-    await listen(client, this.#options.source, () => this.#woken.resolve(undefined));
+    await listen(client, this.#options.source, () => this.#lookNow());
     const session = new RelaySession(this.#options, this.#metrics, client);
-    for (let pauseMs = idleMs; ;) {
+    for (;;) {
       const last = signal.aborted;
       // Before the read: what is committed later may not be in it.
       this.#woken = Promise.withResolvers();
@@ -123,10 +131,10 @@ export class OutboxRelay {
       if (committed) await session.wakeOthers();
       if (last) return;
       if (full) continue;
-      pauseMs = found ? idleMs : Math.min(2 * pauseMs, longestIdleMs);
+      this.#pauseMs = found ? idleMs : Math.min(2 * this.#pauseMs, longestIdleMs);
       // In any case, since a read costs the same for one event and for hundreds.
       await sleep(idleMs, signal).catch(() => undefined);
-      await settledWithin(this.#woken.promise, pauseMs - idleMs);
+      await settledWithin(this.#woken.promise, this.#pauseMs - idleMs);
     }
   }
 }

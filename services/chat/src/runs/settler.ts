@@ -40,10 +40,8 @@ export class Settler {
   });
   readonly #countEnds: () => number;
   #round = 0;
-  /** Ends of this replica whose costs have been looked for. */
-  #settledEnds = 0;
-  /** Whether the last round found costs, so that there may be more. */
-  #foundSome = true;
+  /** Ends of this replica after which nothing was left to settle; null if something may be. */
+  #settledEnds: number | null = null;
   /** The id of the last settlement that was sent again. */
   #after = firstId;
 
@@ -90,8 +88,8 @@ export class Settler {
       if (this.#limiter.inUse) await this.#try(() => this.#send([], []));
       await this.#try(() => this.#releaseDead());
     }
-    const isDue = this.#foundSome || this.#countEnds() > this.#settledEnds;
-    if (isDue || this.#round % lookEveryRounds === 0) await this.#try(() => this.#settle());
+    if (this.#countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
+      await this.#try(() => this.#settle());
   }
 
   /**
@@ -101,14 +99,13 @@ export class Settler {
   async #settle(): Promise<void> {
     const { id } = this.#instance;
     // In case of an error, the next round looks again.
-    this.#foundSome = true;
+    this.#settledEnds = null;
     const ends = this.#countEnds();
     const uncharged = await findUncharged(this.#pool, id, this.#after);
     this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
     const made = await makeSettlements(this.#pool, id);
     for (const settlements of [made, uncharged]) await this.#try(() => this.#charge(settlements));
-    this.#settledEnds = ends;
-    this.#foundSome = made.length > 0 || uncharged.length > 0;
+    this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
   }
 
   async #charge(settlements: readonly Settlement[]): Promise<void> {
