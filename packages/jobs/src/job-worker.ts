@@ -58,8 +58,8 @@ export class JobWorker<Known extends Tasks> {
   #drainedAt: number | undefined;
   #started = false;
   #polls = 0;
-  /** When a job was last added, run or found here. */
-  #activeAt = -Infinity;
+  /** When a job was last added, run or found here. At first the start: jobs may have waited for a replica. */
+  #activeAt = monotonicMs();
   /** When the database last failed: the heartbeats of all replicas may be late because of that. */
   #troubleAt = -Infinity;
 
