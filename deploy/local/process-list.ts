@@ -38,7 +38,8 @@ export async function endListedLeftovers(stateFolder: string, mains: ReadonlySet
   while (left.some(isAlive) && Date.now() < deadline) await sleep(20);
 }
 
-function readProcessList(stateFolder: string): ListedProcess[] {
+/** Empty before the supervisor has written the list. */
+export function readProcessList(stateFolder: string): ListedProcess[] {
   try {
     return JSON.parse(readFileSync(fileIn(stateFolder), 'utf8')) as ListedProcess[];
   } catch {

@@ -23,6 +23,7 @@ export interface Gateway {
   target: Target;
   credentials: Credentials;
   processes: Process[];
+  stateFolder: string;
 }
 
 export interface Process {
@@ -108,12 +109,12 @@ async function startGateway({
   root,
   models,
 }: ContestOptions & { name: string; root: string; models: string }): Promise<Gateway> {
-  const state = path.join(folder, name);
+  const stateFolder = path.join(folder, name);
   const up = children.start('deploy/local/up.ts', {
     root,
     env: {
       PORT: String(await freePort()),
-      GATEHOUSE_STATE: state,
+      GATEHOUSE_STATE: stateFolder,
       GATEHOUSE_MODELS: models,
       OPENAI_API_KEY: 'unused',
       // At `info` the supervisor would print two lines a request, on the core that the load generator needs.
@@ -123,11 +124,14 @@ async function startGateway({
   });
   await lineOf(up, /^ready: /m);
   pin(up.pid ?? 0, otherCore);
-  const credentials = JSON.parse(await readFile(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
-  const processes = JSON.parse(await readFile(path.join(state, 'processes.json'), 'utf8')) as Process[];
+  const credentials = JSON.parse(
+    await readFile(path.join(stateFolder, 'credentials.json'), 'utf8'),
+  ) as Credentials;
+  const processes = JSON.parse(await readFile(path.join(stateFolder, 'processes.json'), 'utf8')) as Process[];
   return {
     credentials,
     processes,
+    stateFolder,
     target: { name, url: credentials.url, headers: { authorization: `Bearer ${credentials.user_key}` } },
   };
 }

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
+import { queryLocal } from '@gatehouse/test/local-database';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
-import { query } from '@gatehouse/test/query';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { GatewayClient } from './gateway-client.ts';
 
@@ -71,10 +70,7 @@ export class ChaosSystem {
 
   /** Rows of the system's database as the superuser sees them. */
   async rows<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> {
-    const { ports } = await this.local.processOf('postgres');
-    const password = await readFile(path.join(this.local.stateFolder, 'postgres.password'), 'utf8');
-    const url = `postgres://postgres:${password}@127.0.0.1:${ports['postgres'] ?? 0}/gatehouse`;
-    return query<Row>(url, sql, values);
+    return queryLocal<Row>(this.local.stateFolder, sql, values);
   }
 
   /** The highest resident memory that a process had since it started, in MiB. */
