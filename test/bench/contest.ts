@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
+import { readProcessList } from '@gatehouse/local/process-list';
 import { stringify } from 'yaml';
 import { lineOf, type Children } from './children.ts';
 import type { Target } from './load.ts';
@@ -127,7 +128,7 @@ async function startGateway({
   const credentials = JSON.parse(
     await readFile(path.join(stateFolder, 'credentials.json'), 'utf8'),
   ) as Credentials;
-  const processes = JSON.parse(await readFile(path.join(stateFolder, 'processes.json'), 'utf8')) as Process[];
+  const processes = readProcessList(stateFolder).map(({ name, pid }) => ({ name, pid: pid ?? 0 }));
   return {
     credentials,
     processes,
