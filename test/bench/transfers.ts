@@ -50,7 +50,7 @@ try {
     return stored.body.chunks;
   });
 
-  const { pid } = await local.processOf('memory-1');
+  const { pid } = local.processOf('memory-1');
   const watch = watchMemory(pid ?? 0);
   const copied = await transfer('copy');
   const { before, most } = watch();

@@ -75,7 +75,7 @@ export class ChaosSystem {
 
   /** The highest resident memory that a process had since it started, in MiB. */
   async peakMemory(name: string): Promise<number> {
-    const { pid } = await this.local.processOf(name);
+    const { pid } = this.local.processOf(name);
     const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8');
     const mebibytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
     this.mark(`peak memory of ${name} is ${mebibytes.toFixed(0)} MiB`);

@@ -43,7 +43,7 @@ describe('a chat replica that is paused until another has ended its runs', () =>
           return chaos.simulator.requests.filter(({ chunks_sent: sent }) => sent > 5).length >= 40;
         });
         const before = await instances();
-        await chaos.local.signal('chat-2', 'SIGSTOP');
+        chaos.local.signal('chat-2', 'SIGSTOP');
         const pausedAt = performance.now();
         chaos.mark('chat-2 is paused');
         const meanwhile: { at: number; outcome: Promise<Outcome> }[] = [];
@@ -70,7 +70,7 @@ describe('a chat replica that is paused until another has ended its runs', () =>
         await chaos.within(reapedWithinMs, 'enough requests came after the edge has noticed', async () => {
           return meanwhile.filter(({ at }) => at > noticedMs).length > laterRequests;
         });
-        await chaos.local.signal('chat-2', 'SIGCONT');
+        chaos.local.signal('chat-2', 'SIGCONT');
         chaos.mark('chat-2 goes on');
         await chaos.within(10_000, 'it registers anew', async () => (await instances()).length === 3);
         clearInterval(timer);

@@ -27,7 +27,7 @@ async function usage(): Promise<{ asOf: number; requests: number }> {
 }
 
 async function metricOf(name: string, metric: string): Promise<number> {
-  const { ports } = await chaos.local.processOf(name);
+  const { ports } = chaos.local.processOf(name);
   const response = await fetch(`http://127.0.0.1:${ports['admin'] ?? 0}/metrics`);
   return valueOf(await response.text(), metric, { outbox: 'outbox' }) ?? NaN;
 }
@@ -59,7 +59,7 @@ describe('a replica of chat that publishes events and hangs', () => {
         await chaos.within(10_000, 'the run is published', async () => (await publisher()) !== undefined);
         const hung = (await publisher()) ?? '';
         const other = replicas.find((name) => name !== hung) ?? '';
-        await chaos.local.signal(hung, 'SIGSTOP');
+        chaos.local.signal(hung, 'SIGSTOP');
         const hungAt = Date.now();
         chaos.mark(`${hung} hangs`);
         const state = { over: false };
@@ -74,7 +74,7 @@ describe('a replica of chat that publishes events and hangs', () => {
         });
         state.over = true;
         expect((await asking).reduce((sum, answers) => sum + answers)).toBeGreaterThan(0);
-        await chaos.local.signal(hung, 'SIGCONT');
+        chaos.local.signal(hung, 'SIGCONT');
         await chaos.within(40_000, 'every run has its end', () => allArrived(chaos));
         expect((await auditRuns(chaos)).complaints).toEqual([]);
       }),

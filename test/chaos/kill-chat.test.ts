@@ -62,7 +62,7 @@ describe('kill -9 of chat during 200 concurrent streams', () => {
           ];
           return ended.length >= streams / 10 && inMiddle.length >= streams / 2;
         });
-        await chaos.local.signal('chat-1', 'SIGKILL');
+        chaos.local.signal('chat-1', 'SIGKILL');
         chaos.mark('chat was killed');
         await chaos.local.waitForOutput(/chat-1 runs again/, 30_000);
         chaos.mark('chat runs again');

@@ -22,11 +22,11 @@ export async function killSome(
   while (!state.over && killed < kills) {
     await sleep(random.between(1_500, 3_000));
     const name = random.pick(names);
-    const { pid } = await chaos.local.processOf(name);
-    await chaos.local.signal(name, 'SIGKILL');
+    const { pid } = chaos.local.processOf(name);
+    chaos.local.signal(name, 'SIGKILL');
     killed += 1;
     await chaos.within(30_000, `${name} was killed and runs again`, async () => {
-      const now = (await chaos.local.processOf(name)).pid;
+      const now = chaos.local.processOf(name).pid;
       return now !== null && now !== pid;
     });
   }

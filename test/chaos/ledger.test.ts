@@ -90,10 +90,10 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     for (const victim of random.shuffle(victims)) {
       const pauseMs = random.between(500, 2_500);
       await sleep(pauseMs);
-      const pid = await chaos.local.signal(victim, 'SIGKILL');
+      const pid = chaos.local.signal(victim, 'SIGKILL');
       chaos.mark(`${victim} was killed`, { left: state.left });
       await chaos.within(60_000, `${victim} runs again`, async () => {
-        const { pid: now } = await chaos.local.processOf(victim);
+        const { pid: now } = chaos.local.processOf(victim);
         return now !== null && now !== pid;
       });
     }

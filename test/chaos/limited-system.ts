@@ -83,9 +83,9 @@ export class LimitedSystem {
 
   /** Kills a replica, and returns once the supervisor has seen its end. */
   async kill(name: string): Promise<void> {
-    const killed = await this.chaos.local.signal(name, 'SIGKILL');
+    const killed = this.chaos.local.signal(name, 'SIGKILL');
     await this.chaos.within(10_000, `${name} is gone`, async () => {
-      return (await this.chaos.local.processOf(name)).pid !== killed;
+      return this.chaos.local.processOf(name).pid !== killed;
     });
   }
 }

@@ -92,7 +92,7 @@ describe('a limit over three processes that run all services', () => {
         new Set([null, 'rate_limit_exceeded']),
       );
       expect(chaos.simulator.requests).toHaveLength(60);
-      await chaos.local.signal('gatehouse-2', 'SIGKILL');
+      chaos.local.signal('gatehouse-2', 'SIGKILL');
       const more = await floodAll(60, clients.toSpliced(1, 1));
       expect(more.filter(({ status }) => status === 200)).toEqual([]);
       expect(chaos.simulator.requests).toHaveLength(60);

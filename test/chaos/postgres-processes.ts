@@ -12,10 +12,10 @@ export async function signalPostgres(
   chaos: ChaosSystem,
   signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL',
 ): Promise<void> {
-  const { pid } = await chaos.local.processOf('postgres');
+  const { pid } = chaos.local.processOf('postgres');
   // Before: a dead postmaster has no children. After: until it got the signal it may have made more.
   const before = pid === null ? [] : await childrenOf(pid);
-  const postmaster = await chaos.local.signal('postgres', signal);
+  const postmaster = chaos.local.signal('postgres', signal);
   for (const child of new Set([...before, ...(await childrenOf(postmaster))])) {
     try {
       process.kill(child, signal);
@@ -31,7 +31,7 @@ export async function signalPostgres(
 export async function keepKillingPostgres(chaos: ChaosSystem, forMs: number): Promise<void> {
   const until = performance.now() + forMs;
   while (performance.now() < until) {
-    const { pid } = await chaos.local.processOf('postgres');
+    const { pid } = chaos.local.processOf('postgres');
     if (pid !== null) {
       try {
         process.kill(pid, 'SIGKILL');

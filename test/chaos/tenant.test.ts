@@ -12,7 +12,7 @@ afterAll(async () => chaos.stop(), 60_000);
 /** Kills the processes at once and waits until the supervisor has brought them back. */
 async function kill(names: readonly string[]): Promise<void> {
   const { length } = chaos.local.output;
-  for (const name of names) await chaos.local.signal(name, 'SIGKILL');
+  for (const name of names) chaos.local.signal(name, 'SIGKILL');
   chaos.mark(`kill -9 of ${names.join(' and ')}`);
   await chaos.within(30_000, `${names.join(' and ')} run again`, async () => {
     const since = chaos.local.output.slice(length);

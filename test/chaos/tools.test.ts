@@ -56,7 +56,7 @@ describe('an agent service that is killed while it calls a tool', () => {
           x_simulator: { tool_calls: [{ name: 's__slow', arguments: {} }] },
         });
         await chaos.within(20_000, 'the tool is being called', () => Promise.resolve(called.count === 1));
-        await chaos.local.signal('agent-1', 'SIGKILL');
+        chaos.local.signal('agent-1', 'SIGKILL');
         chaos.mark('agent-1 is killed');
         const { status, body, runId } = await answered;
         expect([status, body]).toMatchObject([200, { choices: [{ finish_reason: 'stop' }] }]);

@@ -257,11 +257,9 @@ async function expectEnd(
 }
 
 async function kill(service: string): Promise<void> {
-  const processes = (await chaos.local.processes()).filter(
-    ({ name }) => name.replace(/-\d$/, '') === service,
-  );
+  const processes = chaos.local.processes().filter(({ name }) => name.replace(/-\d$/, '') === service);
   expect(processes).not.toEqual([]);
-  for (const { name } of processes) await chaos.local.signal(name, 'SIGKILL');
+  for (const { name } of processes) chaos.local.signal(name, 'SIGKILL');
   chaos.mark(`killed ${service}`);
 }
 

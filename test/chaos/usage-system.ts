@@ -86,12 +86,12 @@ export class UsageSystem {
   }
 
   async #whilePaused(victim: string, work: () => Promise<void>): Promise<number> {
-    await this.chaos.local.signal(victim, 'SIGSTOP');
+    this.chaos.local.signal(victim, 'SIGSTOP');
     const paused = sleep(pauseMs);
     this.chaos.mark(`${victim} is paused`);
     await work();
     await paused;
-    await this.chaos.local.signal(victim, 'SIGCONT');
+    this.chaos.local.signal(victim, 'SIGCONT');
     this.chaos.mark(`${victim} goes on`);
     return Date.now();
   }

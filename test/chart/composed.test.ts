@@ -63,7 +63,7 @@ describe('one Deployment for all services', () => {
       render({ composed: true, ingress: { enabled: true, hosts: ['a.example'] } }),
       'Ingress',
     );
-    expect(route?.spec?.rules?.[0]?.http?.paths[0]?.backend.service?.name).toBe('gatehouse-composed');
+    expect(route?.spec?.rules?.[0]?.http?.paths[0]?.backend.service?.name).toBe('gatehouse-edge');
   });
 
   it('migrates the schema of each service with the same image', () => {

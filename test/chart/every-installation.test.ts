@@ -159,7 +159,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
         ['admin', 9090],
       ]);
     }
-    const frontDoor = named(manifests, 'Service', `gatehouse-${isComposed ? 'composed' : 'edge'}`);
+    const frontDoor = named(manifests, 'Service', 'gatehouse-edge');
     expect(frontDoor.spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
   });
 

@@ -96,17 +96,25 @@ describe('before an install or an upgrade changes a pod', () => {
     expect(environmentOf(secrets?.containers[0]).secrets).toEqual({ MIGRATION_DATABASE_URL: 'pg/uri' });
   });
 
-  it('a service with a database of its own is migrated by that one’s owner', () => {
-    const own = { services: { analytics: { ownDatabase: { existingSecret: 'analytics-database' } } } };
-    const manifests = render({ ...own, secrets: { existing: 'ours' } });
-    const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
-    expect(
-      migrations?.containers.map((container) => environmentOf(container).secrets.MIGRATION_DATABASE_URL),
-    ).toEqual(databaseServices.map((name) => `${name === 'analytics' ? 'analytics' : 'owner'}-database/url`));
-    expect(refusal({ ...required, ...own })).toContain(
-      'services.analytics.ownDatabase needs secrets.existing',
-    );
-  });
+  it.each([false, true])(
+    'a service with a database of its own is migrated by that one’s owner, composed: %s',
+    (composed) => {
+      const own = {
+        composed,
+        services: { analytics: { ownDatabase: { existingSecret: 'analytics-database' } } },
+      };
+      const manifests = render({ ...own, secrets: { existing: 'ours' } });
+      const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
+      expect(
+        migrations?.containers.map((container) => environmentOf(container).secrets.MIGRATION_DATABASE_URL),
+      ).toEqual(
+        databaseServices.map((name) => `${name === 'analytics' ? 'analytics' : 'owner'}-database/url`),
+      );
+      expect(refusal({ ...required, ...own })).toContain(
+        'services.analytics.ownDatabase needs secrets.existing',
+      );
+    },
+  );
 
   it('says what is missing without a database', () => {
     expect(refusal({})).toContain('database.existingSecret is required');

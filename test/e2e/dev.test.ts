@@ -36,23 +36,23 @@ describe('make dev', () => {
   }
 
   it('restarts the service whose file was saved, and nothing else', async () => {
-    const before = await system.processes();
+    const before = system.processes();
     await touch('services/analytics/src/config.ts');
     await system.waitForOutput(/services\/analytics\/src\/config\.ts changed: restarting analytics\n/);
     await system.waitForOutput(/analytics-1 runs again/);
-    expect(replaced(before, await system.processes())).toEqual(['analytics-1']);
+    expect(replaced(before, system.processes())).toEqual(['analytics-1']);
   });
 
   it('restarts every service that loads the file of a package, and no other', async () => {
-    const before = await system.processes();
+    const before = system.processes();
     await touch('packages/secrets/src/key-ring.ts');
     const names = ['tenant-1', 'agent-1', 'memory-1', 'chat-1', 'webhook-1'];
     for (const name of names) await system.waitForOutput(new RegExp(`${name} runs again`));
-    expect(replaced(before, await system.processes())).toEqual(names);
+    expect(replaced(before, system.processes())).toEqual(names);
   });
 
   it('leaves a service that crashed down until the next change', async () => {
-    await system.signal('analytics-1', 'SIGKILL');
+    system.signal('analytics-1', 'SIGKILL');
     await system.waitForOutput(/analytics-1 exited with signal SIGKILL; it restarts with the next change/);
     await touch('services/analytics/src/config.ts');
     await system.waitForOutput(/(analytics-1 runs again[^]*){2}/);

@@ -91,18 +91,18 @@ describe('make up', () => {
   });
 
   it('restarts a service that was killed, on the same ports', async () => {
-    const { ports } = await system.processOf('gatehouse-1');
-    const killed = await system.signal('gatehouse-1', 'SIGKILL');
+    const { ports } = system.processOf('gatehouse-1');
+    const killed = system.signal('gatehouse-1', 'SIGKILL');
     await system.waitForOutput(/gatehouse-1 exited with signal SIGKILL; restarting in 0\.5 s/);
     await system.waitForOutput(/gatehouse-1 runs again/);
-    const again = await system.processOf('gatehouse-1');
+    const again = system.processOf('gatehouse-1');
     expect(again.ports).toEqual(ports);
     expect(again.pid).not.toBe(killed);
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
   });
 
   it('restarts PostgreSQL when that was killed, and the services recover by themselves', async () => {
-    await system.signal('postgres', 'SIGKILL');
+    system.signal('postgres', 'SIGKILL');
     await system.waitForOutput(/postgres exited with signal SIGKILL; restarting/);
     await system.waitForOutput(/postgres runs again/);
     await eventually(async () => {
@@ -122,7 +122,7 @@ describe('make up', () => {
   });
 
   it('stops everything on SIGTERM and ends without an error', async () => {
-    const processes = await system.processes();
+    const processes = system.processes();
     expect(processes.map(({ name }) => name)).toEqual(['postgres', 'simulator', 'gatehouse-1']);
     expect(survivors(processes)).toEqual(processes);
     expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
@@ -133,7 +133,7 @@ describe('make up', () => {
 
   it('runs several processes with all services, whose limits and keys are those of one', async () => {
     const second = await restart({ GATEHOUSE_REPLICAS: 'all=2' });
-    const names = (await system.processes()).map(({ name }) => name);
+    const names = system.processes().map(({ name }) => name);
     expect(names).toEqual(['postgres', 'simulator', 'gatehouse-1', 'gatehouse-2']);
     const url = new URL(second.url);
     url.port = String(Number(url.port) + 1);
@@ -151,7 +151,7 @@ describe('make up', () => {
     expect(second).toEqual({ ...first, url: `http://127.0.0.1:${port}` });
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
     expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
-    const names = (await system.processes()).map(({ name }) => name);
+    const names = system.processes().map(({ name }) => name);
     expect(names).toEqual([
       ...['postgres', 'simulator', 'tenant-1', 'agent-1', 'analytics-1', 'memory-1'],
       ...['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2'],
@@ -159,15 +159,15 @@ describe('make up', () => {
   }, 60_000);
 
   it('keeps separate services to their own secrets', async () => {
-    const { pid } = await system.processOf('edge-1');
+    const { pid } = system.processOf('edge-1');
     const { stdout } = await run('cat', [`/proc/${pid ?? 0}/environ`]);
     expect(stdout).not.toContain('DATABASE_URL');
   });
 
   it('leaves no service behind when it is killed itself, and starts again on what it left', async () => {
-    const services = (await system.processes()).filter(({ name }) => name !== 'postgres');
+    const services = system.processes().filter(({ name }) => name !== 'postgres');
     // One that is paused can't notice that its supervisor is gone.
-    await system.signal('edge-2', 'SIGSTOP');
+    system.signal('edge-2', 'SIGSTOP');
     await system.stop('SIGKILL');
     const gone = services.filter(({ name }) => name !== 'edge-2');
     await eventually(() => expect(survivors(gone)).toEqual([]), 15_000);
@@ -195,7 +195,7 @@ describe('make up, interrupted', () => {
     const { folder, remove } = await makeStateFolder();
     const system = new LocalSystem(folder, { PORT: String(await freePort()) });
     await system.waitForOutput(/bundled simulator/);
-    const processes = await system.processes();
+    const processes = system.processes();
     expect(await system.stop('SIGINT')).toEqual({ code: 0, signal: null });
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);

@@ -26,10 +26,10 @@ const local = new LocalSystem(folder, {
 /** Ends every process of webhook, so that others go on. */
 async function replaceReplicas(): Promise<void> {
   for (const name of replicas) {
-    const { pid } = await local.processOf(name);
-    await local.signal(name, 'SIGKILL');
+    const { pid } = local.processOf(name);
+    local.signal(name, 'SIGKILL');
     await eventually(async () => {
-      const now = (await local.processOf(name)).pid;
+      const now = local.processOf(name).pid;
       if (now === null || now === pid) throw new Error(`${name} does not run`);
     }, 30_000);
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
-import type { ListedProcess } from '@gatehouse/local/process-list';
+import { readProcessList, type ListedProcess } from '@gatehouse/local/process-list';
 import { isAlive } from '@gatehouse/local/processes';
 import { eventually } from './eventually.ts';
 
@@ -67,22 +67,20 @@ export class LocalSystem {
     return JSON.parse(await readFile(path.join(this.stateFolder, 'credentials.json'), 'utf8')) as Credentials;
   }
 
-  async processes(): Promise<ListedProcess[]> {
-    return JSON.parse(
-      await readFile(path.join(this.stateFolder, 'processes.json'), 'utf8'),
-    ) as ListedProcess[];
+  processes(): ListedProcess[] {
+    return readProcessList(this.stateFolder);
   }
 
   /** Returns a process by its name, such as `chat-2` or `postgres`. */
-  async processOf(name: string): Promise<ListedProcess> {
-    const found = (await this.processes()).find((entry) => entry.name === name);
+  processOf(name: string): ListedProcess {
+    const found = this.processes().find((entry) => entry.name === name);
     if (found === undefined) throw new Error(`there is no process ${name}`);
     return found;
   }
 
   /** Sends a signal to a process by its name, like a crash or a pause, and returns its process id. */
-  async signal(name: string, signal: NodeJS.Signals): Promise<number> {
-    const { pid } = await this.processOf(name);
+  signal(name: string, signal: NodeJS.Signals): number {
+    const { pid } = this.processOf(name);
     if (pid === null) throw new Error(`${name} is down`);
     process.kill(pid, signal);
     return pid;

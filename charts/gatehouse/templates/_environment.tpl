@@ -59,7 +59,12 @@
 {{ include "gatehouse.fromSecret" (dict "name" "SECRETS_KEYRING" "secret" $secret "key" "SECRETS_KEYRING") }}
 {{- end }}
 {{- include "gatehouse.storageEnvironment" . }}
-{{- if and .service.database (not .service.composed) }}
+{{- if .service.composed }}
+{{- with (index .root.Values.services .name | default dict).databasePool }}
+- name: DATABASE_POOL
+  value: {{ . | quote }}
+{{- end }}
+{{- else if .service.database }}
 - name: DATABASE_POOL
   value: {{ .service.databasePool | quote }}
 {{- end }}

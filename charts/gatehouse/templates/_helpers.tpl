@@ -22,9 +22,9 @@ whose member `composed` lists their names.
 {{- end -}}
 {{- end }}
 
-{{/* Name of the Deployment that clients reach. */}}
+{{/* Name of the Service that clients reach, also with `composed`: its address stays when that changes. */}}
 {{- define "gatehouse.frontDoor" -}}
-{{ include "gatehouse.fullname" . }}-{{ ternary "composed" "edge" .Values.composed }}
+{{ include "gatehouse.fullname" . }}-edge
 {{- end }}
 
 {{/* The definition of a service (gatehouse.topology) merged with its values and the default values, as YAML. Takes root, name. */}}

@@ -7,7 +7,7 @@ const inThisProcess = 'in-this-process:0';
 
 /** Connections of each pool of a service. All services of a process together open thirty at most. */
 const poolSize = '2';
-/** Memory has three pools besides the relay's. */
+/** Memory has four pools. */
 const poolSizeOfMemory = '1';
 
 /**

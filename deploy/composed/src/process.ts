@@ -1,7 +1,7 @@
 import { services, type ServiceName } from '@gatehouse/contract/services';
 import { parseConfig } from '@gatehouse/kit/config';
-import { createLogger, logDestination, type Logger } from '@gatehouse/kit/log';
-import { createRegistry } from '@gatehouse/kit/metrics';
+import { createLogger, logDestination } from '@gatehouse/kit/log';
+import { createProcessRegistry } from '@gatehouse/kit/metrics';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { composeServices } from '@gatehouse/service/compose-services';
 import { Neighbours } from '@gatehouse/service/neighbours';
@@ -29,20 +29,19 @@ const settings = z.object({
  * Several services in one process, by default all of them: one admin port, one log, one budget for the bodies of
  * requests. Only the edge listens, unless services that run elsewhere need the others.
  */
-export async function createProcess(environment: Environment, given?: Logger): Promise<Runnable> {
+export async function createProcess(environment: Environment): Promise<Runnable> {
   const config = parseConfig(settings, environment);
   const names = allServices.filter((name) => config.GATEHOUSE_SERVICES.includes(name));
   const destination = logDestination();
-  const log = given ?? createLogger('gatehouse', config.LOG_LEVEL, destination);
-  const registry = createRegistry('gatehouse');
+  const log = createLogger('gatehouse', config.LOG_LEVEL, destination);
+  const registry = createProcessRegistry('gatehouse');
   const neighbours = new Neighbours(names, { listen: names.length < allServices.length });
   const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
   const created = [];
   for (const name of names) {
     const own = environmentOf(name, names, environment);
     const level = own['LOG_LEVEL'] ?? config.LOG_LEVEL;
-    const ownLog = given ?? createLogger(name, level, destination);
-    created.push(await creators[name](own, { ...shared, log: ownLog }));
+    created.push(await creators[name](own, { ...shared, log: createLogger(name, level, destination) }));
   }
   return composeServices(created, { log, registry, config });
 }

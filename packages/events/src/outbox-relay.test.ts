@@ -240,8 +240,8 @@ describe('the relay of an outbox', () => {
     startRelay(holds);
     await eventually(() => expect(published(holds, steady)).not.toEqual([]));
     const other = startRelay(holdsNone);
-    // Between its reads after 3.1 and 6.1 s.
-    await sleep(3_500);
+    // Between its reads after 3.8 and 6.8 s.
+    await sleep(4_200);
     const ids = await add(steady, [100]);
     other.relay.wake();
     await eventually(() => expect(changes(holds, steady)).toEqual(ids), 1_500);
@@ -253,7 +253,7 @@ describe('the relay of an outbox', () => {
     startRelay(holds);
     await eventually(() => expect(published(holds, steady)).not.toEqual([]));
     const other = startRelay(new PickySink());
-    await sleep(3_500);
+    await sleep(4_200);
     other.relay.wake();
     // So soon that the other one does not notify again.
     await sleep(300);

@@ -31,9 +31,9 @@ const pageLimits = { rows: 500, bytes: 4_000_000 };
  * Between two reads while there is something to publish. Short, because requests wait for the core while a batch is
  * published and stored: with 100 ms, one in ten waited for 10 ms at 300 requests/s on one core.
  */
-const idleMs = 30;
+const shortPauseMs = 30;
 /** After a read of many events: most of the cost is the same for one event and for hundreds. */
-const busyMs = 100;
+const longPauseMs = 100;
 const manyEvents = 64;
 /**
  * Between two reads while there is nothing: commits of this replica wake its relay, and it wakes those of others. Each
@@ -68,7 +68,7 @@ export class OutboxRelay {
   #running: Promise<void> = Promise.resolve();
   #woken = Promise.withResolvers<undefined>();
   /** Between the last read and the next. */
-  #pauseMs = idleMs;
+  #pauseMs = shortPauseMs;
   /** Whether this replica has committed something since the last read. */
   #committed = false;
 
@@ -89,7 +89,7 @@ export class OutboxRelay {
 
   /** What was committed may be visible a little later, or more may follow: the pauses grow anew. */
   #lookNow(): void {
-    this.#pauseMs = idleMs;
+    this.#pauseMs = shortPauseMs;
     this.#woken.resolve(undefined);
   }
 
@@ -137,9 +137,11 @@ export class OutboxRelay {
       if (committed) await session.wakeOthers();
       if (last) return;
       if (found === 'more') continue;
-      this.#pauseMs = found === 'nothing' ? Math.min(2 * this.#pauseMs, longestIdleMs) : idleMs;
-      await sleep(found === 'many' ? busyMs : idleMs, signal).catch(() => undefined);
-      if (found === 'nothing') await settledWithin(this.#woken.promise, this.#pauseMs - idleMs);
+      this.#pauseMs = found === 'nothing' ? Math.min(2 * this.#pauseMs, longestIdleMs) : shortPauseMs;
+      await sleep(found === 'many' ? longPauseMs : shortPauseMs, signal).catch(() => undefined);
+      if (found !== 'nothing') continue;
+      const leftMs = Math.min(this.#pauseMs - shortPauseMs, session.untilRetryMs);
+      await settledWithin(this.#woken.promise, leftMs);
     }
   }
 }
@@ -192,8 +194,12 @@ class RelaySession {
     this.#defer(await this.#publisher.publish(queues));
     if (full) return 'more';
     if (entries.length >= manyEvents) return 'many';
-    // A refused partition is tried again soon.
-    return entries.length > 0 || this.#deferred.size > 0 ? 'some' : 'nothing';
+    return entries.length > 0 ? 'some' : 'nothing';
+  }
+
+  /** Until a refused partition is tried again. */
+  get untilRetryMs(): number {
+    return Math.max(0, Math.min(...this.#deferred.values()) - monotonicMs());
   }
 
   /** Wakes the relays that hold the other partitions: one of theirs may have what this replica has committed. */
@@ -268,7 +274,7 @@ class RelaySession {
     { ready, settledAt, now }: { ready: readonly number[]; settledAt: Date; now: number },
   ): void {
     // A read that comes a moment early would let it wait for the next one.
-    if (now - this.#watermarkAt < watermarkEveryMs - idleMs) return;
+    if (now - this.#watermarkAt < watermarkEveryMs - shortPauseMs) return;
     this.#watermarkAt = now;
     const { source } = this.#options;
     const watermark = settledAt.toISOString();

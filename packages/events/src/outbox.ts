@@ -24,6 +24,10 @@ export interface PageLimits {
   bytes: number;
 }
 
+export interface Wakeable {
+  wake: () => void;
+}
+
 /** A table of events that are committed in the same transaction as the change that they describe. */
 export interface Outbox {
   /** The table without its schema; the label `outbox` of its metrics. */
@@ -38,6 +42,10 @@ export interface Outbox {
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
   /** Moves an entry that cannot be published to the dead letters, in one transaction. */
   deadLetter(client: Queryable, id: string, reason: string): Promise<void>;
+  /** Sets what `committed` wakes: the relay of this process. */
+  publishedBy(relay: Wakeable): void;
+  /** Call when something was committed to it. */
+  committed(): void;
   /** Deletes dead letters older than 30 days, and the oldest beyond 1,000. */
   deleteOldDeadLetters(client: Queryable): Promise<void>;
 }

@@ -50,8 +50,7 @@ const rpcs = tenantRpcs({
 function serveLocally(): LocalServer {
   const server = new LocalServer();
   const services = [rpcService(TenantServiceService, rpcs)];
-  server.implement(services, { service: 'tenant', verifier, log, drainTimeoutMs });
-  server.start();
+  server.start(services, { service: 'tenant', verifier, log, drainTimeoutMs });
   return server;
 }
 

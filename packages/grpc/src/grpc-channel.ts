@@ -75,6 +75,11 @@ export class GrpcChannel implements Channel {
       const cancel = (): void => sent?.cancel();
       signal?.addEventListener('abort', cancel, { once: true });
       const attempt = (repeatsLeft: number): void => {
+        // The call before this one had ended already, so there was nothing to cancel.
+        if (signal?.aborted === true) {
+          reject(signal.reason as Error);
+          return;
+        }
         sent = method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
           if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
             setTimeout(() => attempt(repeatsLeft - 1), repeatAfterMs);

@@ -1,5 +1,5 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { OpenList } from '@gatehouse/kit/open-list';
 import { status, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
 import { toStatus, type FailedStatus } from './errors.ts';
 import { maxRequestBytes, maxResponseBytes } from './metadata.ts';
@@ -37,15 +37,14 @@ interface Served extends NamedRpc {
  */
 export class LocalServer {
   readonly #served = new Map<string, Served>();
-  /** Ends a call whose handler still runs. */
-  readonly #inFlight = new Set<() => void>();
+  /** What ends the calls whose handlers still run. */
+  readonly #inFlight = new OpenList<() => void>();
   #drainTimeoutMs = 0;
-  #drainedAt: number | undefined;
   #isServing = false;
   #whenIdle: (() => void) | undefined;
 
-  /** Sets what the server runs: once for each start of the service. */
-  implement(services: readonly RpcService[], { drainTimeoutMs, ...options }: LocalServerOptions): void {
+  /** Begins to serve these RPCs. */
+  start(services: readonly RpcService[], { drainTimeoutMs, ...options }: LocalServerOptions): void {
     const runner = new RpcRunner(options);
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#served.clear();
@@ -54,38 +53,24 @@ export class LocalServer {
         const codec = definition[named.method];
         if (codec !== undefined) this.#served.set(named.path, { ...named, codec, runner });
       }
+    this.#isServing = true;
   }
 
   get isServing(): boolean {
     return this.#isServing;
   }
 
-  start(): void {
-    this.#drainedAt = undefined;
-    this.#isServing = true;
-  }
-
-  /** The stop of the process begins: the drain time is for all of its services together. */
-  drain(): void {
-    this.#drainedAt ??= monotonicMs();
-  }
-
   /** Accepts no new calls, and ends calls that do not finish within the drain time. */
   async stop(): Promise<void> {
-    this.drain();
     this.#isServing = false;
-    if (this.#inFlight.size === 0) return;
+    if (this.#inFlight.isEmpty) return;
     const idle = new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
-    const leftMs = this.#drainTimeoutMs - (monotonicMs() - (this.#drainedAt ?? 0));
-    const cut = setTimeout(
-      () => {
-        for (const end of this.#inFlight) end();
-        this.#whenIdle?.();
-      },
-      Math.max(0, leftMs),
-    );
+    const cut = setTimeout(() => {
+      for (const end of this.#inFlight) end();
+      this.#whenIdle?.();
+    }, this.#drainTimeoutMs);
     await idle;
     clearTimeout(cut);
   }
@@ -126,7 +111,7 @@ export class LocalServer {
     stop: () => void,
   ): Promise<LocalOutcome> {
     const { requestDeserialize, responseSerialize } = served.codec;
-    this.#inFlight.add(stop);
+    const leave = this.#inFlight.add(stop);
     try {
       const outcome = await served.runner.run(served, {
         ...{ ...call, caller: () => call.caller },
@@ -139,8 +124,8 @@ export class LocalServer {
     } catch (error) {
       return { failed: toStatus(error) };
     } finally {
-      this.#inFlight.delete(stop);
-      if (this.#inFlight.size === 0) this.#whenIdle?.();
+      leave();
+      if (this.#inFlight.isEmpty) this.#whenIdle?.();
     }
   }
 }

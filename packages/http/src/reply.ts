@@ -4,6 +4,12 @@ import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
+/** What an answer needs of its response. */
+export type AnswerTarget = Pick<
+  ServerResponse,
+  'req' | 'headersSent' | 'destroyed' | 'setHeader' | 'writeHead' | 'write' | 'end' | 'destroy'
+>;
+
 /** The response of a handler. */
 export interface Reply {
   /** Default: the status of the route. */
@@ -17,7 +23,7 @@ const discardMs = 5_000;
 
 /** Sends a JSON document with its `content-length`. */
 export function sendJson(
-  response: ServerResponse,
+  response: AnswerTarget,
   status: number,
   body: unknown,
   headers: Record<string, string> = {},
@@ -43,7 +49,7 @@ export function sendNothing(response: ServerResponse, headers: Record<string, st
  * Call before writing the head of a response: closes the connection after a response that is sent before the end of the
  * request body.
  */
-export function closeWhenEarly(response: ServerResponse): void {
+export function closeWhenEarly(response: AnswerTarget): void {
   if (isArriving(response.req)) response.setHeader('connection', 'close');
 }
 
@@ -51,7 +57,7 @@ export function closeWhenEarly(response: ServerResponse): void {
  * Ends a response. If the request body is still arriving, first reads and discards it: a client whose connection closes
  * while it sends never reads the response, and a connection with unread bytes cannot serve another request.
  */
-export function endAnswer(response: ServerResponse, last?: Buffer): void {
+export function endAnswer(response: AnswerTarget, last?: Buffer): void {
   const { req: request } = response;
   if (!isArriving(request)) {
     response.end(last);
@@ -80,7 +86,7 @@ export function doorHeaders(requestId: string): Record<string, string> {
 }
 
 /** Sends an error response. Destroys the response instead when it has begun or the client has disconnected. */
-export function sendError(response: ServerResponse, error: AppError, requestId: string): void {
+export function sendError(response: AnswerTarget, error: AppError, requestId: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;

@@ -7,8 +7,8 @@ import {
 } from 'node:http';
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
+import { OpenList } from '@gatehouse/kit/open-list';
 import { inviteWhenRead } from './expect-continue.ts';
-import { OpenList } from './open-list.ts';
 import { requestIdHeader } from './request-context.ts';
 import { sweepsPerTimeout, UnreadCheck, type UnreadResponses } from './unread-responses.ts';
 
@@ -71,7 +71,7 @@ class DrainTimeout extends Error {
 const cutResponses = new WeakSet<ServerResponse>();
 
 /** Marks a response that its server ends itself, because it stops, while a handler still works on it. */
-export function cutByStop(response: ServerResponse): void {
+export function markCutByStop(response: ServerResponse): void {
   cutResponses.add(response);
 }
 
@@ -108,7 +108,7 @@ export class HttpServer {
       requireHostHeader: false,
     });
     const serve: RequestListener = (request, response) => {
-      this.#answers.add(response, response);
+      if (!response.closed) response.once('close', this.#answers.add(response));
       if (this.#draining) response.setHeader('connection', 'close');
       if (request.headers.host === undefined && request.httpVersion === '1.1') {
         const { headers, body } = invalidHttp();
@@ -132,7 +132,8 @@ export class HttpServer {
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
     this.#server.on('connection', (socket) => {
-      this.#connections.add(socket, { socket, unread: new UnreadCheck(socket) });
+      if (!socket.closed)
+        socket.once('close', this.#connections.add({ socket, unread: new UnreadCheck(socket) }));
     });
   }
 

@@ -3,7 +3,10 @@ import { version } from './version.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The loop's delay is sampled so often; prom-client's default of 10 ms wakes an idle process 100 times a second. */
+/**
+ * The loop's delay is sampled so often, and no shorter one is shown. prom-client's default of 10 ms wakes an idle process
+ * 100 times a second.
+ */
 const loopSamplingMs = 50;
 
 /**
@@ -11,15 +14,26 @@ const loopSamplingMs = 50;
  * `ofProcess`: whether it has the metrics of the process too (the default).
  */
 export function createRegistry(service: string, { ofProcess = true } = {}): Registry {
-  const registry = new Registry();
-  registry.setDefaultLabels({ service });
-  if (ofProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopSamplingMs });
+  const registry = ofProcess ? createProcessRegistry(service) : registryOf(service);
   new Gauge({
     name: 'gatehouse_build_info',
     help: 'Always 1; the version label is the release that runs',
     labelNames: ['version'],
     registers: [registry],
   }).set({ version }, 1);
+  return registry;
+}
+
+/** The metrics of a process, under the name of its service or of all of them. */
+export function createProcessRegistry(name: string): Registry {
+  const registry = registryOf(name);
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopSamplingMs });
+  return registry;
+}
+
+function registryOf(service: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service });
   return registry;
 }
 

@@ -18,6 +18,8 @@ export interface PoolOptions {
   role: string;
   max: number;
   log: Logger;
+  /** How long work waits for a connection, and a connection for the server. Default: 2 s. */
+  connectTimeoutMs?: number;
   /** Additional start-up settings of the sessions. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -28,7 +30,7 @@ export interface PoolOptions {
  */
 const statementTimeoutMs = 5_000;
 const idleInTransactionTimeoutMs = 1_000;
-const connectTimeoutMs = 2_000;
+const defaultConnectTimeoutMs = 2_000;
 /** The server closes the connections of unreachable hosts within 25 s, which releases their locks. */
 const deadPeerSettings = {
   tcp_keepalives_idle: 10,
@@ -55,7 +57,7 @@ export function createPool(options: PoolOptions): Pool {
     connectionString: server,
     max: options.max,
     application_name: `gatehouse ${options.role}`,
-    connectionTimeoutMillis: connectMs ?? connectTimeoutMs,
+    connectionTimeoutMillis: connectMs ?? options.connectTimeoutMs ?? defaultConnectTimeoutMs,
     Client: PatientClient,
     keepAlive: true,
     // The last one counts.

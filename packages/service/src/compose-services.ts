@@ -15,14 +15,17 @@ export interface ComposedOptions {
 const closingMs = 20_000;
 
 /**
- * Combines services into one process. They start in this order and stop in reverse, so list the edge last; the names of
- * their checks in `/readyz` begin with their own.
+ * Combines services into one process. They start in this order and stop in reverse, so list the edge last. A process that
+ * clients reach is ready while its front door is: what else fails concerns some requests only, and those get a clear
+ * error from it. The names of checks in `/readyz` begin with that of their service.
  */
 export function composeServices(
   services: readonly Service[],
   { log, registry, config }: ComposedOptions,
 ): Runnable & { readonly adminPort: number } {
-  const checks = services.flatMap(({ name, ready }) =>
+  const frontDoors = services.filter(({ isFrontDoor }) => isFrontDoor);
+  const deciding = frontDoors.length > 0 ? frontDoors : services;
+  const checks = deciding.flatMap(({ name, ready }) =>
     Object.entries(ready).map(([what, check]): [string, ReadyCheck] => [`${name} ${what}`, check]),
   );
   return composeService({

@@ -33,9 +33,9 @@ export interface ComposeOptions {
 
 /**
  * Time that all parts together may take to stop beyond `DRAIN_TIMEOUT_MS`, for last writes and closing. The termination
- * grace period of the platform should be at least 15 s longer than `DRAIN_TIMEOUT_MS`.
+ * grace period of the platform should be five seconds longer than both.
  */
-const closingMsOfOne = 10_000;
+const defaultClosingMs = 10_000;
 
 /** Combines parts that start in order and stop at the same time, such as servers, so that they share one drain time. */
 export function together(...parts: readonly Part[]): Part {
@@ -58,7 +58,7 @@ export function together(...parts: readonly Part[]): Part {
  * stops without waiting. Parts that hang are abandoned.
  */
 export function composeService(options: ComposeOptions): Runnable & { readonly adminPort: number } {
-  const { config, log, parts, closingMs = closingMsOfOne } = options;
+  const { config, log, parts, closingMs = defaultClosingMs } = options;
   let serving = false;
   let stopping = false;
   const admin = new AdminServer({

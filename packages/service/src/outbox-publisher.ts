@@ -5,16 +5,14 @@ import { OutboxRelay } from '@gatehouse/events/outbox-relay';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { isMessageTooLarge } from '@gatehouse/grpc/errors';
-import type { Pool } from '@gatehouse/pg/pool';
+import { createPool } from '@gatehouse/pg/pool';
 import type { Shell } from './shell.ts';
 
 export interface OutboxPublisherOptions {
   /** The `source` of the events. */
   source: string;
   outbox: Outbox;
-  /** A pool of `<service>_system` in which the relay keeps one connection, since locks of partitions are of a session. */
-  pool: Pool;
-  kafka: Parameters<typeof kafkaPlace>[0];
+  config: Parameters<typeof kafkaPlace>[0] & { DATABASE_URL: string };
   /** Without KAFKA_PREFIX. */
   topic: string;
   /** Whether consumers need watermarks, which state up to when they have received everything. */
@@ -24,19 +22,23 @@ export interface OutboxPublisherOptions {
 }
 
 /**
- * Publishes the outbox of a service to Kafka or, without Kafka, directly to the consuming service. Returns what to call
- * when something was committed to it.
+ * Publishes the outbox of a service to Kafka or, without Kafka, directly to the consuming service. Its relay has a
+ * database connection of its own, since locks of partitions are of a session.
  */
-export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): () => void {
-  const { source, pool, outbox, watermarks, send } = options;
+export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): void {
+  const { source, outbox, watermarks, config } = options;
   const { log, registry, name } = shell;
-  const kafka = kafkaPlace(options.kafka, options.topic);
-  const publishTo = (sink: EventSink): (() => void) => {
-    const relay = new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry });
-    shell.add(relay);
-    return () => relay.wake();
-  };
-  if (kafka !== null) return publishTo(new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log }));
-  if (send !== undefined) return publishTo(new DirectSink({ send, isTooLarge: isMessageTooLarge }));
-  return () => undefined;
+  const sink = sinkOf(shell, options);
+  if (sink === null) return;
+  const pool = createPool({ url: config.DATABASE_URL, role: `${name}_system`, max: 1, log });
+  shell.add({ stop: () => pool.end() });
+  const relay = new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry });
+  outbox.publishedBy(relay);
+  shell.add(relay);
+}
+
+function sinkOf({ name, log }: Shell, { config, topic, send }: OutboxPublisherOptions): EventSink | null {
+  const kafka = kafkaPlace(config, topic);
+  if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
+  return send === undefined ? null : new DirectSink({ send, isTooLarge: isMessageTooLarge });
 }

@@ -30,17 +30,8 @@ export function createPools<Name extends string>(
   const [first] = named;
   if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
-  // One for all services of the process that use the same database: it costs a connection.
-  const { host, pathname } = new URL(url);
-  const key = `check of ${host}${pathname}`;
-  const { neighbours } = shell;
-  const makeCheck = (): DatabaseCheck => new DatabaseCheck({ url, role: readyAs ?? role, log });
-  const check = neighbours === undefined ? makeCheck() : neighbours.share(key, makeCheck);
-  shell.add({
-    async stop() {
-      if (neighbours?.release(key) !== false) await check.stop();
-    },
-  });
+  const check = new DatabaseCheck({ url, role: readyAs ?? role, log });
+  shell.add({ stop: () => check.stop() });
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));
   const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;

@@ -2,20 +2,18 @@ import { Changes } from '@gatehouse/changes/changes';
 import { auditTopic } from '@gatehouse/events/audit-event';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Peer } from '@gatehouse/grpc/client';
-import { afterCommit, type Pool } from '@gatehouse/pg/pool';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
 
 export interface PublishedChangesOptions {
-  config: OutboxPublisherOptions['kafka'] & { SECRETS_KEYRING: KeyRing };
+  config: OutboxPublisherOptions['config'] & { SECRETS_KEYRING: KeyRing };
   /** A pool of `<service>_app`, for changes of one tenant. */
   app: Pool;
   /** A pool of `<service>_system`. */
   system: Pool;
-  /** Another one, with a connection for the relay. */
-  relay: Pool;
   tenant: Peer<TenantServiceClient>;
 }
 
@@ -25,16 +23,15 @@ export interface PublishedChangesOptions {
  */
 export function publishedChanges(
   shell: Shell,
-  { config, app, system, relay, tenant }: PublishedChangesOptions,
+  { config, app, system, tenant }: PublishedChangesOptions,
 ): Changes {
   const { name: service, log } = shell;
   const outbox = new AuditOutbox(service);
   const { source } = outbox;
-  const wake = publishOutbox(shell, {
+  publishOutbox(shell, {
     source,
     outbox,
-    pool: relay,
-    kafka: config,
+    config,
     topic: auditTopic,
     watermarks: false,
     send: (events, options) => tenant.call('recordAudit', { source, events }, options),
@@ -44,10 +41,7 @@ export function publishedChanges(
     app,
     system,
     keyRing: config.SECRETS_KEYRING,
-    record: async (db, entry) => {
-      await outbox.add(db, entry);
-      afterCommit(db, wake);
-    },
+    record: (db, entry) => outbox.add(db, entry),
     log,
   });
 }

@@ -51,6 +51,8 @@ export class Service implements Runnable {
   readonly handler: RequestListener;
   readonly rpcs: readonly RpcService[];
   readonly registry: Registry;
+  /** Whether clients reach it directly. */
+  readonly isFrontDoor: boolean;
   /** All of its parts in the order of their start, its servers last. */
   readonly parts: readonly Part[];
   readonly ready: Readonly<Record<string, ReadyCheck>>;
@@ -66,6 +68,7 @@ export class Service implements Runnable {
     this.rpcs = rpcs ?? [];
     this.registry = registry;
     this.ready = ready;
+    this.isFrontDoor = frontDoor !== undefined;
     if (listens || frontDoor !== undefined) this.#http = httpServer(made, handler, frontDoor);
     if (listens && rpcs !== undefined) this.#grpc = grpcServer(made, rpcs);
     const servers = [this.#grpc, this.#http].filter((server) => server !== undefined);
@@ -73,7 +76,7 @@ export class Service implements Runnable {
       ...parts,
       ...(neighbour === undefined ? [] : [besideNeighbours(made, neighbour, { handler, rpcs: this.rpcs })]),
       together(...servers),
-      { start: () => this.#logPorts() },
+      ...(servers.length > 0 ? [{ start: () => this.#logPorts() }] : []),
     ];
     this.#composed = composeService({ log, metrics: [registry], config, ready, parts: this.parts });
   }
@@ -141,11 +144,9 @@ function besideNeighbours(
   const { DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
   return {
     start() {
-      neighbour.rpcs.implement(rpcs, { service, verifier, log, tracer, drainTimeoutMs });
-      neighbour.rpcs.start();
+      neighbour.rpcs.start(rpcs, { service, verifier, log, tracer, drainTimeoutMs });
       neighbour.handler = handler;
     },
-    drain: () => neighbour.rpcs.drain(),
     stop() {
       neighbour.handler = null;
       return neighbour.rpcs.stop();

@@ -16,7 +16,7 @@ import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import { createPools } from '@gatehouse/service/pools';
-import { publishedAlerts } from '@gatehouse/service/published-alerts';
+import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -64,7 +64,7 @@ export async function createAgentService(
   const shell = await Shell.create('agent', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { app, system, rpc, relay } = createPools(shell, {
+  const { app, system, rpc } = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -72,15 +72,13 @@ export async function createAgentService(
       system: { role: 'agent_system', max: half },
       // A separate pool: completions wait for RPCs, which must not wait for a slow list.
       rpc: { role: 'agent_app', max },
-      // Relays of outboxes keep a connection each.
-      relay: { role: 'agent_system', max: 2 },
     },
   });
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, relay, tenant });
+  const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const { log, registry } = shell;
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
@@ -91,7 +89,8 @@ export async function createAgentService(
   const agents = new AgentStore(app);
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard, maxCalls });
-  const raise = publishedAlerts(shell, { kafka: config, relay, webhook });
+  const alertOutbox = publishedAlerts(shell, config, webhook);
+  const raise: RaiseAlert = (db, alert) => alertOutbox.add(db, alert);
   const servers = new McpServerStore(app, raise);
   const secrets = new SealedColumn(keyRing, 'mcp_servers');
   const openSecrets: OpenSecrets = (server, sealed) =>

@@ -39,7 +39,8 @@ import { complete } from './rpc/complete.ts';
 import { countOpenRuns } from './rpc/count-open-runs.ts';
 import { embed } from './rpc/embed.ts';
 import { forgetUser } from './rpc/forget-user.ts';
-import { eventSource, runOutbox } from './store/outbox-system-store.ts';
+import { eventSource, RunOutbox } from './store/outbox-system-store.ts';
+import type { EndRow } from './store/run-system-store.ts';
 import { RecallStep } from './turns/recall.ts';
 import { RememberQueue } from './turns/remember-queue.ts';
 
@@ -65,7 +66,7 @@ export async function createChatService(
   const { log, registry, tracer, bodyBudget } = shell;
   const { catalogue } = config;
   const otelMeter = await shell.createMeter();
-  const { system: pool, relay } = createPools(shell, {
+  const { system: pool } = createPools(shell, {
     url: config.DATABASE_URL,
     migrations,
     pools: {
@@ -76,8 +77,6 @@ export async function createChatService(
         // them. One plan fits all values; planning each time cost the database a sixth of a group.
         settings: { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' },
       },
-      // Relays of outboxes keep a connection each.
-      relay: { role: 'chat_system', max: 2 },
     },
   });
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
@@ -87,21 +86,26 @@ export async function createChatService(
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   shell.require('tenant', () => tenant.reached);
   shell.require('agent', () => agent.reached);
-  const wake = publishOutbox(shell, {
+  const runOutbox = new RunOutbox();
+  publishOutbox(shell, {
     source: eventSource,
     outbox: runOutbox,
-    pool: relay,
-    kafka: config,
+    config,
     topic: usageTopic,
     watermarks: true,
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const alerts = new Alerts({ pool, raise: publishedAlerts(shell, { kafka: config, relay, webhook }), log });
+  const alertOutbox = publishedAlerts(shell, config, webhook);
+  const alerts = new Alerts({ pool, raise: (db, alert) => alertOutbox.add(db, alert), log });
+  const onEvents = (ends: readonly EndRow[]): void => {
+    runOutbox.committed();
+    if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) alertOutbox.committed();
+  };
   const instance = new Instance(pool, log);
-  const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents: wake });
+  const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });
   const pricing = await Pricing.create(catalogue);
-  const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry });
+  const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry, onEvents });
   const countEnds = () => recorder.committedEnds;
   const vacuum = new Vacuum({ pool, countEnds, log });
   const leases = new LeaseClient(tenant);

@@ -61,8 +61,16 @@ export const indexOnly = {
   jit: 'off',
 };
 
-/** Searches and writes of one tenant, so that it can't occupy all database connections and worker threads. */
-const workInFlight = { max: 4, maxWaiting: 256 };
+/**
+ * Searches and writes of one tenant, so that it can't occupy all database connections and worker threads; half of the
+ * connections if there are few.
+ */
+const workInFlight = (connections: number) => ({
+  max: Math.min(4, Math.ceil(connections / 2)),
+  maxWaiting: 256,
+});
+/** Work that no request waits for waits for a connection itself: one transaction of it may take seconds. */
+const jobsConnectTimeoutMs = 15_000;
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
 export async function createMemoryService(
@@ -70,7 +78,12 @@ export async function createMemoryService(
   overrides: ShellOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('memory', config, overrides);
-  const { app, system, rpc, relay } = createPools(shell, {
+  const {
+    app,
+    system,
+    rpc,
+    jobs: background,
+  } = createPools(shell, {
     url: config.DATABASE_URL,
     migrations,
     pools: {
@@ -79,20 +92,24 @@ export async function createMemoryService(
       system: { role: 'memory_system', max: Math.min(3, config.DATABASE_POOL) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
       rpc: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
-      // Relays of outboxes keep a connection each.
-      relay: { role: 'memory_system', max: 1 },
+      // Another one, so that neither waits for what a tenant's jobs and transfers do.
+      jobs: {
+        role: 'memory_app',
+        max: Math.ceil(config.DATABASE_POOL / 2),
+        settings: indexOnly,
+        connectTimeoutMs: jobsConnectTimeoutMs,
+      },
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, relay, tenant });
+  const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const agents = new AgentClient(agent);
   const limits = new MemoryLimitsClient(tenant);
   const splitter = new Splitter(shell.log);
   const embedder = new Embedder(chat, shell.signer);
-  const embeddings = new EmbeddingStore(rpc);
   const jobs = new Jobs({ service: 'memory', tasks, system, log: shell.log });
   const requestJob =
     (task: keyof typeof tasks): RequestJob =>
@@ -100,8 +117,8 @@ export async function createMemoryService(
       await jobs.add(db, { task, tenantId, ids: { agentId }, key: agentId, ...(runAt && { runAt }) });
     };
   const requestEmbeddings = requestJob('embed');
+  const embeddings = new EmbeddingStore(rpc);
   const reindexing = new ReindexStore(rpc);
-  const halfVectors = new HalfVectorStore(rpc);
   const upkeep: IndexUpkeep = {
     noteModel: async (key, model) => {
       await embeddings.noteModel(key, model, requestEmbeddings);
@@ -115,18 +132,20 @@ export async function createMemoryService(
     requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),
   });
-  const work = new InFlight(workInFlight);
+  const work = new InFlight(workInFlight(config.DATABASE_POOL));
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);
+  const removing = new ForgetStore(background);
   const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
   const graphs = new GraphStore(app);
   const imports = new ImportStore(app);
+  const leftImports = new ImportStore(background);
   const unfinished = new ImportSystemStore(system);
   const sweep = new ImportSweep({
     unfinished: (limit) => unfinished.unfinished(limit),
-    discard: (ref, options) => imports.discard(ref, options),
-    finish: (ref, state, signal) => imports.finish(ref, state, signal),
+    discard: (ref, options) => leftImports.discard(ref, options),
+    finish: (ref, state, signal) => leftImports.finish(ref, state, signal),
     log: shell.log,
   });
   return shell.createService({
@@ -172,13 +191,13 @@ export async function createMemoryService(
         recall: recall(recalling, embedder),
         callTool: callTool({ search: recalling, embedder, traversals: new TraversalStore(rpc) }),
         remember: remember(rpc, { limits, requestEmbeddings }),
-        agentDeleted: agentDeleted(forgetting),
-        forgetUser: forgetUser(forgetting),
+        agentDeleted: agentDeleted(removing),
+        forgetUser: forgetUser(removing),
         getUsage: getUsage(rpc),
       }),
       rpcService(TransferParticipantServiceService, {
         describe: describeTransfer(new TransferStore(app), limits),
-        runStep: runStep({ service: 'memory', app, steps: transferSteps.steps }),
+        runStep: runStep({ service: 'memory', app: background, steps: transferSteps.steps }),
       }),
     ],
     parts: [
@@ -187,12 +206,12 @@ export async function createMemoryService(
       new JobWorker({
         jobs,
         handlers: {
-          embed: embedPassages(embeddings, embedder, (key, runAt) =>
-            withTenant(rpc, key.tenantId, (db) => requestEmbeddings(db, key, runAt)),
+          embed: embedPassages(new EmbeddingStore(background), embedder, (key, runAt) =>
+            withTenant(background, key.tenantId, (db) => requestEmbeddings(db, key, runAt)),
           ),
-          reindex: reindexPassages(reindexing),
-          copy_half_vectors: copyHalfVectors(halfVectors),
-          remove: removeMemory(forgetting),
+          reindex: reindexPassages(new ReindexStore(background)),
+          copy_half_vectors: copyHalfVectors(new HalfVectorStore(background)),
+          remove: removeMemory(removing),
         },
         log: shell.log,
         registry: shell.registry,

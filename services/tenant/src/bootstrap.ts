@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { auditEntryOf } from '@gatehouse/changes/audit-entry';
 import { scopesOf } from '@gatehouse/contract/scopes';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -48,7 +49,8 @@ async function bootstrap(): Promise<void> {
     };
     const key = await withTransaction(pool, async (db) => {
       const inserted = await insertFirstOwnerKey(db, newKey, values);
-      if (inserted !== null) await changeRecorder(config)(db, auditEntryOf(keyCreated(inserted), bySystem));
+      const record = changeRecorder(config, new AuditOutbox('tenant'));
+      if (inserted !== null) await record(db, auditEntryOf(keyCreated(inserted), bySystem));
       return inserted;
     });
     if (key === null)

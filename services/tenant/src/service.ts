@@ -1,6 +1,7 @@
 import { Changes } from '@gatehouse/changes/changes';
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { EventIntake } from '@gatehouse/events/intake';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
@@ -12,7 +13,7 @@ import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
-import { publishedAlerts } from '@gatehouse/service/published-alerts';
+import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -76,8 +77,6 @@ export async function createTenantService(
       // Separate pools: a slow list must not delay completions, which wait for settings and leases.
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },
-      // Relays of outboxes keep a connection each.
-      relay: { role: 'tenant_system', max: 2 },
     },
   });
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
@@ -94,7 +93,8 @@ export async function createTenantService(
   const apiKeysOfAll = new ApiKeySystemStore(pools.system);
   const tenants = new TenantSystemStore(pools.system);
   const auditLog = new AuditLogSystemStore(pools.system);
-  const recordChange = changeRecorder(config);
+  const auditOutbox = new AuditOutbox('tenant');
+  const recordChange = changeRecorder(config, auditOutbox);
   const intake = new EventIntake({
     read: readAuditEvent,
     store: (entries) => auditLog.takeIn(entries),
@@ -104,7 +104,8 @@ export async function createTenantService(
   });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
-  const raise = publishedAlerts(shell, { kafka: config, relay: pools.relay, webhook });
+  const alertOutbox = publishedAlerts(shell, config, webhook);
+  const raise: RaiseAlert = (db, alert) => alertOutbox.add(db, alert);
   const leases = new LeaseSystemStore(pools.lease, { recordChange, raise });
   const changes = new Changes({
     service: 'tenant',
@@ -122,7 +123,7 @@ export async function createTenantService(
   const describe = describeTransferAt(participants);
   const parties = new TransferParties({ tenants, describe, app, system });
   const transfers = new TransferSystemStore(system, { jobs, record: recordChange, raise });
-  shareAuditTopic(shell, { kafka: config, pool: pools.relay, intake });
+  shareAuditTopic(shell, { config, outbox: auditOutbox, intake });
   return shell.createService({
     handler: shell.createApp({
       handlers: {

@@ -67,20 +67,18 @@ export async function createWebhookService(
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const { app, system, relay } = createPools(shell, {
+  const { app, system } = createPools(shell, {
     url,
     migrations,
     pools: {
       app: { role: 'webhook_app', max },
       system: { role: 'webhook_system', max: Math.ceil(max / 2) },
-      // Relays of outboxes keep a connection each.
-      relay: { role: 'webhook_system', max: 1 },
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, relay, tenant });
+  const changes = publishedChanges(shell, { config, app, system, tenant });
   const { idempotency } = changes;
   const { log } = shell;
   const guard = new Guard(config.EGRESS_ALLOW);

@@ -1,4 +1,4 @@
-import type { Queryable } from '@gatehouse/pg/pool';
+import { afterCommit, type Queryable } from '@gatehouse/pg/pool';
 import { partitionOf } from '../partitions.ts';
 import { OutboxTable } from './outbox-table.ts';
 
@@ -39,13 +39,14 @@ export class EntryOutbox<Entry extends { tenant_id: string | null }> extends Out
     this.#table = table;
   }
 
-  /** Adds an entry. Call it in the transaction of what it describes. */
+  /** Adds an entry, in the transaction of what it describes. Its commit wakes the relay. */
   async add(db: Queryable, entry: Entry): Promise<void> {
     await db.query(`insert into ${this.#table} (partition, tenant_id, entry) values ($1, $2, $3)`, [
       entryPartition(entry.tenant_id),
       entry.tenant_id,
       JSON.stringify(entry),
     ]);
+    afterCommit(db, () => this.committed());
   }
 }
 

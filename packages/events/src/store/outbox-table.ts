@@ -1,6 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { maxEventBytes } from '../cloud-event.ts';
-import type { Outbox, OutboxEntry, OutboxPage, PageLimits } from '../outbox.ts';
+import type { Outbox, OutboxEntry, OutboxPage, PageLimits, Wakeable } from '../outbox.ts';
 
 const deadLetterDays = 30;
 const maxDeadLetters = 1_000;
@@ -44,6 +44,7 @@ export class OutboxTable<Content> implements Outbox {
   readonly #table: string;
   readonly #read: string;
   readonly #source: DeadLetterSource;
+  #relay: Wakeable | undefined;
 
   constructor({ table, columns, selected = {}, content, toEvent }: OutboxTableOptions<Content>) {
     this.name = table.slice(table.indexOf('.') + 1);
@@ -140,6 +141,14 @@ export class OutboxTable<Content> implements Outbox {
           or id <= (select id from ${deadLetters} order by id desc offset $2 limit 1)`,
       [deadLetterDays, maxDeadLetters],
     );
+  }
+
+  publishedBy(relay: Wakeable): void {
+    this.#relay = relay;
+  }
+
+  committed(): void {
+    this.#relay?.wake();
   }
 
   #entryOf(row: Row): OutboxEntry {

@@ -27,6 +27,7 @@ export class Reaper {
   readonly #recorder: Pick<RunRecorder, 'openRuns'>;
   readonly #pricing: Pricing;
   readonly #alerts: Pick<Alerts, 'ofRun'>;
+  readonly #onEvents: ((ends: readonly EndRow[]) => void) | undefined;
   readonly #log: Logger;
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
@@ -40,7 +41,10 @@ export class Reaper {
     alerts: Pick<Alerts, 'ofRun'>;
     log: Logger;
     registry: Registry;
+    /** Called when ends were committed. */
+    onEvents?: (ends: readonly EndRow[]) => void;
   }) {
+    this.#onEvents = options.onEvents;
     this.#pool = options.pool;
     this.#instance = options.instance;
     this.#recorder = options.recorder;
@@ -117,6 +121,7 @@ export class Reaper {
     await togetherOrAlone(rows, {
       store: async (some) => {
         ended += (await insertEnds(this.#pool, some)).length;
+        this.#onEvents?.(some);
       },
       isRefusal: (error) => !isDatabaseOutage(error),
       refuse: async ({ run }, error) =>

@@ -52,7 +52,7 @@ export class RunRecorder {
   readonly #pool: Pool;
   readonly #alerts: Pick<Alerts, 'ofRun'>;
   readonly #log: Logger;
-  readonly #onEvents: (() => void) | undefined;
+  readonly #onEvents: ((ends: readonly EndRow[]) => void) | undefined;
   readonly #starts: GroupCommit<PendingStart>;
   readonly #ends: GroupCommit<EndRow>;
   /** Runs of this process that have no committed end yet, and when they began. */
@@ -69,8 +69,8 @@ export class RunRecorder {
     alerts: Pick<Alerts, 'ofRun'>;
     log: Logger;
     registry: Registry;
-    /** Called when events of runs were committed. */
-    onEvents?: () => void;
+    /** Called when events of runs were committed: with the ends, without any after start events. */
+    onEvents?: (ends: readonly EndRow[]) => void;
   }) {
     const { pool, instance, log, registry, onEvents } = options;
     this.#onEvents = onEvents;
@@ -184,7 +184,7 @@ export class RunRecorder {
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
     this.#committedEnds += rows.length;
-    this.#onEvents?.();
+    this.#onEvents?.(rows);
     for (const row of rows) this.#resolveDoubt(row, ended.has(row.run.run_id));
   }
 
@@ -222,7 +222,7 @@ export class RunRecorder {
     if (due.length === 0) return;
     try {
       await insertOpen(this.#pool, due);
-      this.#onEvents?.();
+      this.#onEvents?.([]);
     } catch (error) {
       // Their end events follow in any case.
       this.#log.warn({ err: error }, 'failed to publish start events');

@@ -16,23 +16,27 @@ interface RunEventRow {
 const iso = (time: string): string => `to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Events about runs, written in the transactions that start and end them. */
-export const runOutbox = new OutboxTable<RunEventRow>({
-  table: 'chat.outbox',
-  columns: ['tenant_id', 'run_id', 'started_at', 'ended_at'],
-  selected: {
-    occurred_at: iso('occurred_at'),
-    started_at: iso('started_at'),
-    ended_at: iso('ended_at'),
-  },
-  content: 'data',
-  toEvent: (row) => ({
-    key: row.tenant_id,
-    json: writeRunEvent(eventSource, {
-      runId: row.run_id,
-      tenantId: row.tenant_id,
-      startedAt: row.started_at,
-      endedAt: row.ended_at,
-      data: row.content,
-    }),
-  }),
-});
+export class RunOutbox extends OutboxTable<RunEventRow> {
+  constructor() {
+    super({
+      table: 'chat.outbox',
+      columns: ['tenant_id', 'run_id', 'started_at', 'ended_at'],
+      selected: {
+        occurred_at: iso('occurred_at'),
+        started_at: iso('started_at'),
+        ended_at: iso('ended_at'),
+      },
+      content: 'data',
+      toEvent: (row) => ({
+        key: row.tenant_id,
+        json: writeRunEvent(eventSource, {
+          runId: row.run_id,
+          tenantId: row.tenant_id,
+          startedAt: row.started_at,
+          endedAt: row.ended_at,
+          data: row.content,
+        }),
+      }),
+    });
+  }
+}

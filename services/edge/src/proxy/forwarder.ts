@@ -38,9 +38,9 @@ export class Forwarder {
   }
 
   /**
-   * Hands the request to its service if that runs in this process. Otherwise sends it to a replica, and once more to another one if the first refuses the connection.
-   * Resolves when the response is closed. Throws when no replica can be reached, and for a body that is too large or
-   * too slow.
+   * Hands the request to its service if that runs in this process, and returns. Otherwise sends it to a replica, once
+   * more to another one if the first refuses the connection, and resolves when the response is closed. Throws when no
+   * replica can be reached, and for a body that is too large or too slow.
    */
   async forward(passage: Passage): Promise<void> {
     const { service } = passage.route;

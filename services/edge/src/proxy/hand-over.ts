@@ -1,11 +1,11 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { checkBodySize } from '@gatehouse/http/body';
 import { handOver } from '@gatehouse/http/handed-over';
-import { OpenList } from '@gatehouse/http/open-list';
-import { closeWhenEarly, doorHeaders } from '@gatehouse/http/reply';
-import { cutByStop } from '@gatehouse/http/server';
-import { errorBody, type AppError } from '@gatehouse/kit/errors';
+import { closeWhenEarly, doorHeaders, sendError } from '@gatehouse/http/reply';
+import { markCutByStop } from '@gatehouse/http/server';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { OpenList } from '@gatehouse/kit/open-list';
 import type { Neighbour } from '@gatehouse/service/neighbours';
 import { distinctHeaders, headerObject, responseHeaders } from './headers.ts';
 import type { Passage } from './passage.ts';
@@ -47,7 +47,7 @@ export class HandOver {
         destroy: response.destroy.bind(response),
       },
     };
-    this.#open.add(response, handed);
+    response.once('close', this.#open.add(handed));
     // `headers` leaves it out, because it is of one connection.
     const { 'transfer-encoding': encoding } = request.headers;
     request.headers = {
@@ -67,7 +67,7 @@ export class HandOver {
       const { response, route } = handed.passage;
       // It was answered, and only its client has not read all of it.
       if (response.writableEnded) continue;
-      cutByStop(response);
+      markCutByStop(response);
       silence(response);
       const error = upstreamError(route.service, new Error('the process stops'));
       if (!response.headersSent) answer(handed, error);
@@ -113,15 +113,12 @@ function silence(response: ServerResponse): void {
   Object.assign(response, { write, end, writeHead });
 }
 
-/** Answers in place of the service. */
+/** Answers in place of the service, which was silenced. */
 function answer({ passage: { response, requestId }, own }: Handed, error: AppError): void {
-  const body = Buffer.from(JSON.stringify(errorBody(error, requestId)));
-  closeWhenEarly(response);
-  own.writeHead(error.status, {
-    ...{ ...error.headers, ...doorHeaders(requestId) },
-    ...{ 'content-type': 'application/json', 'content-length': body.length },
-  });
-  own.end(body);
+  const { req, headersSent, destroyed } = response;
+  const write = ServerResponse.prototype.write.bind(response);
+  const setHeader = response.setHeader.bind(response);
+  sendError({ ...own, req, headersSent, destroyed, write, setHeader }, error, requestId);
 }
 
 /** The error as an event, and a normal close. */

@@ -3,15 +3,13 @@ import { auditTopic } from '@gatehouse/events/audit-event';
 import type { EventIntake } from '@gatehouse/events/intake';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
-import type { Pool } from '@gatehouse/pg/pool';
-import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import type { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import { publishOutbox, type OutboxPublisherOptions } from '@gatehouse/service/outbox-publisher';
 import type { Shell } from '@gatehouse/service/shell';
-import { auditOutbox } from './change-recorder.ts';
 
 export interface AuditTopicOptions {
-  kafka: Parameters<typeof kafkaPlace>[0];
-  /** Acts as `tenant_system`. */
-  pool: Pool;
+  config: OutboxPublisherOptions['config'];
+  outbox: AuditOutbox;
   intake: EventIntake<AuditEntry>;
 }
 
@@ -19,10 +17,9 @@ export interface AuditTopicOptions {
  * With Kafka: publishes the changes of this service, and stores those of all services in the audit log. Its own changes
  * are in the log already, so they are skipped when they are consumed.
  */
-export function shareAuditTopic(shell: Shell, { kafka, pool, intake }: AuditTopicOptions): void {
-  const outbox = auditOutbox;
-  publishOutbox(shell, { source: outbox.source, outbox, pool, kafka, topic: auditTopic, watermarks: false });
-  const place = kafkaPlace(kafka, auditTopic);
+export function shareAuditTopic(shell: Shell, { config, outbox, intake }: AuditTopicOptions): void {
+  publishOutbox(shell, { source: outbox.source, outbox, config, topic: auditTopic, watermarks: false });
+  const place = kafkaPlace(config, auditTopic);
   if (place === null) return;
   const { brokers, topic, prefix } = place;
   const { log, registry } = shell;
