@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { environmentOf as settingsFor } from '@gatehouse/composed/environment';
 import type { ServiceName } from '@gatehouse/contract/services';
-import { render, serviceNames, topology } from './helm.ts';
+import { refusal, render, required, serviceNames, topology } from './helm.ts';
 import { environmentOf, named, ofKind, podsOf, servicePods } from './manifests.ts';
 import { settingsOf, type Environment } from './service-settings.ts';
 
@@ -64,6 +64,20 @@ describe('one Deployment for all services', () => {
       'Ingress',
     );
     expect(route?.spec?.rules?.[0]?.http?.paths[0]?.backend.service?.name).toBe('gatehouse-edge');
+  });
+
+  it('has pools of its own size, and no database of its own beside those of its services', () => {
+    const poolOf = (values: object): string | undefined => {
+      const [container] =
+        servicePods(render({ composed: true, ...values })).get('composed')?.containers ?? [];
+      return environmentOf(container).values['DATABASE_POOL'];
+    };
+    expect(poolOf({})).toBeUndefined();
+    expect(poolOf({ services: { composed: { databasePool: 4 } } })).toBe('4');
+    const own = { ownDatabase: { existingSecret: 'another' } };
+    expect(refusal({ ...required, composed: true, services: { composed: own } })).toContain(
+      'services.composed.ownDatabase: set it for each service',
+    );
   });
 
   it('migrates the schema of each service with the same image', () => {

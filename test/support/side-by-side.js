@@ -10,8 +10,8 @@ const folders = [
 ];
 
 /**
- * Puts tests of whole systems beside tests of parts, the longest first: two systems at once, of seven processes each,
- * take longer than their time-outs on two cores.
+ * Puts tests of whole systems beside tests of parts, the longest first: three systems at once, of up to nine processes
+ * each, would take longer than their time-outs on two cores.
  */
 export default class SideBySide extends TestSequencer {
   sort(tests) {

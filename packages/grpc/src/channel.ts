@@ -1,16 +1,37 @@
 import type { Assertion } from '@gatehouse/identity/local-assertion';
-import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import type {
+  CallOptions,
+  ChannelCredentials,
+  Client,
+  ClientOptions,
+  ClientUnaryCall,
+  Metadata,
+  ServiceDefinition,
+  ServiceError,
+} from '@grpc/grpc-js';
 
-/** A call on its way to a peer. */
-export interface OutgoingCall {
-  request: unknown;
+/** What goes with a call, however it reaches the peer. */
+export interface CallFields {
   /** When the caller stops waiting, in milliseconds since the epoch. */
   deadline: number;
   requestId: string | undefined;
   traceparent: string | undefined;
   assertion: Assertion | undefined;
+}
+
+/** A call on its way to a peer. */
+export interface OutgoingCall extends CallFields {
+  request: unknown;
   signal: AbortSignal | undefined;
 }
+
+/** The last overload of a ts-proto client method, with all parameters. */
+export type UnaryMethod<Request, Response> = (
+  request: Request,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  callback: (error: ServiceError | null, response: Response) => void,
+) => ClientUnaryCall;
 
 /** The way to a peer: over connections, or inside this process. */
 export interface Channel {

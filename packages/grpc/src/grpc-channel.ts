@@ -6,22 +6,13 @@ import {
   credentials,
   Metadata,
   status,
-  type CallOptions,
   type Client,
   type ClientOptions,
   type ClientUnaryCall,
   type ServiceError,
 } from '@grpc/grpc-js';
-import type { Channel, OutgoingCall, StubClass } from './channel.ts';
+import type { Channel, OutgoingCall, StubClass, UnaryMethod } from './channel.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
-
-/** The last overload of a ts-proto client method, with all parameters. */
-type UnaryMethod = (
-  request: unknown,
-  metadata: Metadata,
-  options: Partial<CallOptions>,
-  callback: (error: ServiceError | null, response: unknown) => void,
-) => ClientUnaryCall;
 
 /** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
 const maxRepeats = 5;
@@ -67,7 +58,7 @@ export class GrpcChannel implements Channel {
     const { request, deadline, signal } = call;
     const metadata = await this.#metadataOf(call);
     // A ts-proto client has a method for each RPC of its service.
-    const method = (this.#stub as unknown as Record<string, UnaryMethod>)[name];
+    const method = (this.#stub as unknown as Record<string, UnaryMethod<unknown, unknown>>)[name];
     if (method === undefined) throw new Error(`${this.#peer} has no RPC ${name}`);
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {

@@ -1,24 +1,20 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { status, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
+import type { CallFields } from './channel.ts';
 import { toStatus, type FailedStatus } from './errors.ts';
 import { maxRequestBytes, maxResponseBytes } from './metadata.ts';
 import type { RpcService } from './rpc.ts';
-import {
-  namedRpcs,
-  RpcRunner,
-  type ArrivedCall,
-  type NamedRpc,
-  type RpcRunnerOptions,
-} from './rpc-runner.ts';
+import { namedRpcs, RpcRunner, type NamedRpc, type RpcRunnerOptions } from './rpc-runner.ts';
 
 export interface LocalServerOptions extends RpcRunnerOptions {
-  /** How long calls in flight may take to finish after `stop` is called. */
+  /** How long calls in flight may take to finish after `drain`, or after `stop` without one. */
   drainTimeoutMs: number;
 }
 
 /** A call by a service of the same process. Its request is serialized, so that the two share no object. */
-export interface LocalCall extends Omit<ArrivedCall, 'request' | 'caller' | 'signal'> {
+export interface LocalCall extends CallFields {
   caller: string;
   request: Buffer;
   signal: AbortSignal | undefined;
@@ -40,6 +36,7 @@ export class LocalServer {
   /** What ends the calls whose handlers still run. */
   readonly #inFlight = new OpenList<() => void>();
   #drainTimeoutMs = 0;
+  #drainedAt: number | undefined;
   #isServing = false;
   #whenIdle: (() => void) | undefined;
 
@@ -53,6 +50,7 @@ export class LocalServer {
         const codec = definition[named.method];
         if (codec !== undefined) this.#served.set(named.path, { ...named, codec, runner });
       }
+    this.#drainedAt = undefined;
     this.#isServing = true;
   }
 
@@ -60,17 +58,27 @@ export class LocalServer {
     return this.#isServing;
   }
 
+  /** The stop of the process begins: the drain time is for all of its services together. */
+  drain(): void {
+    this.#drainedAt ??= monotonicMs();
+  }
+
   /** Accepts no new calls, and ends calls that do not finish within the drain time. */
   async stop(): Promise<void> {
+    this.drain();
     this.#isServing = false;
     if (this.#inFlight.isEmpty) return;
     const idle = new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
-    const cut = setTimeout(() => {
-      for (const end of this.#inFlight) end();
-      this.#whenIdle?.();
-    }, this.#drainTimeoutMs);
+    const leftMs = this.#drainTimeoutMs - (monotonicMs() - (this.#drainedAt ?? 0));
+    const cut = setTimeout(
+      () => {
+        for (const end of this.#inFlight) end();
+        this.#whenIdle?.();
+      },
+      Math.max(0, leftMs),
+    );
     await idle;
     clearTimeout(cut);
   }

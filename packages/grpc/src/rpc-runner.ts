@@ -7,6 +7,7 @@ import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { callSpan } from './call-span.ts';
+import type { CallFields } from './channel.ts';
 import { toStatus, type FailedStatus } from './errors.ts';
 import type { Rpc, RpcContext, RpcsOf } from './rpc.ts';
 
@@ -35,15 +36,11 @@ export function namedRpcs<Definition extends ServiceDefinition>(
 }
 
 /** A call as it arrives, over a connection or inside the process. */
-export interface ArrivedCall {
+export interface ArrivedCall extends CallFields {
   request: unknown;
   /** Resolves with the verified name of the calling service. */
   caller: () => Promise<string> | string;
-  assertion: Assertion | undefined;
-  requestId: string | undefined;
-  traceparent: string | undefined;
-  /** As in {@link RpcContext}, like `signal`. */
-  deadline: number;
+  /** As in {@link RpcContext}. */
   signal: AbortSignal;
 }
 

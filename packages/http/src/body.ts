@@ -19,18 +19,41 @@ export interface ReadOptions extends PaceOptions {
  * body arrives too slowly, the errors of the share, and `client_closed_request` when the client disconnects before the
  * end. On an error, discards the received bytes and releases the share.
  */
-export function readBody(
+export async function readBody(
   request: IncomingMessage,
   limit: number,
-  { share, ...pace }: ReadOptions = {},
+  options: ReadOptions = {},
+): Promise<Buffer> {
+  const { share } = options;
+  try {
+    // The client disconnected before anybody listened, so no event would fire.
+    if (request.destroyed) throw clientLeft();
+    const body = arrivedBody(request);
+    if (body === null) return await arrivingBody(request, limit, options);
+    if (body.length > limit) throw tooLarge(limit);
+    share?.grow(body.length);
+    return body;
+  } catch (error) {
+    share?.release();
+    throw error;
+  }
+}
+
+/**
+ * The body if all of it has arrived, as that of a small request has by the time that its headers are checked; otherwise
+ * null. Spares listeners and a timer.
+ */
+function arrivedBody(request: IncomingMessage): Buffer | null {
+  if (!request.complete || request.readableFlowing !== null) return null;
+  return (request.read() as Buffer | null) ?? Buffer.alloc(0);
+}
+
+function arrivingBody(
+  request: IncomingMessage,
+  limit: number,
+  { share, ...pace }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // The client disconnected before the listeners were added, so none of these events would fire.
-    if (request.destroyed) {
-      share?.release();
-      reject(clientLeft());
-      return;
-    }
     const chunks = new ChunkList();
     const finish = (): void => {
       watch.stop();
@@ -38,7 +61,6 @@ export function readBody(
     };
     const fail = (error: AppError): void => {
       finish();
-      share?.release();
       reject(error);
     };
     const watch = new PaceWatch(pace, fail);

@@ -141,12 +141,14 @@ function besideNeighbours(
   neighbour: Neighbour,
   { handler, rpcs }: { handler: RequestListener; rpcs: readonly RpcService[] },
 ): Part {
-  const { DRAIN_TIMEOUT_MS: drainTimeoutMs } = config;
+  // Edge and neighbours go on as usual for the delay.
+  const drainTimeoutMs = config.DRAIN_DELAY_MS + config.DRAIN_TIMEOUT_MS;
   return {
     start() {
       neighbour.rpcs.start(rpcs, { service, verifier, log, tracer, drainTimeoutMs });
       neighbour.handler = handler;
     },
+    drain: () => neighbour.rpcs.drain(),
     stop() {
       neighbour.handler = null;
       return neighbour.rpcs.stop();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
@@ -52,6 +53,14 @@ describe('a run that fails', () => {
     const other = newId();
     await ask(other, failing);
     expect(await alertsOf(other, 'run.failed')).toHaveLength(1);
+  });
+
+  it('is reported at once, however long nothing has happened', async () => {
+    const tenantId = newId();
+    // The relay's pauses have grown to three seconds: its next read is more than a second and a half away.
+    await sleep(4_200);
+    await ask(tenantId, failing);
+    await eventually(() => expect(harness.alertsOf(tenantId, 'run.failed')).toHaveLength(1), 1_500);
   });
 
   it('is none that succeeds', async () => {

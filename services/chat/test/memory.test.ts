@@ -195,8 +195,8 @@ describe('an agent with memory', () => {
     expect(response.status).toBe(200);
     const { duration_ms: duration, ...recall } = await traceOf(response);
     expect(recall).toMatchObject({ outcome: 'timeout', mode: null, passages: 0 });
-    expect(duration).toBeGreaterThan(100);
-    expect(duration).toBeLessThan(500);
+    expect(duration).toBeGreaterThan(50);
+    expect(duration).toBeLessThan(1_500);
     expect(lastMessages()).toHaveLength(2);
     gate.resolve(undefined);
   });
