@@ -1,5 +1,4 @@
-import { AppError } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { tooManyInFlight } from '@gatehouse/kit/retry-after';
 
 export interface InFlightOptions {
   /** Requests of one tenant that are processed at the same time. */
@@ -50,15 +49,7 @@ export class InFlight {
   }
 
   async #turn({ waiting }: Turns): Promise<void> {
-    if (waiting.length >= this.#options.maxWaiting) throw tooMany();
+    if (waiting.length >= this.#options.maxWaiting) throw tooManyInFlight();
     await new Promise<void>((resolve) => waiting.push(resolve));
   }
-}
-
-function tooMany(): AppError {
-  return new AppError(
-    'rate_limit_exceeded',
-    'Too many requests of this kind are in flight for this tenant. Try again in 1 s.',
-    { headers: retryAfterHeaders(1_000) },
-  );
 }

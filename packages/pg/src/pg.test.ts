@@ -55,6 +55,19 @@ describe('working for a tenant', () => {
     expect([await texts(acme), await texts(other), await texts(newId())]).toEqual([['a'], ['b'], []]);
   });
 
+  it('waits for one transaction of another tenant, however many that one has begun', async () => {
+    const order: string[] = [];
+    const work = (tenantId: string, name: string): Promise<void> =>
+      withTenant(pool, tenantId, async (client) => {
+        await client.query('select pg_sleep(0.01)');
+        order.push(name);
+      });
+    const flood = Array.from({ length: 20 * pool.options.max }, () => work(acme, 'flood'));
+    await work(other, 'other');
+    await Promise.all(flood);
+    expect(order.indexOf('other')).toBeLessThanOrEqual(2 * pool.options.max);
+  });
+
   it('cannot write for another tenant', async () => {
     await expect(insert(other, 'smuggled', acme)).rejects.toThrow('row-level security');
     expect(await texts(other)).toEqual(['b']);

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from 'pg';
+import { turnsOf, type Pool } from './pool.ts';
 
 /** Registers metrics of a service's pools, labelled with the names given here. */
 export function observePools(registry: Registry, pools: Readonly<Record<string, Pool>>): void {
@@ -32,7 +32,7 @@ export function observePools(registry: Registry, pools: Readonly<Record<string, 
     labelNames: ['pool'],
     registers,
     collect() {
-      for (const [pool, { waitingCount }] of named) this.set({ pool }, waitingCount);
+      for (const [name, pool] of named) this.set({ pool: name }, pool.waitingCount + turnsOf(pool).waiting);
     },
   });
 }

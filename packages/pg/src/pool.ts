@@ -2,6 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Pool, type PoolClient } from 'pg';
 import { wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
+import { TenantTurns } from './tenant-turns.ts';
 
 export type { Pool, PoolClient } from 'pg';
 
@@ -110,8 +111,21 @@ export async function withTransaction<Result>(
   return transaction(pool, 'begin', work);
 }
 
+/** Work of tenants that waits for a connection. Longer than a statement may take that it waits for. */
+const turnOptions = { longestWaitMs: statementTimeoutMs + 2_000, maxWaiting: 1_000 };
+const turnsOfPools = new WeakMap<Pool, TenantTurns>();
+
+/** The turns of tenants at the connections of a pool. */
+export function turnsOf(pool: Pool): TenantTurns {
+  const known = turnsOfPools.get(pool);
+  if (known !== undefined) return known;
+  const made = new TenantTurns({ ...turnOptions, slots: pool.options.max });
+  turnsOfPools.set(pool, made);
+  return made;
+}
+
 /**
- * Runs `work` in one transaction that sees only the rows of `tenantId`. `begin` and the tenant setting are one message:
+ * Runs `work` in one transaction that sees only the rows of `tenantId`, when the turn of that tenant has come. `begin` and the tenant setting are one message:
  * measured 329 µs, 441 µs as two.
  */
 export async function withTenant<Result>(
@@ -119,7 +133,8 @@ export async function withTenant<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return transaction(pool, `begin; ${settingOf(tenantId)}`, work);
+  const begin = `begin; ${settingOf(tenantId)}`;
+  return turnsOf(pool).run(tenantId, () => transaction(pool, begin, work));
 }
 
 /** The same for reads whose statements must all see the state at one moment. */
@@ -128,7 +143,8 @@ export async function withTenantSnapshot<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return transaction(pool, `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`, work);
+  const begin = `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`;
+  return turnsOf(pool).run(tenantId, () => transaction(pool, begin, work));
 }
 
 function settingOf(tenantId: string): string {

@@ -89,11 +89,17 @@ function userOf(call: Pick<Call, 'principal'>): { tenantId: string; userId: stri
   return { tenantId, userId: actingUser };
 }
 
+const cookiesAtOnce = 20;
+
 /** The cookies of a request; of several for the same place the last one. */
 async function readAll({ cookies }: SyncCookies): Promise<ReadCookie[]> {
   const now = new Date();
   const read: ReadCookie[] = [];
-  for (const [index, cookie] of cookies.entries()) read.push(await readCookie(cookie, index, now));
+  for (const [index, cookie] of cookies.entries()) {
+    // Reading one takes up to 0.2 ms, and many requests may do it at once.
+    if (index % cookiesAtOnce === 0) await new Promise(setImmediate);
+    read.push(await readCookie(cookie, index, now));
+  }
   return [...new Map(read.map((cookie) => [placeOf(cookie), cookie])).values()];
 }
 

@@ -61,15 +61,17 @@ export class HandOver {
     handler(request, response);
   }
 
-  /** Ends what is in flight: a stream with the error event, any other request with a 502. */
+  /** Ends what is in flight: a stream with the error event, any other request with a 502, or a 503 without its body. */
   close(): void {
     for (const handed of this.#open) {
-      const { response, route } = handed.passage;
+      const { request, response, route } = handed.passage;
       // It was answered, and only its client has not read all of it.
       if (response.writableEnded) continue;
       markCutByStop(response);
       silence(response);
-      const error = upstreamError(route.service, new Error('the process stops'));
+      const error = request.complete
+        ? upstreamError(route.service, new Error('the process stops'))
+        : unreachable(route.service);
       if (!response.headersSent) answer(handed, error);
       else if (handed.streams) endStream(handed, error);
       else handed.own.destroy();

@@ -1,0 +1,73 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AppError } from '@gatehouse/kit/errors';
+import { TenantTurns } from './tenant-turns.ts';
+
+/** Work that runs until it is ended, in the order in which it began. */
+class Work {
+  readonly begun: string[] = [];
+  readonly #turns: TenantTurns;
+  readonly #ends: (() => void)[] = [];
+
+  constructor(slots: number, { longestWaitMs = 60_000, maxWaiting = 100 } = {}) {
+    this.#turns = new TenantTurns({ slots, longestWaitMs, maxWaiting });
+  }
+
+  get waiting(): number {
+    return this.#turns.waiting;
+  }
+
+  add(tenantId: string): Promise<string> {
+    const run = this.#turns.run(tenantId, async () => {
+      this.begun.push(tenantId);
+      await new Promise<void>((resolve) => this.#ends.push(resolve));
+      return 'done';
+    });
+    return run.catch((error: unknown) => (error as AppError).code);
+  }
+
+  async endOne(): Promise<void> {
+    this.#ends.shift()?.();
+    await new Promise(setImmediate);
+  }
+}
+
+describe('turns of tenants', () => {
+  it('alternate, however much one of them brings', async () => {
+    const work = new Work(1);
+    for (const tenant of ['a', 'a', 'a', 'a', 'b', 'c', 'b']) void work.add(tenant);
+    for (let n = 0; n < 7; n += 1) await work.endOne();
+    expect(work.begun).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
+    expect(work.waiting).toBe(0);
+  });
+
+  it('leave one of several slots to the others', async () => {
+    const work = new Work(3);
+    for (const tenant of ['a', 'a', 'a', 'a', 'b', 'b']) void work.add(tenant);
+    expect(work.begun).toEqual(['a', 'a', 'b']);
+    expect(work.waiting).toBe(3);
+    await work.endOne();
+    expect(work.begun).toEqual(['a', 'a', 'b', 'b']);
+    for (let n = 0; n < 5; n += 1) await work.endOne();
+    expect(work.begun).toHaveLength(6);
+  });
+
+  it('end with an error after the longest wait, and then take nothing', async () => {
+    const work = new Work(1, { longestWaitMs: 20 });
+    const first = work.add('a');
+    expect(await work.add('b')).toBe('database_unavailable');
+    expect(work.waiting).toBe(0);
+    await work.endOne();
+    expect(await first).toBe('done');
+    void work.add('b');
+    expect(work.begun).toEqual(['a', 'b']);
+  });
+
+  it('are refused to a tenant of which too many wait, and to no other', async () => {
+    const work = new Work(1, { maxWaiting: 2 });
+    for (let n = 0; n < 3; n += 1) void work.add('a');
+    expect(await work.add('a')).toBe('rate_limit_exceeded');
+    const other = work.add('b');
+    for (let n = 0; n < 4; n += 1) await work.endOne();
+    expect(await other).toBe('done');
+  });
+});
