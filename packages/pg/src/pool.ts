@@ -19,8 +19,6 @@ export interface PoolOptions {
   role: string;
   max: number;
   log: Logger;
-  /** How long work waits for a connection, and a connection for the server. Default: 2 s. */
-  connectTimeoutMs?: number;
   /** Additional start-up settings of the sessions. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -31,7 +29,7 @@ export interface PoolOptions {
  */
 const statementTimeoutMs = 5_000;
 const idleInTransactionTimeoutMs = 1_000;
-const defaultConnectTimeoutMs = 2_000;
+const connectTimeoutMs = 2_000;
 /** The server closes the connections of unreachable hosts within 25 s, which releases their locks. */
 const deadPeerSettings = {
   tcp_keepalives_idle: 10,
@@ -58,7 +56,7 @@ export function createPool(options: PoolOptions): Pool {
     connectionString: server,
     max: options.max,
     application_name: `gatehouse ${options.role}`,
-    connectionTimeoutMillis: connectMs ?? options.connectTimeoutMs ?? defaultConnectTimeoutMs,
+    connectionTimeoutMillis: connectMs ?? connectTimeoutMs,
     Client: PatientClient,
     keepAlive: true,
     // The last one counts.

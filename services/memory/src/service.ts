@@ -61,16 +61,8 @@ export const indexOnly = {
   jit: 'off',
 };
 
-/**
- * Searches and writes of one tenant, so that it can't occupy all database connections and worker threads; half of the
- * connections if there are few.
- */
-const workInFlight = (connections: number) => ({
-  max: Math.min(4, Math.ceil(connections / 2)),
-  maxWaiting: 256,
-});
-/** Work that no request waits for waits for a connection itself: one transaction of it may take seconds. */
-const jobsConnectTimeoutMs = 15_000;
+/** Searches and writes of one tenant, so that it can't occupy all worker threads. */
+const workInFlight = { max: 4, maxWaiting: 256 };
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
 export async function createMemoryService(
@@ -93,12 +85,7 @@ export async function createMemoryService(
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
       rpc: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
       // Another one, so that neither waits for what a tenant's jobs and transfers do.
-      jobs: {
-        role: 'memory_app',
-        max: Math.ceil(config.DATABASE_POOL / 2),
-        settings: indexOnly,
-        connectTimeoutMs: jobsConnectTimeoutMs,
-      },
+      jobs: { role: 'memory_app', max: Math.ceil(config.DATABASE_POOL / 2), settings: indexOnly },
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
@@ -132,7 +119,7 @@ export async function createMemoryService(
     requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),
   });
-  const work = new InFlight(workInFlight(config.DATABASE_POOL));
+  const work = new InFlight(workInFlight);
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);
