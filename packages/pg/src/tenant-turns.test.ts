@@ -16,6 +16,10 @@ class Work {
     return this.#turns.waiting;
   }
 
+  get tenants(): number {
+    return this.#turns.size;
+  }
+
   add(tenantId: string): Promise<string> {
     const run = this.#turns.run(tenantId, async () => {
       this.begun.push(tenantId);
@@ -55,9 +59,10 @@ describe('turns of tenants', () => {
     const work = new Work(1, { longestWaitMs: 20 });
     const first = work.add('a');
     expect(await work.add('b')).toBe('database_unavailable');
-    expect(work.waiting).toBe(0);
+    expect([work.waiting, work.tenants]).toEqual([0, 1]);
     await work.endOne();
     expect(await first).toBe('done');
+    expect(work.tenants).toBe(0);
     void work.add('b');
     expect(work.begun).toEqual(['a', 'b']);
   });

@@ -33,6 +33,11 @@ export class TenantTurns {
     this.#mostOfOne = options.slots > 2 ? options.slots - 1 : options.slots;
   }
 
+  /** Tenants with work. */
+  get size(): number {
+    return this.#tenants.size;
+  }
+
   /** Work that waits, of all tenants. */
   get waiting(): number {
     let sum = 0;
@@ -48,7 +53,7 @@ export class TenantTurns {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] };
     this.#tenants.set(tenantId, tenant);
     if (this.#canBegin(tenant)) this.#begin(tenant);
-    else await this.#turn(tenant);
+    else await this.#turn(tenantId, tenant);
     try {
       return await work();
     } finally {
@@ -68,7 +73,7 @@ export class TenantTurns {
     this.#running += 1;
   }
 
-  #turn(tenant: Tenant): Promise<void> {
+  #turn(id: string, tenant: Tenant): Promise<void> {
     const { maxWaiting, longestWaitMs } = this.#options;
     const { waiting } = tenant;
     if (waiting.length >= maxWaiting) return Promise.reject(tooManyInFlight());
@@ -79,6 +84,7 @@ export class TenantTurns {
       };
       const giveUp = (): void => {
         waiting.splice(waiting.indexOf(begin), 1);
+        if (tenant.running === 0 && waiting.length === 0) this.#tenants.delete(id);
         reject(tooLate());
       };
       const timer = setTimeout(giveUp, longestWaitMs);
