@@ -1,14 +1,5 @@
 import type { Assertion } from '@gatehouse/identity/local-assertion';
-import type {
-  CallOptions,
-  ChannelCredentials,
-  Client,
-  ClientOptions,
-  ClientUnaryCall,
-  Metadata,
-  ServiceDefinition,
-  ServiceError,
-} from '@grpc/grpc-js';
+import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
 
 /** What goes with a call, however it reaches the peer. */
 export interface CallFields {
@@ -24,14 +15,6 @@ export interface OutgoingCall extends CallFields {
   request: unknown;
   signal: AbortSignal | undefined;
 }
-
-/** The last overload of a ts-proto client method, with all parameters. */
-export type UnaryMethod<Request, Response> = (
-  request: Request,
-  metadata: Metadata,
-  options: Partial<CallOptions>,
-  callback: (error: ServiceError | null, response: Response) => void,
-) => ClientUnaryCall;
 
 /** The way to a peer: over connections, or inside this process. */
 export interface Channel {

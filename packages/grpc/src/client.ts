@@ -4,13 +4,29 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { childSpan, toTraceparent, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import { status, type Client, type ServiceDefinition } from '@grpc/grpc-js';
+import {
+  status,
+  type CallOptions,
+  type Client,
+  type ClientUnaryCall,
+  type Metadata,
+  type ServiceDefinition,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import { callSpan } from './call-span.ts';
-import type { Channel, StubClass, UnaryMethod } from './channel.ts';
+import type { Channel, StubClass } from './channel.ts';
 import { fromServiceError, type FailedStatus } from './errors.ts';
 import { GrpcChannel } from './grpc-channel.ts';
 import { LocalChannel } from './local-channel.ts';
 import type { LocalServer } from './local-server.ts';
+
+/** The last overload of a ts-proto client method, with all parameters. */
+type UnaryMethod<Request, Response> = (
+  request: Request,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  callback: (error: ServiceError | null, response: Response) => void,
+) => ClientUnaryCall;
 
 type RequestOf<Method> = Method extends UnaryMethod<infer Request, infer _Response> ? Request : never;
 type ResponseOf<Method> = Method extends UnaryMethod<infer _Request, infer Response> ? Response : never;

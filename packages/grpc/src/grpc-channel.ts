@@ -9,9 +9,10 @@ import {
   type Client,
   type ClientOptions,
   type ClientUnaryCall,
+  type ServiceDefinition,
   type ServiceError,
 } from '@grpc/grpc-js';
-import type { Channel, OutgoingCall, StubClass, UnaryMethod } from './channel.ts';
+import type { Channel, OutgoingCall, StubClass } from './channel.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 
 /** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
@@ -43,6 +44,7 @@ export interface GrpcChannelOptions {
 /** The way to the replicas of a peer: gRPC connections, in turn. Each call carries a service token. */
 export class GrpcChannel implements Channel {
   readonly #stub: Client;
+  readonly #methods: ServiceDefinition;
   readonly #peer: string;
   readonly #signer: Signer;
   #reachable = false;
@@ -51,15 +53,16 @@ export class GrpcChannel implements Channel {
   constructor({ peer, addresses, stub: Stub, signer }: GrpcChannelOptions) {
     this.#peer = peer;
     this.#signer = signer;
+    this.#methods = Stub.service;
     this.#stub = new Stub(target(addresses), credentials.createInsecure(), channelOptions);
   }
 
   async send(name: string, call: OutgoingCall): Promise<unknown> {
     const { request, deadline, signal } = call;
     const metadata = await this.#metadataOf(call);
-    // A ts-proto client has a method for each RPC of its service.
-    const method = (this.#stub as unknown as Record<string, UnaryMethod<unknown, unknown>>)[name];
+    const method = this.#methods[name];
     if (method === undefined) throw new Error(`${this.#peer} has no RPC ${name}`);
+    const { path, requestSerialize, responseDeserialize } = method;
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       let sent: ClientUnaryCall | undefined;
@@ -71,7 +74,7 @@ export class GrpcChannel implements Channel {
           reject(signal.reason as Error);
           return;
         }
-        sent = method.call(this.#stub, request, metadata, { deadline }, (error, response) => {
+        const onAnswer = (error: ServiceError | null, response?: unknown): void => {
           if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
             setTimeout(() => attempt(repeatsLeft - 1), repeatAfterMs);
             return;
@@ -79,7 +82,16 @@ export class GrpcChannel implements Channel {
           signal?.removeEventListener('abort', cancel);
           if (error === null) resolve(response);
           else reject(error);
-        });
+        };
+        sent = this.#stub.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          metadata,
+          { deadline },
+          onAnswer,
+        );
       };
       attempt(maxRepeats);
     });
