@@ -9,12 +9,18 @@ import type { Shell } from './shell.ts';
 /** Stores an alert in the transaction of what it is about. */
 export type RaiseAlert = (db: Queryable, alert: NewAlert) => Promise<void>;
 
-/** Publishes the alerts of a service from its table `alert_outbox`, which it returns, to webhook. */
+export interface PublishedAlerts {
+  raise: RaiseAlert;
+  /** Call when statements of the service's own have committed alerts. */
+  committed: () => void;
+}
+
+/** Publishes the alerts of a service from its table `alert_outbox` to webhook. */
 export function publishedAlerts(
   shell: Shell,
   config: OutboxPublisherOptions['config'],
   webhook: Peer<WebhookServiceClient>,
-): AlertOutbox {
+): PublishedAlerts {
   const outbox = new AlertOutbox(shell.name);
   const { source } = outbox;
   publishOutbox(shell, {
@@ -25,5 +31,5 @@ export function publishedAlerts(
     watermarks: false,
     send: (events, options) => webhook.call('notify', { source, events }, options),
   });
-  return outbox;
+  return { raise: (db, alert) => outbox.add(db, alert), committed: () => outbox.committed() };
 }

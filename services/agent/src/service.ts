@@ -16,7 +16,7 @@ import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import { createPools } from '@gatehouse/service/pools';
-import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
+import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -89,8 +89,7 @@ export async function createAgentService(
   const agents = new AgentStore(app);
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard, maxCalls });
-  const alertOutbox = publishedAlerts(shell, config, webhook);
-  const raise: RaiseAlert = (db, alert) => alertOutbox.add(db, alert);
+  const { raise } = publishedAlerts(shell, config, webhook);
   const servers = new McpServerStore(app, raise);
   const secrets = new SealedColumn(keyRing, 'mcp_servers');
   const openSecrets: OpenSecrets = (server, sealed) =>

@@ -96,11 +96,11 @@ export async function createChatService(
     send: (events, options) => analytics.call('ingest', { source: eventSource, events }, options),
   });
   const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const alertOutbox = publishedAlerts(shell, config, webhook);
-  const alerts = new Alerts({ pool, raise: (db, alert) => alertOutbox.add(db, alert), log });
+  const published = publishedAlerts(shell, config, webhook);
+  const alerts = new Alerts({ pool, raise: published.raise, log });
   const onEvents = (ends: readonly EndRow[]): void => {
     runOutbox.committed();
-    if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) alertOutbox.committed();
+    if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) published.committed();
   };
   const instance = new Instance(pool, log);
   const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });

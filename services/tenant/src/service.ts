@@ -13,7 +13,7 @@ import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
-import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
+import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -104,8 +104,7 @@ export async function createTenantService(
   });
   const lastUse = new LastUse({ touch: (id) => apiKeysOfAll.touch(id), log });
   const { app, system } = pools;
-  const alertOutbox = publishedAlerts(shell, config, webhook);
-  const raise: RaiseAlert = (db, alert) => alertOutbox.add(db, alert);
+  const { raise } = publishedAlerts(shell, config, webhook);
   const leases = new LeaseSystemStore(pools.lease, { recordChange, raise });
   const changes = new Changes({
     service: 'tenant',
