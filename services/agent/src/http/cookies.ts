@@ -97,7 +97,7 @@ async function readAll({ cookies }: SyncCookies): Promise<ReadCookie[]> {
   const read: ReadCookie[] = [];
   for (const [index, cookie] of cookies.entries()) {
     // Reading one takes up to 0.2 ms, and many requests may do it at once.
-    if (index % cookiesAtOnce === 0) await new Promise(setImmediate);
+    if (index > 0 && index % cookiesAtOnce === 0) await new Promise(setImmediate);
     read.push(await readCookie(cookie, index, now));
   }
   return [...new Map(read.map((cookie) => [placeOf(cookie), cookie])).values()];
