@@ -59,22 +59,23 @@ describe('ResolveAgent', () => {
   });
 });
 
-it('agents are resolved while slow HTTP requests of another tenant hold all connections of theirs', async () => {
-  const slow = agents.makeTenant();
-  const { id } = await agents.makeAgent(slow.admin);
+it('agents are resolved while slow HTTP requests of other tenants hold all connections of theirs', async () => {
+  // A tenant alone never holds all.
+  const slow = [agents.makeTenant(), agents.makeTenant()];
   const { key } = await agents.makeAgent(tenant.admin);
+  const ids = await Promise.all(slow.map(async ({ admin }) => (await agents.makeAgent(admin)).id));
   // A change of an agent's key waits for this lock.
-  const lock = [`agent keys of ${slow.id}`];
-  await agents.rows('select pg_advisory_lock(hashtextextended($1, 0))', lock);
-  const waiting = Array.from({ length: 30 }, async (_, n) =>
-    agents.patch(slow.admin, id, { key: `key-${n}` }),
+  const locks = slow.map(({ id }) => `agent keys of ${id}`);
+  for (const lock of locks) await agents.rows('select pg_advisory_lock(hashtextextended($1, 0))', [lock]);
+  const waiting = slow.flatMap(({ admin }, index) =>
+    Array.from({ length: 15 }, async (_, n) => agents.patch(admin, ids[index] ?? '', { key: `key-${n}` })),
   );
   await eventually(async () => {
     expect((await agents.rows(waitingForLocks)).length).toBeGreaterThanOrEqual(5);
   }, 10_000);
   for (let n = 0; n < 3; n += 1) expect(await agents.resolve(tenant.user, key)).toMatchObject({ key });
   expect(await agents.listVisible(tenant.user)).toContain(key);
-  await agents.rows('select pg_advisory_unlock(hashtextextended($1, 0))', lock);
+  for (const lock of locks) await agents.rows('select pg_advisory_unlock(hashtextextended($1, 0))', [lock]);
   await Promise.all(waiting);
 });
 
