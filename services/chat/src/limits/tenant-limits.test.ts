@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { Admission } from './admission.ts';
 import type { Need } from './leased-limit.ts';
 import { TenantLimits } from './tenant-limits.ts';
@@ -186,8 +187,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const slots = setUp(Resource.CONCURRENCY, 10n);
     const first = await slots.admit();
     slots.limits.renew();
-    await sleep(100);
-    expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]);
+    await eventually(() => expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]));
     first.release(nothing);
     await slots.limits.stop();
     expect(slots.source.left).toBe(10n);
