@@ -65,7 +65,8 @@ describe.each([
       passThrough: new Map([[route?.service ?? 'chat', sender]]),
       log,
     });
-    const server = createServer((incoming, response) => {
+    // No connection that a client keeps ends by age: a request sent at that moment is lost.
+    const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, response) => {
       const headers = ['content-length', '2'];
       const assertion = new LocalAssertion('edge', { anonymousRoute: '' }, () => Promise.resolve('token'));
       const passage = { request: incoming, response, route, url: '/x', tenantId: 't', requestId: 'r' };
