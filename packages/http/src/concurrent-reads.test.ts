@@ -8,34 +8,7 @@ import { testIdentity } from '@gatehouse/test/identity';
 import { eventually } from '@gatehouse/test/eventually';
 import { createApp } from './app.ts';
 import type { Reply } from './reply.ts';
-import { InFlight } from './in-flight.ts';
 import { HttpServer } from './server.ts';
-
-it('lets requests of a tenant wait for their turn, refuses too many, and serves other tenants', async () => {
-  const reads = new InFlight({ max: 2, maxWaiting: 1 });
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const started: number[] = [];
-  const waiting = [1, 2, 3].map((n) =>
-    reads.run('a', () => {
-      started.push(n);
-      return promise;
-    }),
-  );
-  expect(started).toEqual([1, 2]);
-  await expect(reads.run('a', () => Promise.resolve(''))).rejects.toMatchObject({
-    code: 'rate_limit_exceeded',
-    headers: { 'retry-after': '1' },
-  });
-  expect(await reads.run('b', () => Promise.resolve('served'))).toBe('served');
-  expect(await reads.run(null, () => Promise.resolve('served'))).toBe('served');
-  await expect(reads.run('b', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
-  expect(reads.size).toBe(1);
-  resolve('done');
-  expect(await Promise.all(waiting)).toEqual(['done', 'done', 'done']);
-  expect(started).toEqual([1, 2, 3]);
-  expect(reads.size).toBe(0);
-  expect(await reads.run('a', () => Promise.resolve('again'))).toBe('again');
-});
 
 it('16 reads of a tenant are worked on at once, while its writes and the reads of other tenants are served', async () => {
   const identity = await testIdentity();

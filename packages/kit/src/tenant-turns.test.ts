@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AppError } from '@gatehouse/kit/errors';
-import { TenantTurns } from './tenant-turns.ts';
+import { AppError } from './errors.ts';
+import { TenantTurns, type TenantTurnsOptions } from './tenant-turns.ts';
 
 /** Work that runs until it is ended, in the order in which it began. */
 class Work {
@@ -8,8 +8,8 @@ class Work {
   readonly #turns: TenantTurns;
   readonly #ends: (() => void)[] = [];
 
-  constructor(slots: number, { longestWaitMs = 60_000, maxWaiting = 100 } = {}) {
-    this.#turns = new TenantTurns({ slots, longestWaitMs, maxWaiting });
+  constructor(options: Partial<TenantTurnsOptions>) {
+    this.#turns = new TenantTurns({ perTenant: 100, maxWaiting: 100, ...options });
   }
 
   get waiting(): number {
@@ -20,9 +20,9 @@ class Work {
     return this.#turns.size;
   }
 
-  add(tenantId: string): Promise<string> {
+  add(tenantId: string | null): Promise<string> {
     const run = this.#turns.run(tenantId, async () => {
-      this.begun.push(tenantId);
+      this.begun.push(String(tenantId));
       await new Promise<void>((resolve) => this.#ends.push(resolve));
       return 'done';
     });
@@ -37,7 +37,7 @@ class Work {
 
 describe('turns of tenants', () => {
   it('alternate, however much one of them brings', async () => {
-    const work = new Work(1);
+    const work = new Work({ slots: 1 });
     for (const tenant of ['a', 'a', 'a', 'a', 'b', 'c', 'b']) void work.add(tenant);
     for (let n = 0; n < 7; n += 1) await work.endOne();
     expect(work.begun).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
@@ -45,7 +45,7 @@ describe('turns of tenants', () => {
   });
 
   it('leave one of several slots to the others', async () => {
-    const work = new Work(3);
+    const work = new Work({ slots: 3, perTenant: 2 });
     for (const tenant of ['a', 'a', 'a', 'a', 'b', 'b']) void work.add(tenant);
     expect(work.begun).toEqual(['a', 'a', 'b']);
     expect(work.waiting).toBe(3);
@@ -56,7 +56,9 @@ describe('turns of tenants', () => {
   });
 
   it('end with an error after the longest wait, and then take nothing', async () => {
-    const work = new Work(1, { longestWaitMs: 20 });
+    const error = () => new AppError('database_unavailable', 'too late');
+    const longestWait = { ms: 20, error };
+    const work = new Work({ slots: 1, longestWait });
     const first = work.add('a');
     expect(await work.add('b')).toBe('database_unavailable');
     expect([work.waiting, work.tenants]).toEqual([0, 1]);
@@ -68,11 +70,28 @@ describe('turns of tenants', () => {
   });
 
   it('are refused to a tenant of which too many wait, and to no other', async () => {
-    const work = new Work(1, { maxWaiting: 2 });
+    const work = new Work({ slots: 1, maxWaiting: 2 });
     for (let n = 0; n < 3; n += 1) void work.add('a');
     expect(await work.add('a')).toBe('rate_limit_exceeded');
     const other = work.add('b');
     for (let n = 0; n < 4; n += 1) await work.endOne();
     expect(await other).toBe('done');
+  });
+
+  it('are not shared without slots for all: each tenant has its own limit, and so have all owner keys', async () => {
+    const work = new Work({ perTenant: 1 });
+    for (const tenant of ['a', 'a', 'b', 'b', null, null]) void work.add(tenant);
+    expect(work.begun).toEqual(['a', 'b', 'null']);
+    for (let n = 0; n < 6; n += 1) await work.endOne();
+    expect(work.begun).toEqual(['a', 'b', 'null', 'a', 'b', 'null']);
+    expect([work.waiting, work.tenants]).toEqual([0, 0]);
+  });
+
+  it('pass on when work fails', async () => {
+    const turns = new TenantTurns({ perTenant: 1, maxWaiting: 1 });
+    const failing = turns.run('a', () => Promise.reject(new Error('failed')));
+    const next = turns.run('a', () => Promise.resolve('done'));
+    await expect(failing).rejects.toThrow('failed');
+    expect(await next).toBe('done');
   });
 });

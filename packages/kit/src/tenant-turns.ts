@@ -1,14 +1,19 @@
-import { AppError } from '@gatehouse/kit/errors';
-import { tooManyInFlight } from '@gatehouse/kit/retry-after';
+import { AppError } from './errors.ts';
+import { retryAfterHeaders } from './retry-after.ts';
 
 export interface TenantTurnsOptions {
-  /** Work that runs at the same time: the connections of a pool. */
-  slots: number;
-  /** After which work that waits is refused. */
-  longestWaitMs: number;
-  /** Further work of a tenant is refused. */
+  /** Work of one tenant that runs at the same time. */
+  perTenant: number;
+  /** Work of all tenants that runs at the same time. No limit if absent. */
+  slots?: number;
+  /** Work of one tenant that waits; more is refused. */
   maxWaiting: number;
+  /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
+  longestWait?: { ms: number; error: () => Error };
 }
+
+/** All owner keys are one tenant: `null`. */
+type TenantId = string | null;
 
 interface Tenant {
   running: number;
@@ -17,20 +22,21 @@ interface Tenant {
 }
 
 /**
- * Lets tenants take turns at something scarce: work that waits begins in the order of its tenant, and tenants alternate.
- * So a tenant waits for one piece of work of each other tenant, however much they bring. Of more than two slots, a
- * tenant never has all.
+ * Limits the work of each tenant that runs at the same time, and lets tenants take turns at slots that they share: work
+ * that waits begins in the order of its tenant, and tenants alternate. So a tenant waits for one piece of work of each
+ * other tenant, however much they bring.
  */
 export class TenantTurns {
   readonly #options: TenantTurnsOptions;
-  readonly #mostOfOne: number;
+  readonly #slots: number;
   /** Tenants with work, in the order in which their turns come. */
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #tenants = new Map<TenantId, Tenant>();
   #running = 0;
+  #waiting = 0;
 
   constructor(options: TenantTurnsOptions) {
     this.#options = options;
-    this.#mostOfOne = options.slots > 2 ? options.slots - 1 : options.slots;
+    this.#slots = options.slots ?? Infinity;
   }
 
   /** Tenants with work. */
@@ -40,16 +46,11 @@ export class TenantTurns {
 
   /** Work that waits, of all tenants. */
   get waiting(): number {
-    let sum = 0;
-    for (const { waiting } of this.#tenants.values()) sum += waiting.length;
-    return sum;
+    return this.#waiting;
   }
 
-  /**
-   * Runs `work` when its turn has come. Throws 429 `rate_limit_exceeded` when too much work of the tenant waits, and 503
-   * `database_unavailable` after the longest wait.
-   */
-  async run<Result>(tenantId: string, work: () => Promise<Result>): Promise<Result> {
+  /** Runs `work` when its turn has come. Throws 429 `rate_limit_exceeded` when too much work of the tenant waits. */
+  async run<Result>(tenantId: TenantId, work: () => Promise<Result>): Promise<Result> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] };
     this.#tenants.set(tenantId, tenant);
     if (this.#canBegin(tenant)) this.#begin(tenant);
@@ -65,7 +66,7 @@ export class TenantTurns {
   }
 
   #canBegin({ running }: Tenant): boolean {
-    return this.#running < this.#options.slots && running < this.#mostOfOne;
+    return this.#running < this.#slots && running < this.#options.perTenant;
   }
 
   #begin(tenant: Tenant): void {
@@ -73,27 +74,33 @@ export class TenantTurns {
     this.#running += 1;
   }
 
-  #turn(id: string, tenant: Tenant): Promise<void> {
-    const { maxWaiting, longestWaitMs } = this.#options;
+  #turn(id: TenantId, tenant: Tenant): Promise<void> {
+    const { maxWaiting, longestWait } = this.#options;
     const { waiting } = tenant;
     if (waiting.length >= maxWaiting) return Promise.reject(tooManyInFlight());
+    this.#waiting += 1;
     return new Promise((resolve, reject) => {
+      if (longestWait === undefined) {
+        waiting.push(resolve);
+        return;
+      }
       const begin = (): void => {
         clearTimeout(timer);
         resolve();
       };
       const giveUp = (): void => {
         waiting.splice(waiting.indexOf(begin), 1);
+        this.#waiting -= 1;
         if (tenant.running === 0 && waiting.length === 0) this.#tenants.delete(id);
-        reject(tooLate());
+        reject(longestWait.error());
       };
-      const timer = setTimeout(giveUp, longestWaitMs);
+      const timer = setTimeout(giveUp, longestWait.ms);
       waiting.push(begin);
     });
   }
 
   /** Puts a tenant at the end of the order; removes one without work. */
-  #putLast(id: string, tenant: Tenant): void {
+  #putLast(id: TenantId, tenant: Tenant): void {
     this.#tenants.delete(id);
     if (tenant.running > 0 || tenant.waiting.length > 0) this.#tenants.set(id, tenant);
   }
@@ -101,17 +108,20 @@ export class TenantTurns {
   /** Begins what may begin now, the tenant first that has waited longest for its turn. */
   #next(): void {
     for (const [id, tenant] of this.#tenants) {
-      if (this.#running >= this.#options.slots) return;
+      if (this.#waiting === 0 || this.#running >= this.#slots) return;
       if (tenant.waiting.length === 0 || !this.#canBegin(tenant)) continue;
       this.#putLast(id, tenant);
       this.#begin(tenant);
+      this.#waiting -= 1;
       tenant.waiting.shift()?.();
     }
   }
 }
 
-function tooLate(): AppError {
-  return new AppError('database_unavailable', 'The database is busy. Try again shortly.', {
-    headers: { 'retry-after': '1' },
-  });
+function tooManyInFlight(): AppError {
+  return new AppError(
+    'rate_limit_exceeded',
+    'Too many requests of this kind are in flight for this tenant. Try again in 1 s.',
+    { headers: retryAfterHeaders(1_000) },
+  );
 }

@@ -1,8 +1,9 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { Pool, type PoolClient } from 'pg';
 import { wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
-import { TenantTurns } from './tenant-turns.ts';
 
 export type { Pool, PoolClient } from 'pg';
 
@@ -109,15 +110,23 @@ export async function withTransaction<Result>(
   return transaction(pool, 'begin', work);
 }
 
-/** Work of tenants that waits for a connection. Longer than a statement may take that it waits for. */
-const turnOptions = { longestWaitMs: statementTimeoutMs + 2_000, maxWaiting: 1_000 };
+/** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
+const longestWait = { ms: statementTimeoutMs + 2_000, error: tooLate };
 const turnsOfPools = new WeakMap<Pool, TenantTurns>();
 
-/** The turns of tenants at the connections of a pool. */
+function tooLate(): AppError {
+  return new AppError('database_unavailable', 'The database is busy. Try again shortly.', {
+    headers: { 'retry-after': '1' },
+  });
+}
+
+/** The turns of tenants at the connections of a pool. Of more than two connections, a tenant never has all. */
 export function turnsOf(pool: Pool): TenantTurns {
   const known = turnsOfPools.get(pool);
   if (known !== undefined) return known;
-  const made = new TenantTurns({ ...turnOptions, slots: pool.options.max });
+  const slots = pool.options.max;
+  const perTenant = slots > 2 ? slots - 1 : slots;
+  const made = new TenantTurns({ slots, perTenant, maxWaiting: 1_000, longestWait });
   turnsOfPools.set(pool, made);
   return made;
 }

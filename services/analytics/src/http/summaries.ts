@@ -1,8 +1,8 @@
 import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/usage';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { InFlight } from '@gatehouse/http/in-flight';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
+import { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { periodOf, previousOf, type Period } from '../usage/period.ts';
 import type { Summary, Totals } from '../usage/summary.ts';
 import { viewerOf } from '../traces/viewer.ts';
@@ -17,13 +17,13 @@ interface Answer {
 }
 
 /** Concurrent summaries per tenant: each may occupy a connection and a CPU core of the database for seconds. */
-const summariesInFlight = { max: 2, maxWaiting: 16 };
+const summariesInFlight = { perTenant: 2, maxWaiting: 16 };
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
-  const inFlight = new InFlight(summariesInFlight);
+  const turns = new TenantTurns(summariesInFlight);
   const answer = (call: SummaryCall): Promise<Answer> =>
-    inFlight.run(call.principal.tenantId, () => summarize(usage, call));
+    turns.run(call.principal.tenantId, () => summarize(usage, call));
   return {
     'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await answer(call)) }),
     'costs.summary': async (call: SummaryCall) => ({ body: showCosts(await answer(call)) }),

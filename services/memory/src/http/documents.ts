@@ -7,7 +7,7 @@ import {
   type PutDocument,
 } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
-import type { InFlight } from '@gatehouse/http/in-flight';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, pathParameter } from '@gatehouse/http/resource';
 import type { z } from 'zod';
@@ -37,7 +37,7 @@ export interface DocumentDependencies {
   requestEmbeddings: RequestJob;
   limits: MemoryLimitsClient;
   /** Limits the work that one tenant has under way. */
-  work: InFlight;
+  work: TenantTurns;
 }
 
 /** `/v1/agents/{agentID}/memory/documents*`, `forget` and `stats`. */

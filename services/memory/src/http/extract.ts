@@ -1,7 +1,7 @@
 import type { Changes, Outcome } from '@gatehouse/changes/changes';
 import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
-import type { InFlight } from '@gatehouse/http/in-flight';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid, newId } from '@gatehouse/kit/ids';
 import { writableUser } from '../documents/memory-key.ts';
@@ -20,7 +20,7 @@ export interface ExtractDependencies {
   completions: CompletionClient;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: InFlight;
+  work: TenantTurns;
   /** The limit `memory.entities` of a tenant; null without one. */
   maxEntities: (tenantId: string) => Promise<number | null>;
 }

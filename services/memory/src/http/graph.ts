@@ -8,7 +8,7 @@ import type {
   UpsertRelations,
 } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
-import type { InFlight } from '@gatehouse/http/in-flight';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
@@ -34,7 +34,7 @@ export interface GraphDependencies {
   traversals: TraversalStore;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: InFlight;
+  work: TenantTurns;
   /** The limit `memory.entities` of a tenant; null without one. */
   maxEntities: (tenantId: string) => Promise<number | null>;
 }
