@@ -87,6 +87,32 @@ describe('turns of tenants', () => {
     expect([work.waiting, work.tenants]).toEqual([0, 0]);
   });
 
+  it('let requests of a tenant wait, refuse too many, and serve other tenants', async () => {
+    const reads = new TenantTurns({ perTenant: 2, maxWaiting: 1 });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const started: number[] = [];
+    const waiting = [1, 2, 3].map((n) =>
+      reads.run('a', () => {
+        started.push(n);
+        return promise;
+      }),
+    );
+    expect(started).toEqual([1, 2]);
+    await expect(reads.run('a', () => Promise.resolve(''))).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      headers: { 'retry-after': '1' },
+    });
+    expect(await reads.run('b', () => Promise.resolve('served'))).toBe('served');
+    expect(await reads.run(null, () => Promise.resolve('served'))).toBe('served');
+    await expect(reads.run('b', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    expect(reads.size).toBe(1);
+    resolve('done');
+    expect(await Promise.all(waiting)).toEqual(['done', 'done', 'done']);
+    expect(started).toEqual([1, 2, 3]);
+    expect(reads.size).toBe(0);
+    expect(await reads.run('a', () => Promise.resolve('again'))).toBe('again');
+  });
+
   it('pass on when work fails', async () => {
     const turns = new TenantTurns({ perTenant: 1, maxWaiting: 1 });
     const failing = turns.run('a', () => Promise.reject(new Error('failed')));

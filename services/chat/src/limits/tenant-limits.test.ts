@@ -145,7 +145,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     await sleep(20);
     first.release(nothing);
     (await second).release(nothing);
-    await eventually(() => expect(source.left).toBe(1n));
+    await eventually(() => expect(source.left).toBe(1n), 3_000);
     await admit();
     expect(await codes([admit()])).toEqual(['rate_limit_exceeded']);
   });
@@ -164,10 +164,10 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const admission = await admit();
     source.fails = true;
     admission.release(nothing);
-    await eventually(() => expect(source.asks.length).toBeGreaterThan(1));
+    await eventually(() => expect(source.asks.length).toBeGreaterThan(1), 2_000);
     expect(source.left).toBe(0n);
     source.fails = false;
-    await eventually(() => expect(source.left).toBe(1n));
+    await eventually(() => expect(source.left).toBe(1n), 15_000);
     await limits.stop();
   });
 
@@ -187,7 +187,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     const slots = setUp(Resource.CONCURRENCY, 10n);
     const first = await slots.admit();
     slots.limits.renew();
-    await eventually(() => expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]));
+    await eventually(() => expect(slots.source.asks.at(-1)).toMatchObject([{ holding: 1n }]), 1_000);
     first.release(nothing);
     await slots.limits.stop();
     expect(slots.source.left).toBe(10n);
