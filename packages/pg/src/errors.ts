@@ -62,6 +62,13 @@ function isStatementTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === statementTimeout;
 }
 
+/** The 503 for work that has waited too long for a connection. */
+export function databaseBusy(): AppError {
+  return new AppError('database_unavailable', 'The database is busy. Try again shortly.', {
+    headers: { 'retry-after': '1' },
+  });
+}
+
 function databaseUnavailable(cause: unknown): AppError {
   return new AppError('database_unavailable', 'The database is unavailable. Try again shortly.', {
     cause,

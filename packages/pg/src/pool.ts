@@ -1,8 +1,7 @@
-import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { Pool, type PoolClient } from 'pg';
-import { wrapDatabaseError } from './errors.ts';
+import { databaseBusy, wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
 
 export type { Pool, PoolClient } from 'pg';
@@ -111,14 +110,8 @@ export async function withTransaction<Result>(
 }
 
 /** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
-const longestWait = { ms: statementTimeoutMs + 2_000, error: tooLate };
+const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
 const turnsOfPools = new WeakMap<Pool, TenantTurns>();
-
-function tooLate(): AppError {
-  return new AppError('database_unavailable', 'The database is busy. Try again shortly.', {
-    headers: { 'retry-after': '1' },
-  });
-}
 
 /** The turns of tenants at the connections of a pool. Of more than two connections, a tenant never has all. */
 export function turnsOf(pool: Pool): TenantTurns {

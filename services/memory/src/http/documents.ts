@@ -7,9 +7,9 @@ import {
   type PutDocument,
 } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, pathParameter } from '@gatehouse/http/resource';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
 import { forgottenBy } from '../documents/forget.ts';

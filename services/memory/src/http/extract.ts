@@ -1,9 +1,9 @@
 import type { Changes, Outcome } from '@gatehouse/changes/changes';
 import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid, newId } from '@gatehouse/kit/ids';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { writableUser } from '../documents/memory-key.ts';
 import { showEntity } from '../graph/entity.ts';
 import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';

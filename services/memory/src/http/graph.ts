@@ -8,10 +8,10 @@ import type {
   UpsertRelations,
 } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
+import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
 import type { z } from 'zod';
 import { readableUsers, writableUser } from '../documents/memory-key.ts';
 import { showEntity, showNode, type EntityInput } from '../graph/entity.ts';
