@@ -8,7 +8,7 @@ import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
-import { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import { Turns } from '@gatehouse/kit/turns';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { checkBodyHeaders, hasBody, parseJson, readBody } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -70,7 +70,7 @@ export interface AppOptions {
 }
 
 /** Limits of one tenant, so that it cannot occupy all database connections. */
-const readsInFlight = { perTenant: 16, maxWaiting: 256 };
+const readsInFlight = { perKey: 16, maxWaiting: 256 };
 
 /** Returns the principal of a tenant key. Throws for owner keys, which have no tenant. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
@@ -119,7 +119,7 @@ function assertComplete(
 class RouteServer {
   readonly #options: AppOptions;
   readonly #raw: Record<string, RawHandler>;
-  readonly #reads = new TenantTurns(readsInFlight);
+  readonly #reads = new Turns(readsInFlight);
 
   constructor(options: AppOptions) {
     this.#options = options;

@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import { Turns } from '@gatehouse/kit/turns';
 import { Pool, type PoolClient } from 'pg';
 import { databaseBusy, wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
@@ -111,15 +111,15 @@ export async function withTransaction<Result>(
 
 /** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
 const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
-const turnsOfPools = new WeakMap<Pool, TenantTurns>();
+const turnsOfPools = new WeakMap<Pool, Turns>();
 
 /** The turns of tenants at the connections of a pool. Of more than two connections, a tenant never has all. */
-export function turnsOf(pool: Pool): TenantTurns {
+export function turnsOf(pool: Pool): Turns {
   const known = turnsOfPools.get(pool);
   if (known !== undefined) return known;
   const slots = pool.options.max;
   const perTenant = slots > 2 ? slots - 1 : slots;
-  const made = new TenantTurns({ slots, perTenant, maxWaiting: 1_000, longestWait });
+  const made = new Turns({ slots, perKey: perTenant, maxWaiting: 1_000, longestWait });
   turnsOfPools.set(pool, made);
   return made;
 }

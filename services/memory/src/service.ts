@@ -1,7 +1,7 @@
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { rpcService } from '@gatehouse/grpc/rpc';
-import { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import { Turns } from '@gatehouse/kit/turns';
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
@@ -62,7 +62,7 @@ export const indexOnly = {
 };
 
 /** Searches and writes of one tenant, so that it can't occupy all worker threads. */
-const workInFlight = { perTenant: 4, maxWaiting: 256 };
+const workInFlight = { perKey: 4, maxWaiting: 256 };
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
 export async function createMemoryService(
@@ -119,7 +119,7 @@ export async function createMemoryService(
     requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),
   });
-  const work = new TenantTurns(workInFlight);
+  const work = new Turns(workInFlight);
   const search = new MemorySearch(limitedIndex(new SearchStore(app), work), upkeep);
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);

@@ -12,7 +12,7 @@ import type { McpTool } from './mcp-server.ts';
 import type { ServerAccesses } from './server-accesses.ts';
 
 const open = { of: () => Promise.resolve({ loginId: null, headers: {}, tokens: null }) };
-const never = AbortSignal.timeout(60_000);
+const never = new AbortController().signal;
 
 let egress: Egress;
 let registry: McpRegistry;
@@ -75,6 +75,8 @@ async function serve(
 const toolOf = (name: string, readOnly = false): McpTool => ({
   ...{ name, description: '', inputSchema: { type: 'object' }, readOnly, idempotent: false },
 });
+/** Not a timer, which would hold up the end of the tests. */
+const hang = (): Promise<never> => new Promise(() => undefined);
 const call = (server: KnownServer, tool: McpTool) =>
   registry.call(server, { tool, args: {}, user: null }, never);
 
@@ -132,7 +134,7 @@ describe('a server', () => {
   );
 
   it('that hangs holds up no other server of its tenant', async () => {
-    const [, slow] = await serve([{ name: 'a', run: () => sleep(2_000).then(() => said('late')) }]);
+    const [, slow] = await serve([{ name: 'a', run: hang }]);
     const [, quick] = await serve([{ name: 'b', run: () => said('at once') }]);
     const waiting = Array.from({ length: 40 }, () => call(slow, toolOf('a')).catch(() => undefined));
     await sleep(300);
@@ -140,6 +142,18 @@ describe('a server', () => {
     expect((await call(quick, toolOf('b'))).text).toBe('at once');
     expect(performance.now() - began).toBeLessThan(1_500);
     await Promise.all(waiting);
+  });
+
+  it('that hangs is busy for calls that are too many to wait', async () => {
+    const [, slow] = await serve([{ name: 'a', run: hang }]);
+    const stop = new AbortController();
+    const waiting = Array.from({ length: 16 + 1_000 }, () =>
+      registry.call(slow, { tool: toolOf('a'), args: {}, user: null }, stop.signal).catch(String),
+    );
+    await expect(call(slow, toolOf('a'))).rejects.toMatchObject({ kind: 'busy' });
+    stop.abort(new Error('stopped'));
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['Error: stopped']));
+    expect(noted).toEqual([]);
   });
 
   it('with more tools than it may have is listed up to the limit', async () => {

@@ -2,7 +2,7 @@ import type { Egress } from '@gatehouse/egress/egress';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { CallSlots } from '@gatehouse/kit/call-slots';
+import { Turns } from '@gatehouse/kit/turns';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
 import { isPerUser, loginUserOf, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
@@ -50,17 +50,18 @@ export interface McpRegistryOptions {
 const listMs = 20_000;
 /** The shortest time between two notices of a connection that are heard. */
 const noticeMs = 10_000;
-/** Under way in this process. */
-const maxCalls = { ofServer: 16, ofTenant: 32 };
-const maxListings = 8;
+/** Limits of this process. */
+const callsOfServer = { perKey: 16, maxWaiting: 1_000 };
+const callsOfTenant = { perKey: 32, maxWaiting: 1_000 };
+const listingsOfTenant = { perKey: 8, maxWaiting: 1_000 };
 
 /** Connects to MCP servers, lists their tools and calls them. */
 export class McpRegistry {
   readonly #options: McpRegistryOptions;
   readonly #sessions = new McpSessions();
-  readonly #perServer = new CallSlots(maxCalls.ofServer);
-  readonly #perTenant = new CallSlots(maxCalls.ofTenant);
-  readonly #listings = new CallSlots(maxListings);
+  readonly #ofServer = new Turns(callsOfServer);
+  readonly #ofTenant = new Turns(callsOfTenant);
+  readonly #listings = new Turns(listingsOfTenant);
   readonly #refreshes = new SharedCalls<Listed>();
 
   constructor(options: McpRegistryOptions) {
@@ -88,10 +89,11 @@ export class McpRegistry {
     const access = { headers, tokens: null };
     const options = { egress, url, transport, timeoutMs: limitMs, access };
     try {
-      return await this.#listings.run(tenantId, signal, async () => {
+      const listed = async (): Promise<Listed> => {
         const connection = await McpConnection.connect(options, signal);
         return this.#list(connection, signal).finally(() => connection.close());
-      });
+      };
+      return await this.#listings.run(tenantId, listed, signal);
     } catch (error) {
       throw signal.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
     }
@@ -148,14 +150,13 @@ export class McpRegistry {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(server.timeoutMs)]);
     try {
       const isRepeatable = tool.readOnly || tool.idempotent;
-      // First that of the server: one that is slow holds up no other one.
-      const result = await this.#perServer.run(server.id, limited, () =>
-        this.#perTenant.run(server.tenantId, limited, () =>
-          this.#withConnection(server, { user, signal: limited, isRepeatable }, (connection) =>
-            connection.callTool(tool, args, limited),
-          ),
-        ),
-      );
+      const called = (): Promise<ToolResult> =>
+        this.#withConnection(server, { user, signal: limited, isRepeatable }, (connection) =>
+          connection.callTool(tool, args, limited),
+        );
+      // First the turn of the server: one that is slow holds up no other one.
+      const calledInTurn = (): Promise<ToolResult> => this.#ofTenant.run(server.tenantId, called, limited);
+      const result = await this.#ofServer.run(server.id, calledInTurn, limited);
       if (server.status !== 'connected') await this.#options.record.setConnected(server);
       return result;
     } catch (error) {
@@ -176,11 +177,11 @@ export class McpRegistry {
   async #refresh(server: McpServer, user: string | null): Promise<Listed> {
     const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
     try {
-      const listed = await this.#listings.run(server.tenantId, signal, () =>
+      const list = (): Promise<Listed> =>
         this.#withConnection(server, { user, signal, isRepeatable: true }, (connection) =>
           this.#list(connection, signal),
-        ),
-      );
+        );
+      const listed = await this.#listings.run(server.tenantId, list, signal);
       await this.#options.record.setTools(server, listed);
       if (isPerUser(server) && user !== null) await this.#options.lists.set(server, user, listed);
       return listed;

@@ -17,7 +17,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Egress } from '@gatehouse/egress/egress';
 import type { Guard } from '@gatehouse/egress/guard';
-import { CallSlots } from '@gatehouse/kit/call-slots';
+import { Turns } from '@gatehouse/kit/turns';
 import { AppError } from '@gatehouse/kit/errors';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
@@ -66,7 +66,7 @@ export interface OAuthClientOptions {
 export const callbackPath = '/v1/mcp/oauth/callback';
 
 /** Searches for authorization servers under way, of a tenant. */
-const maxBindings = 4;
+const bindings = { perKey: 4, maxWaiting: 1_000 };
 const requestMs = 10_000;
 /** For all requests of one step. */
 const stepMs = 20_000;
@@ -84,7 +84,7 @@ const passing: ReadonlySet<string> = new Set([
 /** Speaks with the authorization servers of MCP servers, by the MCP authorization rules, through the guard. */
 export class OAuthClient {
   readonly #options: OAuthClientOptions;
-  readonly #slots = new CallSlots(maxBindings);
+  readonly #turns = new Turns(bindings);
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;
@@ -105,11 +105,11 @@ export class OAuthClient {
    */
   async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
     const limit = AbortSignal.timeout(stepMs);
-    return this.#slots
-      .run(tenantId, limit, () => this.#step((fetchFn) => this.#found(url, auth, { ...by, fetchFn })))
-      .catch((error: unknown) => {
-        throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
-      });
+    const found = (): Promise<OAuthBinding> =>
+      this.#step((fetchFn) => this.#found(url, auth, { ...by, fetchFn }));
+    return this.#turns.run(tenantId, found, limit).catch((error: unknown) => {
+      throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
+    });
   }
 
   async #found(

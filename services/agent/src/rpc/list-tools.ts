@@ -6,7 +6,7 @@ import {
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { CallSlots } from '@gatehouse/kit/call-slots';
+import { Turns } from '@gatehouse/kit/turns';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AgentStore } from '../store/agent-store.ts';
@@ -16,7 +16,7 @@ import { AgentTools, serverNames, type AgentTool } from '../tools/agent-tools.ts
 import { agentOf } from './agent-of.ts';
 
 /** Of a tenant, at the same time. */
-const maxListings = 4;
+const listings = { perKey: 4, maxWaiting: 1_000 };
 /** Servers whose lists are in memory at the same time for a listing. */
 const maxServers = 8;
 /** How long a turn waits for lists that are fetched again. */
@@ -31,7 +31,7 @@ export interface ToolDependencies {
 
 /** The tools that an agent may use: those of the gateway, then those of servers. Lists of servers that do not answer are as they were. */
 export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
-  const slots = new CallSlots(maxListings);
+  const turns = new Turns(listings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,
@@ -41,8 +41,10 @@ export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest,
       const found =
         refs.length === 0
           ? []
-          : await slots.run(tenantId, context.signal, () =>
-              toolsOf(dependencies, refs, { tenantId, user: actingUser }),
+          : await turns.run(
+              tenantId,
+              () => toolsOf(dependencies, refs, { tenantId, user: actingUser }),
+              context.signal,
             );
       const ofServers = found.map(({ name, server, tool }) => ({
         ...{ name, tool: tool.name, description: tool.description, serverId: server.id },

@@ -4,7 +4,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
 import type { CookieOwner } from '../cookies/cookie.ts';
-import { CallSlots } from '@gatehouse/kit/call-slots';
+import { Turns } from '@gatehouse/kit/turns';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
 import { decoded, kindOf } from './page-content.ts';
 import type { PageTexts } from './page-texts.ts';
@@ -32,13 +32,16 @@ export interface Fetched {
 /** As browsers. */
 const maxRedirects = 20;
 const maxBytes = 2 * 1024 * 1024;
-const maxCallsOfTenant = 16;
+/** Of a tenant, in this process. */
+const calls = { perKey: 16, maxWaiting: 1_000 };
+/** Of errors for work that the gateway can't take on now. */
+const busyCodes: ReadonlySet<string> = new Set(['service_unavailable', 'rate_limit_exceeded']);
 const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
 
 /** The tool `web_fetch`: pages of the web as text, seen as by the user whose cookies the agent has. */
 export class WebFetch {
   readonly #options: WebFetchOptions;
-  readonly #slots = new CallSlots(maxCallsOfTenant);
+  readonly #turns = new Turns(calls);
 
   constructor(options: WebFetchOptions) {
     this.#options = options;
@@ -53,16 +56,17 @@ export class WebFetch {
       return { content: 'Not called: url must be an address with https.', outcome: 'error' };
     const limited = AbortSignal.any([signal, AbortSignal.timeout(builtinTools.web_fetch.timeoutMs)]);
     try {
-      return await this.#slots.run(of.tenantId, limited, async () => {
+      const fetched = async (): Promise<Fetched> => {
         const { response, at } = await this.#get(of, url, limited);
         return this.#shown(of.tenantId, response, at);
-      });
+      };
+      return await this.#turns.run(of.tenantId, fetched, limited);
     } catch (error) {
       signal.throwIfAborted();
       if (limited.aborted) return failed('timeout');
       if (error instanceof EgressError)
         return error.failure === 'not_allowed' ? notAllowed : failed(mcpFailure(error).kind);
-      if (error instanceof AppError && error.code === 'service_unavailable') return failed('busy');
+      if (error instanceof AppError && busyCodes.has(error.code)) return failed('busy');
       throw error;
     }
   }

@@ -2,7 +2,7 @@ import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contrac
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
-import { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import { Turns } from '@gatehouse/kit/turns';
 import { periodOf, previousOf, type Period } from '../usage/period.ts';
 import type { Summary, Totals } from '../usage/summary.ts';
 import { viewerOf } from '../traces/viewer.ts';
@@ -17,11 +17,11 @@ interface Answer {
 }
 
 /** Concurrent summaries per tenant: each may occupy a connection and a CPU core of the database for seconds. */
-const summariesInFlight = { perTenant: 2, maxWaiting: 16 };
+const summariesInFlight = { perKey: 2, maxWaiting: 16 };
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
-  const turns = new TenantTurns(summariesInFlight);
+  const turns = new Turns(summariesInFlight);
   const answer = (call: SummaryCall): Promise<Answer> =>
     turns.run(call.principal.tenantId, () => summarize(usage, call));
   return {

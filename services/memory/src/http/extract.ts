@@ -3,7 +3,7 @@ import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid, newId } from '@gatehouse/kit/ids';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import type { Turns } from '@gatehouse/kit/turns';
 import { writableUser } from '../documents/memory-key.ts';
 import { showEntity } from '../graph/entity.ts';
 import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';
@@ -20,7 +20,7 @@ export interface ExtractDependencies {
   completions: CompletionClient;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: TenantTurns;
+  work: Turns;
   /** The limit `memory.entities` of a tenant; null without one. */
   maxEntities: (tenantId: string) => Promise<number | null>;
 }

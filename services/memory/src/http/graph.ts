@@ -11,7 +11,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import type { Turns } from '@gatehouse/kit/turns';
 import type { z } from 'zod';
 import { readableUsers, writableUser } from '../documents/memory-key.ts';
 import { showEntity, showNode, type EntityInput } from '../graph/entity.ts';
@@ -34,7 +34,7 @@ export interface GraphDependencies {
   traversals: TraversalStore;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: TenantTurns;
+  work: Turns;
   /** The limit `memory.entities` of a tenant; null without one. */
   maxEntities: (tenantId: string) => Promise<number | null>;
 }

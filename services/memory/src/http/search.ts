@@ -1,7 +1,7 @@
 import type { Passage, SearchMemory } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import type { TenantTurns } from '@gatehouse/kit/tenant-turns';
+import type { Turns } from '@gatehouse/kit/turns';
 import { ofAgent, readableUsers } from '../documents/memory-key.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { Embedder } from '../peers/embedder.ts';
@@ -45,7 +45,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
 }
 
 /** The same index for requests: no tenant reads it more than a few times at once. A provider holds up none of them. */
-export function limitedIndex(index: PassageIndex, work: TenantTurns): PassageIndex {
+export function limitedIndex(index: PassageIndex, work: Turns): PassageIndex {
   return {
     state: (key) => index.state(key),
     read: (key, inside) => work.run(key.tenantId, () => index.read(key, inside)),

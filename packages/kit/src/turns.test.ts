@@ -1,15 +1,17 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from './errors.ts';
-import { TenantTurns, type TenantTurnsOptions } from './tenant-turns.ts';
+import { eventually } from '@gatehouse/test/eventually';
+import { Turns, type TurnsOptions } from './turns.ts';
 
 /** Work that runs until it is ended, in the order in which it began. */
 class Work {
   readonly begun: string[] = [];
-  readonly #turns: TenantTurns;
+  readonly #turns: Turns;
   readonly #ends: (() => void)[] = [];
 
-  constructor(options: Partial<TenantTurnsOptions>) {
-    this.#turns = new TenantTurns({ perTenant: 100, maxWaiting: 100, ...options });
+  constructor(options: Partial<TurnsOptions>) {
+    this.#turns = new Turns({ perKey: 100, maxWaiting: 100, ...options });
   }
 
   get waiting(): number {
@@ -20,12 +22,13 @@ class Work {
     return this.#turns.size;
   }
 
-  add(tenantId: string | null): Promise<string> {
-    const run = this.#turns.run(tenantId, async () => {
+  add(tenantId: string | null, signal?: AbortSignal): Promise<string> {
+    const work = async (): Promise<string> => {
       this.begun.push(String(tenantId));
       await new Promise<void>((resolve) => this.#ends.push(resolve));
       return 'done';
-    });
+    };
+    const run = this.#turns.run(tenantId, work, signal);
     return run.catch((error: unknown) => (error as AppError).code);
   }
 
@@ -45,7 +48,7 @@ describe('turns of tenants', () => {
   });
 
   it('leave one of several slots to the others', async () => {
-    const work = new Work({ slots: 3, perTenant: 2 });
+    const work = new Work({ slots: 3, perKey: 2 });
     for (const tenant of ['a', 'a', 'a', 'a', 'b', 'b']) void work.add(tenant);
     expect(work.begun).toEqual(['a', 'a', 'b']);
     expect(work.waiting).toBe(3);
@@ -79,7 +82,7 @@ describe('turns of tenants', () => {
   });
 
   it('are not shared without slots for all: each tenant has its own limit, and so have all owner keys', async () => {
-    const work = new Work({ perTenant: 1 });
+    const work = new Work({ perKey: 1 });
     for (const tenant of ['a', 'a', 'b', 'b', null, null]) void work.add(tenant);
     expect(work.begun).toEqual(['a', 'b', 'null']);
     for (let n = 0; n < 6; n += 1) await work.endOne();
@@ -88,7 +91,7 @@ describe('turns of tenants', () => {
   });
 
   it('let requests of a tenant wait, refuse too many, and serve other tenants', async () => {
-    const reads = new TenantTurns({ perTenant: 2, maxWaiting: 1 });
+    const reads = new Turns({ perKey: 2, maxWaiting: 1 });
     const { promise, resolve } = Promise.withResolvers<string>();
     const started: number[] = [];
     const waiting = [1, 2, 3].map((n) =>
@@ -113,8 +116,34 @@ describe('turns of tenants', () => {
     expect(await reads.run('a', () => Promise.resolve('again'))).toBe('again');
   });
 
+  it('are not waited for after an abort', async () => {
+    const work = new Work({ slots: 1 });
+    const stop = new AbortController();
+    void work.add('a');
+    const waiting = work.add('b', stop.signal);
+    const next = work.add('b');
+    stop.abort(new AppError('service_timeout', 'too late'));
+    expect(await waiting).toBe('service_timeout');
+    expect(await work.add('c', stop.signal)).toBe('service_timeout');
+    expect([work.waiting, work.tenants]).toEqual([1, 2]);
+    for (let n = 0; n < 2; n += 1) await work.endOne();
+    expect(await next).toBe('done');
+    expect(work.begun).toEqual(['a', 'b']);
+    expect([work.waiting, work.tenants]).toEqual([0, 0]);
+  });
+
+  it('do not listen for an abort longer than they wait', async () => {
+    const work = new Work({ perKey: 1, longestWait: { ms: 20, error: () => new Error('too late') } });
+    const { signal } = new AbortController();
+    for (const tenant of ['a', 'a', 'b', 'b']) void work.add(tenant, signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(2);
+    await work.endOne();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await eventually(() => expect(getEventListeners(signal, 'abort')).toEqual([]));
+  });
+
   it('pass on when work fails', async () => {
-    const turns = new TenantTurns({ perTenant: 1, maxWaiting: 1 });
+    const turns = new Turns({ perKey: 1, maxWaiting: 1 });
     const failing = turns.run('a', () => Promise.reject(new Error('failed')));
     const next = turns.run('a', () => Promise.resolve('done'));
     await expect(failing).rejects.toThrow('failed');
