@@ -90,11 +90,8 @@ export class ClusterSystem {
     }
     // Helm waits for the new pods only.
     for (const workload of this.workloads) await this.settle(workload);
-    const service = await this.json<{ spec: { ports: { nodePort: number }[] } }>([
-      'get',
-      'service',
-      `${release}-${this.workloadOf('edge')}`,
-    ]);
+    const front = ['get', 'service', `${release}-edge`];
+    const service = await this.json<{ spec: { ports: { nodePort: number }[] } }>(front);
     this.#port = service.spec.ports[0]?.nodePort ?? 0;
   }
 
