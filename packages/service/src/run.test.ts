@@ -1,10 +1,11 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 
@@ -166,6 +167,11 @@ describe('a service as a process', () => {
     ).ended();
     expect(ended.code).toBe(1);
     expect(ended.lines.at(-1)).toMatchObject({ level: 'fatal', err: { message: 'lost' } });
+  });
+
+  it('sets a limit of the heap that this V8 still has', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options']);
+    expect(stdout).toContain('--heap-growing-percent');
   });
 
   it('stops when the parent that supervises it is gone', async () => {

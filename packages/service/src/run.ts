@@ -1,5 +1,13 @@
-import type { Logger } from '@gatehouse/kit/log';
+import { setFlagsFromString } from 'node:v8';
 import { errorText } from '@gatehouse/kit/command';
+import type { Logger } from '@gatehouse/kit/log';
+
+/**
+ * How far the heap grows, in percent of what is alive, before V8 collects all of it. By default V8 changes that
+ * with the load, and collects several times within seconds when the load falls, which holds up requests for up to 100 ms
+ * each time if the process has one core ([ADR 38](../../../docs/adr/0038-one-process.md)).
+ */
+const heapGrowthPercent = 150;
 
 /** Something that can run as a process. `stop` drains and resolves when everything is closed. */
 export interface Runnable {
@@ -13,6 +21,7 @@ export interface Runnable {
  * closes. A second signal ends the process at once.
  */
 export async function run(create: () => Runnable | Promise<Runnable>): Promise<void> {
+  setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`);
   const state: { service?: Runnable; stopping: boolean } = { stopping: false };
   // Registered first: process 1 of a container has no default signal actions, so an earlier signal would be lost.
   const stop = (reason: string): void => {
