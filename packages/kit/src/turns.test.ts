@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { AppError } from './errors.ts';
 import { eventually } from '@gatehouse/test/eventually';
+import { AppError } from './errors.ts';
 import { Turns, type TurnsOptions } from './turns.ts';
 
 /** Work that runs until it is ended, in the order in which it began. */
@@ -79,6 +79,13 @@ describe('turns of tenants', () => {
     const other = work.add('b');
     for (let n = 0; n < 4; n += 1) await work.endOne();
     expect(await other).toBe('done');
+  });
+
+  it('are refused with the error of the options, if they have one', async () => {
+    const tooMany = () => new AppError('service_unavailable', 'busy');
+    const work = new Work({ slots: 1, maxWaiting: 1, tooMany });
+    for (let n = 0; n < 2; n += 1) void work.add('a');
+    expect(await work.add('a')).toBe('service_unavailable');
   });
 
   it('are not shared without slots for all: each tenant has its own limit, and so have all owner keys', async () => {

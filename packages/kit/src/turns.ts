@@ -8,6 +8,8 @@ export interface TurnsOptions {
   slots?: number;
   /** Work of one key that waits; more is refused. */
   maxWaiting: number;
+  /** What refused work fails with; if absent, 429 `rate_limit_exceeded`. */
+  tooMany?: () => Error;
   /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
   longestWait?: { ms: number; error: () => Error };
 }
@@ -50,8 +52,8 @@ export class Turns {
   }
 
   /**
-   * Runs `work` when its turn has come. Throws 429 `rate_limit_exceeded` when too much work of the key waits, and the
-   * reason of `signal` if it aborts before the turn has come.
+   * Runs `work` when its turn has come. Throws what the options say when too much work of the key waits, and the reason
+   * of `signal` if it aborts before the turn has come.
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
@@ -79,8 +81,8 @@ export class Turns {
   }
 
   #turn(key: Key, line: Line, signal: AbortSignal | undefined): Promise<void> {
-    const { maxWaiting, longestWait } = this.#options;
-    if (line.waiting.length >= maxWaiting) return Promise.reject(tooManyInFlight());
+    const { maxWaiting, tooMany = tooManyInFlight, longestWait } = this.#options;
+    if (line.waiting.length >= maxWaiting) return Promise.reject(tooMany());
     this.#waiting += 1;
     return new Promise((resolve, reject) => {
       const giveUp = (error: Error): void => {

@@ -74,8 +74,6 @@ export function* causesOf(error: unknown): Generator<Error> {
 export function mcpFailure(error: unknown): McpFailure {
   for (const cause of causesOf(error)) {
     if (cause instanceof McpFailure) return cause;
-    if (cause instanceof AppError && cause.code === 'rate_limit_exceeded')
-      return new McpFailure('busy', { cause: error });
     if (cause instanceof AppError) throw cause;
   }
   return new McpFailure(kindOf(error), { cause: error, isUndone: isUnknownSession(error) });

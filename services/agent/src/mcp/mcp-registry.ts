@@ -51,9 +51,10 @@ const listMs = 20_000;
 /** The shortest time between two notices of a connection that are heard. */
 const noticeMs = 10_000;
 /** Limits of this process. */
-const callsOfServer = { perKey: 16, maxWaiting: 1_000 };
-const callsOfTenant = { perKey: 32, maxWaiting: 1_000 };
-const listingsOfTenant = { perKey: 8, maxWaiting: 1_000 };
+const waiting = { maxWaiting: 1_000, tooMany: () => new McpFailure('busy') };
+const callsOfServer = { perKey: 16, ...waiting };
+const callsOfTenant = { perKey: 32, ...waiting };
+const listingsOfTenant = { perKey: 8, ...waiting };
 
 /** Connects to MCP servers, lists their tools and calls them. */
 export class McpRegistry {

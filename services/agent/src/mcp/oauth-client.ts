@@ -17,8 +17,8 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Egress } from '@gatehouse/egress/egress';
 import type { Guard } from '@gatehouse/egress/guard';
-import { Turns } from '@gatehouse/kit/turns';
 import { AppError } from '@gatehouse/kit/errors';
+import { Turns } from '@gatehouse/kit/turns';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';

@@ -33,9 +33,7 @@ export interface Fetched {
 const maxRedirects = 20;
 const maxBytes = 2 * 1024 * 1024;
 /** Of a tenant, in this process. */
-const calls = { perKey: 16, maxWaiting: 1_000 };
-/** Of errors for work that the gateway can't take on now. */
-const busyCodes: ReadonlySet<string> = new Set(['service_unavailable', 'rate_limit_exceeded']);
+const calls = { perKey: 16, maxWaiting: 1_000, tooMany: () => new EgressError('busy') };
 const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
 
 /** The tool `web_fetch`: pages of the web as text, seen as by the user whose cookies the agent has. */
@@ -66,7 +64,7 @@ export class WebFetch {
       if (limited.aborted) return failed('timeout');
       if (error instanceof EgressError)
         return error.failure === 'not_allowed' ? notAllowed : failed(mcpFailure(error).kind);
-      if (error instanceof AppError && busyCodes.has(error.code)) return failed('busy');
+      if (error instanceof AppError && error.code === 'service_unavailable') return failed('busy');
       throw error;
     }
   }
