@@ -9,6 +9,13 @@ export interface Passage {
   /** The headings above it, from the outermost. */
   context: string;
   text: string;
+  /** The words of `searchedText`, where they were found already. */
+  words?: string;
+}
+
+/** The text that searches look at. */
+export function searchedText({ context, text }: Pick<Passage, 'context' | 'text'>): string {
+  return `${context}\n${text}`;
 }
 
 /** A part of the text that is kept whole, by its offsets. */

@@ -40,6 +40,8 @@ export interface FoundPassage extends Fused {
 export interface IndexState {
   /** How new passages are analysed. */
   analyser: Analyser;
+  /** Whether passages have the words of an earlier tokeniser, and no job rebuilds the index yet. */
+  hasFormerWords: boolean;
   /** The embedding model whose vectors the memory has; null if it has none. */
   embeddingModel: string | null;
   /** Whether pgvector lacks vectors that were stored before the database had it. */
@@ -114,7 +116,8 @@ export class MemorySearch {
     embed: EmbedQuery,
   ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
     const state = await this.#index.state(key);
-    if (state !== null && state.analyser !== key.analyser) await this.#upkeep.noteAnalyser(key);
+    if (state !== null && (state.analyser !== key.analyser || state.hasFormerWords))
+      await this.#upkeep.noteAnalyser(key);
     if (state?.hasVectorsToCopy === true) await this.#upkeep.copyVectors(key);
     // No transaction waits for the provider.
     const near = await this.#near(key, search, {

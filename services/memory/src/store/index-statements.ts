@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Analyser } from '../documents/memory-key.ts';
-import type { Passage } from '../documents/split-markdown.ts';
+import { searchedText, type Passage } from '../documents/split-markdown.ts';
 import {
   blockOf,
   blockSize,
@@ -10,11 +12,13 @@ import {
   withoutPassages,
   type Posting,
 } from '../search/postings.ts';
-import { simpleTerms } from '../search/simple-words.ts';
+import { wordsOf } from '../search/words.ts';
+import { indexedBy, termsOf } from './term-statements.ts';
 
 /** What the index has of a passage. */
 export interface PassageTerms {
-  analyser: Analyser;
+  /** The analyser with its tokeniser. */
+  analyser: string;
   /** Hashes, as PostgreSQL has them. */
   terms: string[];
   counts: number[];
@@ -40,44 +44,44 @@ export interface IndexGrowth {
   tokens: number;
 }
 
-const englishWords = `select n, lexeme as word, cardinality(positions) as count
-  from unnest($1::text[]) with ordinality as input (text, n) cross join lateral unnest(to_tsvector('english', text))`;
-const givenWords =
-  'select n, word, count from unnest($1::integer[], $2::text[], $3::integer[]) as given (n, word, count)';
+/** The longest time for which the words of passages are found without a turn of the event loop. */
+const sliceMs = 10;
 
-/** Finds the terms of passages: by the stemmer of PostgreSQL, or by the simple analyser. */
-export async function analysePassages<Text extends Pick<Passage, 'context' | 'text'>>(
+/** Finds the terms of passages. */
+export async function analysePassages<Text extends Pick<Passage, 'context' | 'text' | 'words'>>(
   db: Queryable,
   passages: readonly Text[],
   analyser: Analyser,
 ): Promise<(Text & PassageTerms)[]> {
-  const texts = passages.map(({ context, text }) => `${context}\n${text}`);
   const { rows } = await db.query<{ n: string; terms: string[]; counts: number[]; length: string }>(
     `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
      from (
        select n, hashtextextended(word, 0) as term, sum(count)::integer as count
-       from (${analyser === 'english' ? englishWords : givenWords}) as words group by 1, 2
+       from (${termsOf(analyser, 1)}) as words group by 1, 2
      ) as hashed group by n`,
-    analyser === 'english' ? [texts] : givenWordsOf(texts),
+    [await wordsOfPassages(passages)],
   );
   const byNumber = new Map(rows.map((row) => [Number(row.n), row]));
   return passages.map((passage, index) => {
     const { terms = [], counts = [], length = 0 } = byNumber.get(index + 1) ?? {};
-    return { ...passage, analyser, terms, counts, length: Number(length) };
+    return { ...passage, analyser: indexedBy(analyser), terms, counts, length: Number(length) };
   });
 }
 
-function givenWordsOf(texts: readonly string[]): [number[], string[], number[]] {
-  const [numbers, words, counts]: [number[], string[], number[]] = [[], [], []];
-  texts.forEach((text, index) => {
-    const found = simpleTerms(text);
-    found.terms.forEach((term, at) => {
-      numbers.push(index + 1);
-      words.push(term);
-      counts.push(found.counts[at] ?? 1);
-    });
-  });
-  return [numbers, words, counts];
+/** The words of passages, which most have from the process that split their document. */
+async function wordsOfPassages(
+  passages: readonly Pick<Passage, 'context' | 'text' | 'words'>[],
+): Promise<string[]> {
+  const found: string[] = [];
+  let turnAt = monotonicMs() + sliceMs;
+  for (const passage of passages) {
+    if (monotonicMs() > turnAt) {
+      await setImmediate();
+      turnAt = monotonicMs() + sliceMs;
+    }
+    found.push(passage.words ?? wordsOf(searchedText(passage)));
+  }
+  return found;
 }
 
 /** Stores passages of a document and adds them to the index. The scope must be locked. */
@@ -142,7 +146,7 @@ async function storeChunks(
 /** Analyser, length, terms and counts of passages. */
 export function columnsOfTerms(
   passages: readonly PassageTerms[],
-): [analysers: Analyser[], lengths: number[], terms: string[], counts: string[]] {
+): [analysers: string[], lengths: number[], terms: string[], counts: string[]] {
   return [
     passages.map(({ analyser }) => analyser),
     passages.map(({ length }) => length),

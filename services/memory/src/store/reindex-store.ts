@@ -10,12 +10,16 @@ import {
 } from './index-statements.ts';
 import { firstPlace, type Place } from './place.ts';
 import type { RequestJob } from './request-job.ts';
+import { indexedBy, indexedBySql, tokeniser } from './term-statements.ts';
 import { closeAgent, growScope, shareAgent, type AgentKey } from './scope-statements.ts';
 
 /** Passages that one transaction analyses: it takes about half a second on one core. */
 const batchPassages = 250;
 
-/** Rebuilds the index of an agent whose analyser was changed. Meanwhile searches use both analysers. */
+/**
+ * Rebuilds the index of an agent whose analyser was changed, or that has passages of an earlier tokeniser. Meanwhile
+ * searches use all terms that its passages may have.
+ */
 export class ReindexStore {
   readonly #pool: Pool;
 
@@ -24,12 +28,12 @@ export class ReindexStore {
     this.#pool = pool;
   }
 
-  /** Notes the analyser of an agent. Requests a rebuild of the index if it was built by another one. */
+  /** Notes the analyser of an agent. Requests a rebuild of the index if it was built otherwise. */
   async noteAnalyser(key: MemoryKey, request: RequestJob): Promise<void> {
     await withTenant(this.#pool, key.tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update memory.agents set analyser = $3, mixed = true
-         where tenant_id = $1 and agent_id = $2 and analyser <> $3`,
+         where tenant_id = $1 and agent_id = $2 and (analyser <> $3 or (tokeniser < ${tokeniser} and not mixed))`,
         [key.tenantId, key.agentId, key.analyser],
       );
       if (rowCount === 1) await request(db, key);
@@ -63,10 +67,10 @@ export class ReindexStore {
     return withTenant(this.#pool, key.tenantId, async (db) => {
       await closeAgent(db, key);
       const { rowCount } = await db.query(
-        `update memory.agents as a set mixed = false
+        `update memory.agents as a set mixed = false, tokeniser = ${tokeniser}
          where a.tenant_id = $1 and a.agent_id = $2 and not exists (
            select from memory.scopes as s
-           join memory.chunks as c on c.tenant_id = s.tenant_id and c.scope_id = s.id and c.analyser <> a.analyser
+           join memory.chunks as c on c.tenant_id = s.tenant_id and c.scope_id = s.id and c.analyser <> ${indexedBySql('a.analyser')}
            where s.tenant_id = $1 and s.agent_id = $2
          )`,
         [key.tenantId, key.agentId],
@@ -99,7 +103,7 @@ async function lockNextScope(
        where c.tenant_id = $1 and c.scope_id = s.id and c.analyser <> $5 and (s.id > $3 or c.number > $4)
      )
      order by s.id limit 1 for update`,
-    [tenantId, agentId, after.scopeId, after.number, analyser],
+    [tenantId, agentId, after.scopeId, after.number, indexedBy(analyser)],
   );
   return rows[0]?.id ?? null;
 }
@@ -115,7 +119,7 @@ async function selectStale(
     `select number, terms, length, context, text from memory.chunks
      where tenant_id = $1 and scope_id = $2 and number > $3 and analyser <> $4
      order by number limit ${batchPassages}`,
-    [tenantId, scopeId, from, analyser],
+    [tenantId, scopeId, from, indexedBy(analyser)],
   );
   return rows;
 }

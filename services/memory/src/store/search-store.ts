@@ -19,9 +19,10 @@ import type {
   Search,
   SearchFilter,
 } from '../search/search.ts';
-import { isPart, simpleTerms } from '../search/simple-words.ts';
+import { kinds, wordsOf } from '../search/words.ts';
 import { noModel } from './embedding-store.ts';
 import { filterValues, matching } from './document-filter.ts';
+import { formerTermsOf, partKind, termsOf, tokeniser } from './term-statements.ts';
 import { readClosest, readVectorScopes, waitsForCopy } from './vector-statements.ts';
 import { liveDocument, visibleScope } from './scope-statements.ts';
 
@@ -46,7 +47,7 @@ export class SearchStore implements PassageIndex {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<IndexState>(
         `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel",
-                ${waitsForCopy} as "hasVectorsToCopy"
+                tokeniser < ${tokeniser} and not mixed as "hasFormerWords", ${waitsForCopy} as "hasVectorsToCopy"
          from memory.agents as a where tenant_id = $1 and agent_id = $2`,
         [tenantId, agentId],
       );
@@ -73,11 +74,9 @@ async function lexical(
 ): Promise<Ranking> {
   const statistics = await readStatistics(db, key, users);
   if (statistics === null || statistics.passages === 0) return emptyRanking;
-  const { analysers, passages, tokens } = statistics;
-  const terms = new Map<string, QueryTerm>();
-  for (const analyser of analysers)
-    for (const each of await readTerms(db, key, { users, query, analyser })) terms.set(each.term, each);
-  const plan = planQuery([...terms.values()], passages, entryBudget);
+  const { passages, tokens } = statistics;
+  const terms = await readTerms(db, key, { users, query }, statistics);
+  const plan = planQuery(terms, passages, entryBudget);
   if (plan.weights.size === 0) return emptyRanking;
   const postings = await readPostings(db, key, users, [...plan.weights.keys()]);
   return rank(postings, plan, tokens / passages);
@@ -96,6 +95,8 @@ async function semantic(
 interface Statistics {
   /** Those that the passages were analysed by. */
   analysers: Analyser[];
+  /** Whether some have the words of an earlier tokeniser. */
+  former: boolean;
   passages: number;
   tokens: number;
 }
@@ -107,38 +108,43 @@ async function readStatistics(
 ): Promise<Statistics | null> {
   const { rows } = await db.query<Statistics & { passages: string; tokens: string }>(
     `select case when a.mixed then array['english', 'simple'] else array[a.analyser] end as analysers,
-            sum(s.chunks) as passages, sum(s.tokens) as tokens
+            a.tokeniser < ${tokeniser} as former, sum(s.chunks) as passages, sum(s.tokens) as tokens
      from memory.agents as a join memory.scopes as s using (tenant_id, agent_id)
      where a.tenant_id = $1 and a.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}
-     group by 1`,
+     group by 1, 2`,
     [tenantId, agentId, users],
   );
   const [row] = rows;
-  return row === undefined
-    ? null
-    : { analysers: row.analysers, passages: Number(row.passages), tokens: Number(row.tokens) };
+  return row === undefined ? null : { ...row, passages: Number(row.passages), tokens: Number(row.tokens) };
 }
 
 /** The terms of a query, with the number of passages that have each: counted from the index, so never out of date. */
 async function readTerms(
   db: Queryable,
   { tenantId, agentId }: MemoryKey,
-  { users, query, analyser }: { users: readonly string[]; query: string; analyser: Analyser },
+  { users, query }: { users: readonly string[]; query: string },
+  { analysers, former }: Pick<Statistics, 'analysers' | 'former'>,
 ): Promise<QueryTerm[]> {
-  const given = analyser === 'simple' ? simpleTerms(query).terms : null;
-  const words = given === null ? `unnest(to_tsvector('english', $4::text))` : 'unnest($4::text[])';
-  const { rows } = await db.query<{ word: string; term: string; passages: string }>(
-    `select word, hashtextextended(word, 0) as term,
+  const words = wordsOf(query)
+    .split(' ')
+    .filter((word) => !word.startsWith(kinds.single));
+  const sources = analysers.map((analyser) => `(${termsOf(analyser, 4)})`);
+  if (former) sources.push(`(${formerTermsOf(5)})`);
+  const { rows } = await db.query<{ kind: string; term: string; passages: string }>(
+    `select kind, term,
             (select coalesce(sum(octet_length(p.entries)), 0) / ${entryBytes} from memory.postings as p
-             where p.tenant_id = $1 and p.scope_id = any (array(${scopes})) and p.term = hashtextextended(word, 0)
+             where p.tenant_id = $1 and p.scope_id = any (array(${scopes})) and p.term = words.term
             ) as passages
-     from ${words} as words (word)`,
-    [tenantId, agentId, users, given ?? query],
+     from (
+       select max(kind) as kind, hashtextextended(word, 0) as term
+       from (${sources.join(' union all ')}) as words group by 2
+     ) as words`,
+    [tenantId, agentId, users, [words.join(' ')], ...(former ? [query] : [])],
   );
-  return rows.map(({ word, term, passages }) => ({
+  return rows.map(({ kind, term, passages }) => ({
     term,
     passages: Number(passages),
-    weight: isPart(word) ? partWeight : 1,
+    weight: kind === partKind ? partWeight : 1,
   }));
 }
 
