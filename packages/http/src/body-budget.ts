@@ -14,8 +14,14 @@ export interface BodyBudgetOptions {
 export interface BodyShare {
   /** Charges received bytes. Throws like {@link BodyBudget.open} when they do not fit, without charging them. */
   grow(bytes: number): void;
-  /** Releases all bytes. Later calls of either method have no effect. */
+  /** Releases all bytes. Later calls of any method have no effect. */
   release(): void;
+}
+
+/** A share that can be reduced. */
+export interface TenantShare extends BodyShare {
+  /** Releases all but so many bytes: the rest of the body is no longer in memory. */
+  shrink(bytes: number): void;
 }
 
 /**
@@ -43,7 +49,7 @@ export class BodyBudget {
    * that exceeds the free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the
    * process limit.
    */
-  open(tenantId: string, announcedBytes: number | null): BodyShare {
+  open(tenantId: string, announcedBytes: number | null): TenantShare {
     this.#check(tenantId, announcedBytes ?? 0, 0);
     let own = 0;
     let open = true;
@@ -53,6 +59,11 @@ export class BodyBudget {
         this.#check(tenantId, bytes, own);
         own += bytes;
         this.#charge(tenantId, bytes);
+      },
+      shrink: (bytes) => {
+        if (!open || bytes >= own) return;
+        this.#charge(tenantId, bytes - own);
+        own = bytes;
       },
       release: () => {
         if (!open) return;

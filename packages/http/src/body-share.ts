@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { AnonymousBudget, type AnonymousShare } from './anonymous-budget.ts';
 import { announcedBytes } from './body.ts';
-import { BodyBudget, type BodyShare } from './body-budget.ts';
+import { BodyBudget, type BodyShare, type TenantShare } from './body-budget.ts';
 
 /** Creates the body budget of a service and its metrics. */
 export function bodyBudget(
@@ -31,12 +32,25 @@ export function bodyBudget(
   return budget;
 }
 
-/** Bodies of one address, and of all, that are in memory before anything proves who sends them. */
-const anonymousBytes = { perAddress: 4 * 1024 * 1024, all: 32 * 1024 * 1024 };
-
-/** The body budget of routes without a key: by client address, apart from the budget of tenants. */
-export function anonymousBodyBudget(): BodyBudget {
-  return new BodyBudget({ perTenant: anonymousBytes.perAddress, perProcess: anonymousBytes.all });
+/** Creates the budget of requests without a key, and its metric. */
+export function anonymousBudget(registry: Registry): AnonymousBudget {
+  const registers = [registry];
+  const refusals = new Counter({
+    name: 'gatehouse_anonymous_refusals_total',
+    help: 'Requests without a key refused because too many of their network or of all were in memory, by the code of the error',
+    labelNames: ['code'],
+    registers,
+  });
+  const budget = new AnonymousBudget((code) => refusals.inc({ code }));
+  new Gauge({
+    name: 'gatehouse_anonymous_bytes',
+    help: 'Bytes of requests without a key in memory that are not verified yet',
+    registers,
+    collect() {
+      this.set(budget.inUse.bytes);
+    },
+  });
+  return budget;
 }
 
 /** Stands for the missing tenant of owner keys, which all share one tenant budget. */
@@ -45,12 +59,39 @@ const noTenant = '';
 /** Opens the share of a request body; it is released when the response closes. Throws like `BodyBudget.open`. */
 export function openShare(
   budget: BodyBudget,
-  /** The tenant, or the client's address in a budget of {@link anonymousBodyBudget}. */
-  payer: string | null,
+  tenantId: string | null,
   request: IncomingMessage,
   response: ServerResponse,
 ): BodyShare {
-  const share = budget.open(payer ?? noTenant, announcedBytes(request));
+  return untilClose(budget.open(tenantId ?? noTenant, announcedBytes(request)), response);
+}
+
+/** Opens the share of a request without a key; it is released when the response closes. Throws like `AnonymousBudget.open`. */
+export function openAnonymousShare(
+  budget: AnonymousBudget,
+  address: string | null,
+  request: IncomingMessage,
+  response: ServerResponse,
+): AnonymousShare {
+  return untilClose(budget.open(address ?? '', announcedBytes(request)), response);
+}
+
+/**
+ * Charges a body to its tenant once that is known, instead of the anonymous budget. Released when the response closes.
+ * Throws like `BodyBudget.open`.
+ */
+export function chargeTenant(
+  budget: BodyBudget,
+  tenantId: string,
+  { share, bytes, response }: { share: AnonymousShare; bytes: number; response: ServerResponse },
+): TenantShare {
+  const charged = untilClose(budget.open(tenantId, bytes), response);
+  charged.grow(bytes);
+  share.release();
+  return charged;
+}
+
+function untilClose<Share extends BodyShare>(share: Share, response: ServerResponse): Share {
   response.once('close', () => share.release());
   // The client has already disconnected: the body will not be read.
   if (response.closed) share.release();

@@ -4,6 +4,7 @@ import { jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { hasMoreValues } from '@gatehouse/kit/json-size';
+import type { AnonymousShare } from './anonymous-budget.ts';
 import type { BodyShare } from './body-budget.ts';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
@@ -11,7 +12,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 export interface ReadOptions extends PaceOptions {
   /** Charged for the bytes as they arrive. The caller releases it at the end of the request. */
-  share?: BodyShare | undefined;
+  share?: BodyShare | AnonymousShare | undefined;
 }
 
 /**
@@ -57,6 +58,7 @@ function arrivingBody(
     const chunks = new ChunkList();
     const finish = (): void => {
       watch.stop();
+      arrived?.();
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
     };
     const fail = (error: AppError): void => {
@@ -64,6 +66,7 @@ function arrivingBody(
       reject(error);
     };
     const watch = new PaceWatch(pace, fail);
+    const arrived = share !== undefined && 'arriving' in share ? share.arriving(fail) : undefined;
     const onData = (chunk: Buffer): void => {
       watch.note(chunk.length);
       chunks.push(chunk);

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
@@ -7,8 +8,9 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { ConsentStore, type AskedBy, type NewState } from './store/consent-store.ts';
 import {
   deleteOldTickets,
-  findTicket,
-  findTicketOfState,
+  findTickets,
+  findTicketsOfStates,
+  type FoundTicket,
   type StoredTicket,
 } from './store/consent-system-store.ts';
 
@@ -66,11 +68,19 @@ const newToken = (): string => randomBytes(32).toString('base64url');
 export class ConsentTickets {
   readonly #store: ConsentStore;
   readonly #options: ConsentTicketsOptions;
+  readonly #findTicket: (digest: string) => Promise<FoundTicket | null>;
+  readonly #findTicketOfState: (digest: string) => Promise<FoundTicket | null>;
   readonly #deleting: PeriodicWork;
 
   constructor(options: ConsentTicketsOptions) {
     this.#options = options;
     const { app, system, service, log } = options;
+    const byDigest = ({ digest }: FoundTicket): string => digest;
+    this.#findTicket = batchedFinder((digests) => findTickets(system, service, digests), byDigest);
+    this.#findTicketOfState = batchedFinder(
+      (digests) => findTicketsOfStates(system, service, digests),
+      byDigest,
+    );
     this.#store = new ConsentStore(app, service);
     this.#deleting = new PeriodicWork({
       task: 'delete old tickets',
@@ -100,14 +110,12 @@ export class ConsentTickets {
 
   /** The ticket of whatever tenant; null if there is none, or it is used or over. */
   async find(ticket: string): Promise<OpenTicket | null> {
-    const { system, service } = this.#options;
-    return this.#opened(await findTicket(system, service, sha256(ticket)));
+    return this.#opened(await this.#findTicket(sha256(ticket).toString('hex')));
   }
 
   /** The ticket of a consent that was begun with this state. */
   async findOfState(state: string): Promise<OpenTicket | null> {
-    const { system, service } = this.#options;
-    return this.#opened(await findTicketOfState(system, service, sha256(state)));
+    return this.#opened(await this.#findTicketOfState(sha256(state).toString('hex')));
   }
 
   /** A state for a browser that consents, with the verifier; null if a ticket was used too often. */

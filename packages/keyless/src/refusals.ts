@@ -1,12 +1,13 @@
-import { addressOf } from '@gatehouse/egress/special-ranges';
 import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { Batched } from '@gatehouse/kit/batched';
+import { networkOf } from '@gatehouse/kit/client-network';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Pool } from '@gatehouse/pg/pool';
-import { countRefusal, deleteOldRefusals } from './store/refusal-system-store.ts';
+import { countRefusals, deleteOldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
 
 export interface RefusalsOptions {
   /** Its schema has the table `refused_addresses`. */
@@ -25,14 +26,14 @@ const maxAddresses = 10_000;
  * pass: senders of many tenants share addresses.
  */
 export class Refusals {
-  readonly #options: RefusalsOptions;
   /** Addresses over their limit, until their minute ends: they are not counted further. */
   readonly #over = new Map<string, number>();
+  /** Refusals of any number of networks take one connection. */
+  readonly #counting: Batched<string, CountedRefusal>;
   readonly #deleting: PeriodicWork;
 
-  constructor(options: RefusalsOptions) {
-    this.#options = options;
-    const { service, system, log } = options;
+  constructor({ service, system, log }: RefusalsOptions) {
+    this.#counting = new Batched((networks) => countRefusals(system, service, networks));
     this.#deleting = new PeriodicWork({
       task: 'delete old counts of refused requests',
       log,
@@ -57,29 +58,17 @@ export class Refusals {
 
   /** Counts a request that was not genuine. Throws `rate_limit_exceeded` beyond the limit. */
   async count(address: string | null): Promise<void> {
-    const { system, service } = this.#options;
     const key = networkOf(address ?? '');
     const until = this.#over.get(key) ?? 0;
     if (until > monotonicMs()) throw tooMany(until - monotonicMs());
     this.#over.delete(key);
-    const { requests, endsInMs } = await countRefusal(system, service, key);
+    const { requests, endsInMs } = await this.#counting.get(key);
     if (requests <= perMinute) return;
     const [oldest] = this.#over.keys();
     if (this.#over.size >= maxAddresses && oldest !== undefined) this.#over.delete(oldest);
     this.#over.set(key, monotonicMs() + endsInMs);
     throw tooMany(endsInMs);
   }
-}
-
-/** What requests of an address are counted by: an IPv6 host has all addresses of its /64. */
-function networkOf(address: string): string {
-  const parsed = addressOf(address);
-  if (parsed === null || parsed.kind() === 'ipv4') return address;
-  const groups = parsed
-    .toByteArray()
-    .slice(0, 8)
-    .map((byte) => byte.toString(16).padStart(2, '0'));
-  return `${groups.join('')}/64`;
 }
 
 function tooMany(retryAfterMs: number): AppError {

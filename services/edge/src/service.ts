@@ -1,4 +1,4 @@
-import { anonymousBodyBudget } from '@gatehouse/http/body-share';
+import { anonymousBudget } from '@gatehouse/http/body-share';
 import { routes } from '@gatehouse/contract/routes';
 import { innerServices, type ServiceName } from '@gatehouse/contract/services';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
@@ -47,7 +47,7 @@ export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverr
     addresses: upstreams,
     bodies: new RequestBodies({
       budget: shell.bodyBudget,
-      anonymous: anonymousBodyBudget(),
+      anonymous: anonymousBudget(shell.registry),
       pace: overrides.pace,
     }),
     general: new GeneralProxy(),

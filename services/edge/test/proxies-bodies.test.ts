@@ -181,3 +181,22 @@ it('keeps bodies without a key within 4 MiB of an address, apart from those of t
   for (const { socket } of uploads) socket.destroy();
   await eventually(async () => expect((await ask(edge, path)).status).toBe(200));
 });
+
+it('frees a body without a key once its service has it, however long the answer takes', async () => {
+  let arrived = 0;
+  const held = Promise.withResolvers<undefined>();
+  const edge = await startEdge({}, (incoming, response) => {
+    incoming.resume().once('end', () => {
+      arrived += 1;
+      void held.promise.then(() => response.end('{}'));
+    });
+  });
+  const path = `/v1/webhooks/llm?endpoint=${newId()}`;
+  const answers: Promise<Response>[] = [];
+  for (let sent = 1; sent <= 6; sent += 1) {
+    answers.push(ask(edge, path, { body: 'x'.repeat(mebibyte) }));
+    await eventually(() => expect(arrived).toBe(sent));
+  }
+  held.resolve(undefined);
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(6).fill(200));
+});

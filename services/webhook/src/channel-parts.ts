@@ -2,8 +2,10 @@ import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import type { Changes } from '@gatehouse/changes/changes';
+import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import type { Jobs } from '@gatehouse/jobs/jobs';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
 import type { Refusals } from '@gatehouse/keyless/refusals';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
@@ -15,6 +17,7 @@ import { channelAdapters } from './channels/adapters.ts';
 import { ChannelCheck } from './channels/channel-check.ts';
 import { ChannelGate } from './channels/channel-gate.ts';
 import { ChannelHealth } from './channels/channel-health.ts';
+import type { SealedChannel } from './channels/channel.ts';
 import { channelMetrics } from './channels/channel-metrics.ts';
 import { ChannelTexts } from './channels/channel-texts.ts';
 import { ChannelTokens } from './channels/channel-tokens.ts';
@@ -39,7 +42,7 @@ import type { CompletionClient } from './peers/completions.ts';
 import type { TenantClient } from './peers/tenants.ts';
 import type { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { ChannelStore } from './store/channel-store.ts';
-import { findSealedChannel } from './store/channel-system-store.ts';
+import { findSealedChannels } from './store/channel-system-store.ts';
 import { MessageStore } from './store/message-store.ts';
 import { ReplyStore } from './store/reply-store.ts';
 import { TokenStore } from './store/token-store.ts';
@@ -49,7 +52,8 @@ import { TurnStore } from './store/turn-store.ts';
 export interface ChannelPartsOptions {
   config: WebhookConfig;
   app: Pool;
-  system: Pool;
+  /** For what needs no key. */
+  gate: Pool;
   jobs: Jobs<typeof tasks>;
   alerts: Alerts;
   changes: Changes;
@@ -61,12 +65,13 @@ export interface ChannelPartsOptions {
   /** The way out to URLs of tenants, and what guards it. */
   egress: Egress;
   guard: Guard;
+  anonymousBudget: AnonymousBudget;
   bodyBudget: BodyBudget;
 }
 
 /** The half of the service that lets people write to agents: its routes, jobs and parts. */
 export function channelParts({ log, registry }: Shell, options: ChannelPartsOptions) {
-  const { config, app, system, jobs, alerts, changes, secrets, tenants, completions, refusals } = options;
+  const { config, app, gate, jobs, alerts, changes, secrets, tenants, completions, refusals } = options;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl, ZALO_OAUTH_URL: zaloOAuthUrl } = config;
   const urls = {
     telegram: config.TELEGRAM_API_URL,
@@ -94,7 +99,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   const tokenStore = new TokenStore(app);
   const tokenJobs = new TokenJobs(jobs);
   const oauth = new ZaloOAuth(zaloOAuthUrl, ways);
-  const tickets = new ConsentTickets({ service: 'webhook', app, system, keyRing, log });
+  const tickets = new ConsentTickets({ service: 'webhook', app, system: gate, keyRing, log });
   const consentDependencies: ConsentDependencies = {
     channels: store,
     zalo: new ZaloConsents({
@@ -118,12 +123,16 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
     rawHandlers: {
       ...consentPageHandlers(consentDependencies),
       ...messageHandlers({
-        findChannel: (id) => findSealedChannel(system, id),
+        findChannel: batchedFinder(
+          (ids) => findSealedChannels(gate, ids),
+          ({ id }: SealedChannel) => id,
+        ),
         findByAccount: (tenantId, of) => store.findByAccount(tenantId, of),
         gate: new ChannelGate({ adapters, secrets, refusals, log }),
         room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
         queue: (db, conversation) => conversations.answer(db, conversation),
-        ...{ adapters, tenants, messages, texts, metrics, bodyBudget: options.bodyBudget },
+        ...{ adapters, tenants, messages, texts, metrics },
+        ...{ anonymousBudget: options.anonymousBudget, bodyBudget: options.bodyBudget },
       }),
     },
     jobHandlers: {

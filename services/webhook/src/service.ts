@@ -2,7 +2,9 @@ import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { EventIntake } from '@gatehouse/events/intake';
 import { rpcService } from '@gatehouse/grpc/rpc';
-import { anonymousBodyBudget } from '@gatehouse/http/body-share';
+import { BodyBudget } from '@gatehouse/http/body-budget';
+import { anonymousBudget as anonymousBudgetOf } from '@gatehouse/http/body-share';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { Refusals } from '@gatehouse/keyless/refusals';
@@ -34,6 +36,7 @@ import { callHandlers } from './http/calls.ts';
 import { endpointHandlers } from './http/endpoints.ts';
 import { deliveryHandlers } from './http/llm.ts';
 import { subscriptionHandlers } from './http/subscriptions.ts';
+import type { SealedEndpoint } from './inbound/endpoint.ts';
 import { Gate } from './inbound/gate.ts';
 import { Patience } from './inbound/patience.ts';
 import { deliver } from './jobs/deliver.ts';
@@ -53,7 +56,7 @@ import { CallStore } from './store/call-store.ts';
 import { prolongClaims } from './store/call-system-store.ts';
 import { DeliveryStore } from './store/delivery-store.ts';
 import { EndpointStore } from './store/endpoint-store.ts';
-import { findSealedEndpoint } from './store/endpoint-system-store.ts';
+import { findSealedEndpoints } from './store/endpoint-system-store.ts';
 import { insertDeadLetter } from './store/event-system-store.ts';
 import { SubscriptionStore } from './store/subscription-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
@@ -67,12 +70,14 @@ export async function createWebhookService(
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const { app, system } = createPools(shell, {
+  const { app, system, gate } = createPools(shell, {
     url,
     migrations,
     pools: {
       app: { role: 'webhook_app', max },
       system: { role: 'webhook_system', max: Math.ceil(max / 2) },
+      // What anybody can ask for without a key, apart from the work of all.
+      gate: { role: 'webhook_system', max: Math.ceil(max / 5) },
     },
   });
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
@@ -88,7 +93,7 @@ export async function createWebhookService(
   const texts = new CallTexts(config.SECRETS_KEYRING);
   const completions = new CompletionClient(chat, shell.signer);
   const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
-  const refusals = new Refusals({ service: 'webhook', system, log });
+  const refusals = new Refusals({ service: 'webhook', system: gate, log });
   const jobs = new Jobs({ service: 'webhook', tasks, system, log });
   const templates = new Templates();
   const deliveries = new DeliveryStore(app);
@@ -106,10 +111,19 @@ export async function createWebhookService(
   const egress = new Egress({ guard });
   const agents = new AgentClient(agent);
   const allowToken = config.WEBHOOK_ALLOW_TOKEN;
-  const bodyBudget = anonymousBodyBudget();
+  const anonymousBudget = anonymousBudgetOf(shell.registry);
+  // An eighth, so that it takes more than a few tenants to fill it.
+  const bodyBudget = new BodyBudget({
+    perTenant: config.BODY_BYTES_PER_PROCESS / 8,
+    perProcess: config.BODY_BYTES_PER_PROCESS,
+  });
+  const findEndpoint = batchedFinder(
+    (ids) => findSealedEndpoints(gate, ids),
+    ({ id }: SealedEndpoint) => id,
+  );
   const channels = channelParts(shell, {
-    ...{ config, app, system, jobs, alerts, changes, secrets, agents, completions, tenants, refusals },
-    ...{ egress, guard, bodyBudget },
+    ...{ config, app, gate, jobs, alerts, changes, secrets, agents, completions, tenants, refusals },
+    ...{ egress, guard, anonymousBudget, bodyBudget },
   });
   const { messages, conversations, tokenJobs, texts: channelTexts } = channels;
   const moves = new Moves({ secrets, callTexts: texts, channelTexts, jobs, conversations, log });
@@ -135,7 +149,7 @@ export async function createWebhookService(
       rawHandlers: {
         ...channels.rawHandlers,
         ...deliveryHandlers({
-          findEndpoint: (id) => findSealedEndpoint(system, id),
+          findEndpoint,
           gate: new Gate({ secrets, refusals, allowToken, log }),
           guard,
           tenants,
@@ -149,7 +163,7 @@ export async function createWebhookService(
           patience: new Patience(),
           room: new QueueRoom('deliveries', (tenantId, count) => calls.hasQueued(tenantId, count)),
           templates,
-          bodyBudget,
+          ...{ anonymousBudget, bodyBudget },
         }),
       },
       idempotency,

@@ -14,32 +14,36 @@ export interface StoredTicket {
 const columns = `t.id, t.tenant_id as "tenantId", t.subject_id as "subjectId", t.asked_by as "askedBy", t.details, t.created_at as "createdAt"`;
 const isOpen = 't.used_at is null and t.expires_at > now()';
 
-/** The ticket with this digest, of whatever tenant; null if there is none, or it is used or over. */
-export async function findTicket(
+/** By the hexadecimal digest of its ticket or state. */
+export type FoundTicket = StoredTicket & { digest: string };
+
+/** The tickets with these digests, of whatever tenants, that are neither used nor over. */
+export async function findTickets(
   pool: Pool,
   service: string,
-  ticketSha256: Buffer,
-): Promise<StoredTicket | null> {
-  const { rows } = await pool.query<StoredTicket>(
-    `select ${columns} from ${service}.consent_tickets as t where ticket_sha256 = $1 and ${isOpen}`,
-    [ticketSha256],
+  digests: readonly string[],
+): Promise<FoundTicket[]> {
+  const { rows } = await pool.query<FoundTicket>(
+    `select encode(t.ticket_sha256, 'hex') as digest, ${columns} from ${service}.consent_tickets as t
+     where t.ticket_sha256 = any ($1::bytea[]) and ${isOpen}`,
+    [digests.map((digest) => Buffer.from(digest, 'hex'))],
   );
-  return rows[0] ?? null;
+  return rows;
 }
 
-/** The ticket of a consent that was begun with this state. */
-export async function findTicketOfState(
+/** The tickets of consents that were begun with states of these digests. */
+export async function findTicketsOfStates(
   pool: Pool,
   service: string,
-  stateSha256: Buffer,
-): Promise<StoredTicket | null> {
-  const { rows } = await pool.query<StoredTicket>(
-    `select ${columns} from ${service}.consent_states as s
+  digests: readonly string[],
+): Promise<FoundTicket[]> {
+  const { rows } = await pool.query<FoundTicket>(
+    `select encode(s.state_sha256, 'hex') as digest, ${columns} from ${service}.consent_states as s
        join ${service}.consent_tickets as t on t.id = s.ticket_id
-     where s.state_sha256 = $1 and ${isOpen}`,
-    [stateSha256],
+     where s.state_sha256 = any ($1::bytea[]) and ${isOpen}`,
+    [digests.map((digest) => Buffer.from(digest, 'hex'))],
   );
-  return rows[0] ?? null;
+  return rows;
 }
 
 /** Deletes up to `limit` tickets whose time is over, with their states; returns how many. */

@@ -1,23 +1,43 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 
-/** Counts a request that did not prove to be genuine. `pool` acts as `<service>_system`. */
-export async function countRefusal(
+/** How many requests of a network were refused in this minute, and when it ends. */
+export interface CountedRefusal {
+  requests: number;
+  endsInMs: number;
+}
+
+/**
+ * Counts requests that did not prove to be genuine, each by its network; a network may come several times. Returns the
+ * count at each of them. `pool` acts as `<service>_system`.
+ */
+export async function countRefusals(
   pool: Pool,
   service: string,
-  address: string,
-): Promise<{ requests: number; endsInMs: number }> {
-  return only(
-    await pool.query<{ requests: number; endsInMs: number }>(
-      `insert into ${service}.refused_addresses as known (address, minute, requests)
-       values ($1, date_trunc('minute', now()), 1)
-       on conflict (address) do update set minute = greatest(known.minute, excluded.minute),
-         requests = case when known.minute >= excluded.minute then known.requests + 1 else 1 end
-       returning requests,
-         extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
-      [address],
-    ),
+  networks: readonly string[],
+): Promise<CountedRefusal[]> {
+  // Replicas lock rows in one order.
+  const { rows } = await pool.query<CountedRefusal & { address: string }>(
+    `insert into ${service}.refused_addresses as known (address, minute, requests)
+     select address, date_trunc('minute', now()), count(*) from unnest($1::text[]) as address
+     group by address order by address
+     on conflict (address) do update set minute = greatest(known.minute, excluded.minute),
+       requests = excluded.requests + case when known.minute >= excluded.minute then known.requests else 0 end
+     returning address, requests,
+       extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
+    [networks],
   );
+  const counted = new Map(rows.map((row) => [row.address, row]));
+  // Backwards, because the count is that after the last one.
+  return networks
+    .toReversed()
+    .map((network) => {
+      const row = counted.get(network);
+      if (row === undefined) throw new Error('a refused network was not counted');
+      const { requests, endsInMs } = row;
+      row.requests -= 1;
+      return { requests, endsInMs };
+    })
+    .toReversed();
 }
 
 /** Deletes up to `limit` addresses whose minute is over; returns how many. */

@@ -10,6 +10,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
+import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import { BodyBudget } from '@gatehouse/http/body-budget';
 import { sendError } from '@gatehouse/http/reply';
 import { sleep } from '@gatehouse/kit/clock';
@@ -74,7 +75,7 @@ describe.each(senders)('$name', ({ route, create }) => {
       addresses: new Map([[route.service, addresses]]),
       bodies: new RequestBodies({
         budget: new BodyBudget({ perTenant: 1024, perProcess: 1024 }),
-        anonymous: new BodyBudget({ perTenant: 1024, perProcess: 1024 }),
+        anonymous: new AnonymousBudget(),
       }),
       general: sender,
       passThrough: new Map([[route.service, sender]]),

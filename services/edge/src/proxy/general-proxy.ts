@@ -4,6 +4,7 @@ import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middlewar
 import type { Answer, AnswerSource } from './answer.ts';
 import { headerObject } from './headers.ts';
 import { KeptConnections } from './kept-connections.ts';
+import type { RequestBody } from './request-body.ts';
 import type { Attempt, Sender } from './sender.ts';
 
 /** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
@@ -25,10 +26,13 @@ export class GeneralProxy implements Sender {
       selfHandleResponse: true,
       router: (_request, response, options) => {
         const { address, body } = exchangeOf(response).attempt;
-        if (body !== null) options.buffer = Readable.from([body]);
+        if (body.bytes !== null) options.buffer = sourceOf(body);
         return `http://${address}`;
       },
       on: {
+        proxyReq: (outgoing, _request, response) => {
+          outgoing.once('finish', () => exchangeOf(response).attempt.body.free());
+        },
         proxyRes: (incoming, _request, response) => exchangeOf(response).receive(incoming),
         error: (error, _request, response) => exchangeOf(response).answer.fail(error),
       },
@@ -37,7 +41,8 @@ export class GeneralProxy implements Sender {
 
   send(attempt: Attempt, answer: Answer): void {
     const { request, url } = attempt.passage;
-    const length = Buffer.isBuffer(attempt.body) ? { 'content-length': String(attempt.body.length) } : {};
+    const { bytes } = attempt.body;
+    const length = Buffer.isBuffer(bytes) ? { 'content-length': String(bytes.length) } : {};
     request.url = url;
     request.headers = { ...headerObject(attempt.headers), ...length };
     const exchange = new Exchange(attempt, answer, this.#silenceMs);
@@ -95,6 +100,16 @@ class Exchange extends ServerResponse implements AnswerSource {
   abort(): void {
     this.emit('close');
   }
+}
+
+/** Refers to the body alone: what refers to its bytes would keep them until the answer ends. */
+function sourceOf(body: RequestBody): Readable {
+  return new Readable({
+    read() {
+      this.push(body.bytes);
+      this.push(null);
+    },
+  });
 }
 
 function exchangeOf(response: unknown): Exchange {

@@ -38,7 +38,7 @@ export class PassThrough implements Sender {
         path: passage.url,
         headers,
         // undici takes any async iterable, though its types name Node's streams only.
-        body: body as Buffer | null,
+        body: body.bytes as Buffer | null,
       },
       new AnswerHandler(answer),
     );

@@ -3,6 +3,7 @@ import { Agent, createServer, request, type IncomingMessage, type RequestListene
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
+import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import { BodyBudget } from '@gatehouse/http/body-budget';
 import { sendError } from '@gatehouse/http/reply';
 import { HttpServer } from '@gatehouse/http/server';
@@ -60,7 +61,7 @@ describe.each([
     const budget = new BodyBudget({ perTenant: 1e6, perProcess: 1e6 });
     const forwarder = new Forwarder({
       addresses: new Map([[route?.service ?? 'chat', addresses]]),
-      bodies: new RequestBodies({ budget, anonymous: budget }),
+      bodies: new RequestBodies({ budget, anonymous: new AnonymousBudget() }),
       general: sender,
       passThrough: new Map([[route?.service ?? 'chat', sender]]),
       log,

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '@gatehouse/contract/routes';
 import { announcedBytes, hasBody, readBody } from '@gatehouse/http/body';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
+import type { BodyBudget, BodyShare } from '@gatehouse/http/body-budget';
+import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
+import { openAnonymousShare, openShare } from '@gatehouse/http/body-share';
 import { streamBody } from '@gatehouse/http/body-stream';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
 
@@ -19,13 +20,28 @@ export function bodyLimitOf({ bodyLimit }: Route): number {
 export interface RequestBodiesOptions {
   /** For bodies that are gathered; streams hold hardly any memory. */
   budget: BodyBudget;
-  /** For bodies of routes without a key, by client address. */
-  anonymous: BodyBudget;
+  /** For bodies of routes without a key, by client address and network. */
+  anonymous: AnonymousBudget;
   pace?: PaceOptions | undefined;
 }
 
-/** A body on its way to a service; null when the request has none. */
-export type RequestBody = Buffer | AsyncIterable<Buffer> | null;
+/** A body on its way to a service. */
+export class RequestBody {
+  readonly #share: BodyShare | undefined;
+  /** Null when the request has none, and once it is freed. */
+  bytes: Buffer | AsyncIterable<Buffer> | null;
+
+  constructor(bytes: Buffer | AsyncIterable<Buffer> | null, share?: BodyShare) {
+    this.bytes = bytes;
+    this.#share = share;
+  }
+
+  /** Call when the service has all of it: an answer may take a minute. */
+  free(): void {
+    this.bytes = null;
+    this.#share?.release();
+  }
+}
 
 interface IncomingBody {
   request: IncomingMessage;
@@ -44,22 +60,23 @@ export class RequestBodies {
     this.#options = options;
   }
 
-  /** The whole body, or null when there is none. Throws as `readBody` and `BodyBudget.open`. */
-  async gather(incoming: IncomingBody, limit: number): Promise<Buffer | null> {
+  /** The whole body. Throws as `readBody` and the budgets. */
+  async gather(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request, response, tenantId, anonymousAddress } = incoming;
-    if (!hasBody(request)) return null;
+    if (!hasBody(request)) return new RequestBody(null);
     const { budget, anonymous, pace } = this.#options;
     const share =
       anonymousAddress === undefined
         ? openShare(budget, tenantId, request, response)
-        : openShare(anonymous, anonymousAddress, request, response);
-    return readBody(request, limit, { ...pace, share });
+        : openAnonymousShare(anonymous, anonymousAddress, request, response);
+    return new RequestBody(await readBody(request, limit, { ...pace, share }), share);
   }
 
   /** A small body as its bytes, a larger one as a stream that throws `payload_too_large` or `request_timeout`. */
   async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
     const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
-    return isSmall ? this.gather(incoming, limit) : streamBody(request, limit, this.#options.pace);
+    if (isSmall) return this.gather(incoming, limit);
+    return new RequestBody(streamBody(request, limit, this.#options.pace));
   }
 }

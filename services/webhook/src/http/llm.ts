@@ -4,8 +4,9 @@ import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-c
 import type { Guard } from '@gatehouse/egress/guard';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { readBody } from '@gatehouse/http/body';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
+import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { sendJson } from '@gatehouse/http/reply';
@@ -44,7 +45,9 @@ export interface DeliveryDependencies {
   /** For endpoints that are about to move. */
   patience: Patience;
   templates: Templates;
-  /** Of `anonymousBodyBudget`. */
+  /** For deliveries that are not verified yet. */
+  anonymousBudget: AnonymousBudget;
+  /** For verified ones, by their tenants. */
   bodyBudget: BodyBudget;
 }
 
@@ -67,52 +70,78 @@ export function deliveryHandlers(dependencies: DeliveryDependencies): Record<str
   };
 }
 
+/** A delivery that is stored, and how its answer is awaited: by then its body is no longer in memory. */
+interface Stored {
+  replayed: boolean;
+  answer: () => Promise<Answer>;
+}
+
+/** A verified delivery. */
+interface Verified extends Genuine {
+  endpoint: SealedEndpoint;
+  request: IncomingMessage;
+  body: Buffer;
+  /** Charged for the body. */
+  share: TenantShare;
+  context: RawCall;
+}
+
 async function deliver(
   dependencies: DeliveryDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer & { replayed: boolean }> {
-  const { findEndpoint, gate, bodyBudget, patience } = dependencies;
+  const { replayed, answer } = await receive(dependencies, request, response, context);
+  return { ...(await answer()), replayed };
+}
+
+/** Reads, verifies and stores a delivery. */
+async function receive(
+  dependencies: DeliveryDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: RawCall,
+): Promise<Stored> {
+  const { findEndpoint, gate, anonymousBudget, bodyBudget, patience } = dependencies;
+  const address = clientIpOf(request);
+  // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
+  const anonymousShare = openAnonymousShare(anonymousBudget, address, request, response);
   const endpointId = endpointIdOf(request);
   const named = endpointId === null ? null : await findEndpoint(endpointId);
-  // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
-  const share = openShare(bodyBudget, clientIpOf(request), request, response);
-  const body = await readBody(request, context.route.bodyLimit, { share });
+  const body = await readBody(request, context.route.bodyLimit, { share: anonymousShare });
   const delivery = deliveryOf(request, body);
-  const address = clientIpOf(request);
-  const sent = { request, body, context };
   const genuine = await gate.check(delivery, named, address);
-  const answer = await accept(dependencies, genuine, { ...sent, isFirst: true });
-  if (answer !== null) return answer;
-  const opened = await patience.until(() => findEndpoint(genuine.endpoint.id));
-  const again = await accept(dependencies, await gate.check(delivery, opened, address), {
-    ...sent,
-    isFirst: false,
+  const share = chargeTenant(bodyBudget, genuine.endpoint.tenantId, {
+    share: anonymousShare,
+    bytes: body.length,
+    response,
   });
-  return again ?? refuseClosed();
+  const sent = { request, body, share, context };
+  const stored = await accept(dependencies, { ...genuine, ...sent }, true);
+  if (stored !== null) return stored;
+  const opened = await patience.until(() => findEndpoint(genuine.endpoint.id));
+  const again = await gate.check(delivery, opened, address);
+  return (await accept(dependencies, { ...again, ...sent }, false)) ?? refuseClosed();
 }
 
 /** Null while the endpoint takes no such calls: it is about to move to another tenant. */
 async function accept(
   dependencies: DeliveryDependencies,
-  { endpoint, ...sent }: Genuine & { endpoint: SealedEndpoint },
-  {
-    request,
-    body,
-    context,
-    isFirst,
-  }: { request: IncomingMessage; body: Buffer; context: RawCall; isFirst: boolean },
-): Promise<(Answer & { replayed: boolean }) | null> {
-  const { calls, claims, sync, queue, room, tenants } = dependencies;
+  { endpoint, ...sent }: Verified,
+  isFirst: boolean,
+): Promise<Stored | null> {
+  const { calls, claims, queue, room, tenants } = dependencies;
+  const { request, body, share, context } = sent;
   await tenants.assertActive(endpoint.tenantId, context);
   const id = sent.id ?? idempotencyKeyOf(request);
   const bodySha256 = sha256(body);
   const keys = keysOf(endpoint, { id, idIsSigned: sent.idIsSigned, bodySha256 });
-  const again = async (known: StoredCall): Promise<Answer & { replayed: boolean }> => {
+  const again = (known: StoredCall): Stored => {
     if (!known.bodySha256.equals(bodySha256))
       throw new AppError('idempotency_key_reused', 'This id was used for a delivery with another body.');
-    return { ...(await answerTo(known, () => sync.await(known, context))), replayed: true };
+    share.release();
+    return repeated(dependencies, known, context);
   };
   const findEarlier = () => calls.findKnown(endpoint.tenantId, { endpointId: endpoint.id, keys });
   if (isFirst && endpoint.rate_limit_per_minute !== null) {
@@ -124,6 +153,7 @@ async function accept(
   try {
     call = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
     if (call.mode === 'async') await room.assert(call.tenantId);
+    share.grow(Math.max(0, call.request.length - body.length));
   } catch (error) {
     // What is checked, such as the template, may have changed since an earlier delivery was accepted.
     const earlier = await findEarlier();
@@ -136,7 +166,17 @@ async function accept(
   });
   if (known === 'closed') return null;
   if (known !== null) return again(known);
-  return { ...(await answerTo(call, () => sync.run(call, claim.claimId, context))), replayed: false };
+  // What is asked stays in memory until it is answered.
+  share.shrink(call.mode === 'sync' ? call.request.length : 0);
+  return asked(dependencies, call, claim.claimId, context);
+}
+
+function asked({ sync }: DeliveryDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
+  return { replayed: false, answer: () => answerTo(call, () => sync.run(call, claimId, context)) };
+}
+
+function repeated({ sync }: DeliveryDependencies, call: StoredCall, context: RawCall): Stored {
+  return { replayed: true, answer: () => answerTo(call, () => sync.await(call, context)) };
 }
 
 async function answerTo(

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelConfig } from '@gatehouse/contract/channel-instances';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { isJson, parseJson, readBody } from '@gatehouse/http/body';
+import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
+import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { sendJson } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
@@ -35,7 +36,9 @@ export interface MessageDependencies {
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
   metrics: Pick<ChannelMetrics, 'taken'>;
-  /** Of `anonymousBodyBudget`. */
+  /** For messages that are not verified yet. */
+  anonymousBudget: AnonymousBudget;
+  /** For verified ones, by their tenants. */
   bodyBudget: BodyBudget;
 }
 
@@ -62,13 +65,15 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer> {
-  const { findChannel, gate, adapters, bodyBudget, tenants, metrics } = dependencies;
+  const { findChannel, gate, adapters, anonymousBudget, bodyBudget, tenants, metrics } = dependencies;
+  const address = clientIpOf(request);
+  // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
+  const share = openAnonymousShare(anonymousBudget, address, request, response);
   const channelId = channelIdOf(request);
   const named = channelId === null ? null : await findChannel(channelId);
-  // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
-  const share = openShare(bodyBudget, clientIpOf(request), request, response);
   const body = await readBody(request, context.route.bodyLimit, { share });
-  const channel = await gate.check(deliveryOf(request, body), named, clientIpOf(request));
+  const channel = await gate.check(deliveryOf(request, body), named, address);
+  chargeTenant(bodyBudget, channel.tenantId, { share, bytes: body.length, response });
   const { retentionDays } = await tenants.settingsOf(channel.tenantId, context);
   if (!isJson(request.headers['content-type']))
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');

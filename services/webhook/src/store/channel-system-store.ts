@@ -1,15 +1,15 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { settingNames, type SealedChannel } from '../channels/channel.ts';
 
-/** The channel that a message names, of whatever tenant; null when there is none. `pool` acts as `webhook_system`. */
-export async function findSealedChannel(pool: Pool, id: string): Promise<SealedChannel | null> {
+/** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
+export async function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<SealedChannel[]> {
   const { rows } = await pool.query<SealedChannel>(
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
        created_at as "createdAt", updated_at as "updatedAt"
-     from webhook.channel_instances where id = $1 and deleted_at is null`,
-    [id],
+     from webhook.channel_instances where id = any ($1) and deleted_at is null`,
+    [ids],
   );
-  return rows[0] ?? null;
+  return rows;
 }
 
 /**

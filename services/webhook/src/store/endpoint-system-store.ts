@@ -2,14 +2,14 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import { settingNames } from '../inbound/endpoint.ts';
 
-/** The endpoint that a delivery names, of whatever tenant; null when there is none. `pool` acts as `webhook_system`. */
-export async function findSealedEndpoint(pool: Pool, id: string): Promise<SealedEndpoint | null> {
+/** Those of these endpoints that there are, of whatever tenants. `pool` acts as `webhook_system`. */
+export async function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
   const { rows } = await pool.query<SealedEndpoint>(
     `select id, tenant_id as "tenantId", scheme, closed, secret,
        case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
        ${settingNames.join(', ')}
-     from webhook.endpoints where id = $1 and deleted_at is null`,
-    [id],
+     from webhook.endpoints where id = any ($1) and deleted_at is null`,
+    [ids],
   );
-  return rows[0] ?? null;
+  return rows;
 }

@@ -1,0 +1,54 @@
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Handles items together: those that come while some are being handled share the next call. So many callers take one
+ * connection, and wait for two calls at most, however many more arrive.
+ */
+export class Batched<Item, Result> {
+  readonly #handle: (items: readonly Item[]) => Promise<readonly Result[]>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #busy = false;
+
+  /** `handle` resolves with one result for each item, in their order. It is never called while a call is under way. */
+  constructor(handle: (items: readonly Item[]) => Promise<readonly Result[]>) {
+    this.#handle = handle;
+  }
+
+  /** The result of one item. Rejects as the call that it was part of. */
+  get(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#busy) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0);
+      try {
+        const results = await this.#handle(batch.map(({ item }) => item));
+        batch.forEach(({ resolve }, index) => resolve(results[index] as Result));
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#busy = false;
+  }
+}
+
+/** Finds things by their key, with one call for all that are wanted meanwhile. */
+export function batchedFinder<Found>(
+  find: (keys: readonly string[]) => Promise<readonly Found[]>,
+  keyOf: (found: Found) => string,
+): (key: string) => Promise<Found | null> {
+  const batched = new Batched<string, Found | null>(async (keys) => {
+    const found = new Map((await find([...new Set(keys)])).map((each) => [keyOf(each), each]));
+    return keys.map((key) => found.get(key) ?? null);
+  });
+  return (key) => batched.get(key);
+}
