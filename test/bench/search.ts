@@ -3,7 +3,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '@gatehouse/service-memory/documents/memory-key';
 import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
-import { MemorySearch, noFilter } from '@gatehouse/service-memory/search/search';
+import { MemorySearch, noFilter, type SearchFilter } from '@gatehouse/service-memory/search/search';
 import { indexOnly } from '@gatehouse/service-memory/service';
 import { putDocument } from '@gatehouse/service-memory/store/document-store';
 import { ImportStore } from '@gatehouse/service-memory/store/import-store';
@@ -38,6 +38,10 @@ await withDatabase('memory', async ({ url }) => {
   });
   console.log('\nlexical search for 5 to 15 words       p50 ms   p95 ms');
   await measure(search, `of ${passages} passages`, () => large);
+  const one = { path: 'document/7' };
+  await measure(search, 'in one of its documents, by path', () => large, { pathPrefix: one.path });
+  await measure(search, 'in one of its documents, by metadata', () => large, { metadata: one });
+  await measure(search, 'in all of its documents, by path', () => large, { pathPrefix: 'document/' });
   await measure(search, `of the other ${agents} agents`, (round) => small[round % agents] ?? large);
   await pool.end();
 });
@@ -48,7 +52,7 @@ function makeKey(): MemoryKey {
 
 function documentOf(path: string, text: string) {
   const own = { path, text, passages: splitMarkdown(text) };
-  return { ...own, userId: '', title: null, metadata: {}, source, at: new Date(), line: 1 };
+  return { ...own, userId: '', title: null, metadata: { path }, source, at: new Date(), line: 1 };
 }
 
 async function importPassages(pool: Pool, key: MemoryKey): Promise<void> {
@@ -93,12 +97,14 @@ async function measure(
   search: MemorySearch,
   what: string,
   keyOf: (round: number) => MemoryKey,
+  wanted: Partial<SearchFilter> = {},
 ): Promise<void> {
+  const filter = { ...noFilter, ...wanted };
   const times: number[] = [];
   for (let round = 0; round < asked; round += 1) {
     const query = questions[round % questions.length]?.text ?? '';
     const startedAt = performance.now();
-    await search.run(keyOf(round), { users: [''], query, limit: 10, mode: 'lexical', filter: noFilter }, () =>
+    await search.run(keyOf(round), { users: [''], query, limit: 10, mode: 'lexical', filter }, () =>
       Promise.reject(new Error('not asked')),
     );
     times.push(performance.now() - startedAt);

@@ -188,9 +188,8 @@ function search(pool: Pool, way: 'sketches' | 'pgvector', vector: Float32Array):
     const { scopeIds, ...vectors } = await readVectorScopes(db, key, ['']);
     const by = way === 'pgvector' ? vectors : { complete: null, schema: null };
     const scopes = { tenantId: key.tenantId, scopeIds };
-    return (await readClosest(db, scopes, { near: { model: 'm', vector }, filter: noFilter }, by)).map(
-      ({ number }) => number,
-    );
+    const which = { near: { model: 'm', vector }, extent: { filter: noFilter, only: null } };
+    return (await readClosest(db, scopes, which, by)).map(({ number }) => number);
   });
 }
 

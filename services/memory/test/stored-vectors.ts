@@ -87,7 +87,7 @@ export class StoredVectors {
   async near(key: MemoryKey, users: readonly string[], near: Near): Promise<Scored[]> {
     const state = await this.search.state(key);
     if (state?.hasVectorsToCopy === true) this.requested.push(key.agentId);
-    return this.search.read(key, (view) => view.semantic(users, near, noFilter));
+    return this.search.read(key, (view) => view.semantic(users, near, { filter: noFilter, only: null }));
   }
 
   /** Their numbers. */

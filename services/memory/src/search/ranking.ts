@@ -1,4 +1,4 @@
-import { blockSize, entryBytes, type Posting } from './postings.ts';
+import { blockOf, blockSize, entryBytes, type Posting } from './postings.ts';
 
 /**
  * Ranking by BM25 (https://doi.org/10.1561/1500000019). On conversations these values found more than the usual 1.2 and
@@ -47,36 +47,50 @@ export function planQuery(found: readonly QueryTerm[], passages: number, budget:
   return { weights, best };
 }
 
-/** A passage and its score, of at most 1. */
-export interface Scored {
+/** The scope of a passage, and its number there. */
+export interface PassageId {
   scopeId: string;
   number: number;
+}
+
+/** A passage and its score, of at most 1. */
+export interface Scored extends PassageId {
   score: number;
 }
 
 /** Passages with their scores. */
 export interface Ranking {
-  /** Best first; at equal scores the latest first. */
-  top(limit: number): Scored[];
+  /** Best first; at equal scores the latest first. `only`: none but these. */
+  top(limit: number, only?: readonly PassageId[] | null): Scored[];
 }
 
 export const emptyRanking: Ranking = { top: () => [] };
 
 /** Scores all passages that the postings name. */
 export function rank(postings: readonly Posting[], { weights, best }: Plan, averageLength: number): Ranking {
-  const blocks: Block[] = [];
-  for (const [first, ...others] of Map.groupBy(
-    postings,
-    ({ scopeId, block }) => `${scopeId}/${block}`,
-  ).values()) {
-    if (first === undefined) continue;
-    const scores = new Float64Array(blockSize);
-    for (const { term, entries } of [first, ...others])
-      addScores(scores, entries, (weights.get(term) ?? 0) * (1 + saturation), averageLength);
-    blocks.push({ scopeId: first.scopeId, start: first.block * blockSize, scores });
+  const blocks = new Map<string, Block>();
+  for (const { scopeId, term, block, entries } of postings) {
+    const key = `${scopeId}/${block}`;
+    let scored = blocks.get(key);
+    if (scored === undefined) {
+      scored = { scopeId, start: block * blockSize, scores: new Float64Array(blockSize) };
+      blocks.set(key, scored);
+    }
+    addScores(scored.scores, entries, (weights.get(term) ?? 0) * (1 + saturation), averageLength);
   }
   return {
-    top: (limit) => topOf(blocks, limit).map((passage) => ({ ...passage, score: passage.score / best })),
+    top: (limit, only = null) => {
+      const first = new First(limit);
+      if (only === null) addAll(first, blocks.values());
+      else
+        for (const { scopeId, number } of only)
+          first.add(
+            scopeId,
+            number,
+            blocks.get(`${scopeId}/${blockOf(number)}`)?.scores[number % blockSize] ?? 0,
+          );
+      return first.list().map((passage) => ({ ...passage, score: passage.score / best }));
+    },
   };
 }
 
@@ -87,24 +101,32 @@ interface Block {
   scores: Float64Array;
 }
 
-/** Sorts few passages at a time: there may be 100,000, of which few are asked for. */
-function topOf(blocks: readonly Block[], limit: number): Scored[] {
-  let found: Scored[] = [];
-  let least = 0;
-  const shorten = (): void => {
-    found = found.sort((a, b) => b.score - a.score || b.number - a.number).slice(0, limit);
-  };
+function addAll(first: First, blocks: Iterable<Block>): void {
   for (const { scopeId, start, scores } of blocks)
-    for (let at = 0; at < scores.length; at += 1) {
-      const score = scores[at] ?? 0;
-      if (score === 0 || score < least) continue;
-      found.push({ scopeId, number: start + at, score });
-      if (found.length < 2 * limit) continue;
-      shorten();
-      least = found.at(-1)?.score ?? 0;
-    }
-  shorten();
-  return found;
+    for (let at = 0; at < scores.length; at += 1) first.add(scopeId, start + at, scores[at] ?? 0);
+}
+
+/** The passages with the highest scores. Sorts few at a time: there may be 100,000, of which few are asked for. */
+class First {
+  readonly #limit: number;
+  #found: Scored[] = [];
+  #least = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(scopeId: string, number: number, score: number): void {
+    if (score === 0 || score < this.#least) return;
+    this.#found.push({ scopeId, number, score });
+    if (this.#found.length < 2 * this.#limit) return;
+    this.#found = this.list();
+    this.#least = this.#found.at(-1)?.score ?? 0;
+  }
+
+  list(): Scored[] {
+    return this.#found.sort((a, b) => b.score - a.score || b.number - a.number).slice(0, this.#limit);
+  }
 }
 
 function addScores(scores: Float64Array, entries: Buffer, weight: number, averageLength: number): void {

@@ -2,7 +2,7 @@ import type { SearchMode } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import { alone, fuse, keyOf, type Fused } from './fusion.ts';
-import type { Ranking, Scored } from './ranking.ts';
+import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
 /** Which documents a search looks at: those that match all that is set. */
@@ -15,6 +15,11 @@ export interface SearchFilter {
 }
 
 export const noFilter: SearchFilter = { pathPrefix: null, metadata: null, since: null, until: null };
+
+/** Whether a filter lets everything through. */
+export function isEmpty(filter: SearchFilter): boolean {
+  return Object.values(filter).every((value) => value === null);
+}
 
 export interface Search {
   users: readonly string[];
@@ -60,10 +65,19 @@ export interface PassageIndex {
 export interface IndexView {
   /** Passages with words of the query. */
   lexical(users: readonly string[], query: string): Promise<Ranking>;
-  /** The passages of matching documents whose vectors of this model are closest, best first. */
-  semantic(users: readonly string[], near: Near, filter: SearchFilter): Promise<Scored[]>;
+  /** Passages that the filter lets through, up to `limit`. */
+  matching(users: readonly string[], filter: SearchFilter, limit: number): Promise<PassageId[]>;
+  /** The passages whose vectors of this model are closest, best first. */
+  semantic(users: readonly string[], near: Near, extent: Extent): Promise<Scored[]>;
   /** The passages among the candidates that the filter lets through, in their order. */
   select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<FoundPassage[]>;
+}
+
+/** Where a search looks. */
+export interface Extent {
+  filter: SearchFilter;
+  /** The passages that the filter lets through; null to look at all passages first. */
+  only: readonly PassageId[] | null;
 }
 
 /** A vector of length 1, and the model that made it. */
@@ -94,7 +108,11 @@ export interface IndexUpkeep {
 /** Passages that each ranking hands to the fusion. */
 const fusedCount = 200;
 /** Passages that are looked at, best first; more when a filter leaves too few. */
-const candidateSteps = [0, 1_000, Infinity];
+const candidateSteps = [0, 1_000];
+/** If a filter lets through no more passages than these, they alone are ranked: the best of all may be others. */
+const fewPassages = 5_000;
+/** Where more pass, but too few of the best ones do, this many are ranked. */
+const mostPassages = 50_000;
 
 /** Searches the memory of an agent in all modes. */
 export class MemorySearch {
@@ -126,8 +144,13 @@ export class MemorySearch {
     });
     const mode = near === null ? 'lexical' : search.mode;
     const results = await this.#index.read(key, async (view) => {
-      const ranked = await rankBy(mode, view, search, near);
-      return select(view, ranked, search);
+      const ranks = async (only: readonly PassageId[] | null) =>
+        select(view, await rankBy(mode, view, { ...search, only }, near), search);
+      const { users, filter, limit } = search;
+      const few = isEmpty(filter) ? null : await view.matching(users, filter, fewPassages + 1);
+      const first = await ranks(few !== null && few.length <= fewPassages ? few : null);
+      if (first.isAll || first.passages.length >= limit) return first.passages;
+      return (await ranks(await view.matching(users, filter, mostPassages))).passages;
     });
     return { results, mode };
   }
@@ -150,34 +173,44 @@ export class MemorySearch {
   }
 }
 
-/** The first candidates, best first. */
-type Candidates = (limit: number) => Fused[];
+/** The first candidates, best first, and whether none is beyond them. */
+type Candidates = (limit: number) => { candidates: Fused[]; isAll: boolean };
 
 async function rankBy(
   mode: SearchMode,
   view: IndexView,
-  { users, query, filter }: Search,
+  { users, query, filter, only }: Search & Extent,
   near: Near | null,
 ): Promise<Candidates> {
-  const closest = near === null ? [] : (await view.semantic(users, near, filter)).slice(0, fusedCount);
-  if (mode === 'semantic') return (limit) => alone(closest.slice(0, limit), 'semantic');
+  const closest = near === null ? [] : await view.semantic(users, near, { filter, only });
+  /** A filter that many pass is applied to the closest alone. */
+  const isCut = near !== null && only === null && !isEmpty(filter);
+  if (mode === 'semantic')
+    return (limit) => ({ candidates: alone(closest.slice(0, limit), 'semantic'), isAll: !isCut });
   const lexical = await view.lexical(users, query);
-  if (mode === 'lexical') return (limit) => alone(lexical.top(limit), 'lexical');
-  const fused = fuse(lexical.top(fusedCount), closest);
+  const fused = near === null ? [] : fuse(lexical.top(fusedCount, only), closest.slice(0, fusedCount));
   const known = new Set(fused.map(keyOf));
   return (limit) => {
-    if (limit <= fused.length) return fused.slice(0, limit);
-    const rest = lexical.top(limit).filter((passage) => !known.has(keyOf(passage)));
-    return [...fused, ...alone(rest, 'lexical').map((passage) => ({ ...passage, score: 0 }))].slice(0, limit);
+    const words = alone(lexical.top(limit, only), 'lexical');
+    const isAll = words.length < limit && !isCut;
+    if (mode === 'lexical') return { candidates: words, isAll };
+    const rest = words.filter((passage) => !known.has(keyOf(passage)));
+    const candidates = [...fused, ...rest.map((passage) => ({ ...passage, score: 0 }))].slice(0, limit);
+    return { candidates, isAll };
   };
 }
 
-async function select(view: IndexView, ranked: Candidates, search: Search): Promise<FoundPassage[]> {
+/** Selects passages among candidates. `isAll`: more candidates would not help. */
+async function select(
+  view: IndexView,
+  ranked: Candidates,
+  search: Search,
+): Promise<{ passages: FoundPassage[]; isAll: boolean }> {
+  let found: { passages: FoundPassage[]; isAll: boolean } = { passages: [], isAll: true };
   for (const step of candidateSteps) {
-    const count = Math.max(step, 3 * search.limit);
-    const candidates = ranked(count);
-    const passages = await view.select(candidates, search);
-    if (passages.length >= search.limit || candidates.length < count) return passages;
+    const { candidates, isAll } = ranked(Math.max(step, 3 * search.limit));
+    found = { passages: await view.select(candidates, search), isAll };
+    if (isAll || found.passages.length >= search.limit) break;
   }
-  return [];
+  return found;
 }

@@ -6,18 +6,19 @@ import {
   emptyRanking,
   planQuery,
   rank,
+  type PassageId,
   type QueryTerm,
   type Ranking,
   type Scored,
 } from '../search/ranking.ts';
 import type {
+  Extent,
   FoundPassage,
   IndexState,
   IndexView,
   Near,
   PassageIndex,
   Search,
-  SearchFilter,
 } from '../search/search.ts';
 import { kinds, wordsOf } from '../search/words.ts';
 import { noModel } from './embedding-store.ts';
@@ -59,7 +60,8 @@ export class SearchStore implements PassageIndex {
     return withTenantSnapshot(this.#pool, key.tenantId, (db) =>
       inside({
         lexical: (users, query) => lexical(db, key, users, query),
-        semantic: (users, near, filter) => semantic(db, key, users, { near, filter }),
+        matching: (users, filter, limit) => readMatching(db, key, { users, filter, limit }),
+        semantic: (users, near, extent) => semantic(db, key, users, { near, extent }),
         select: (candidates, which) => selectPassages(db, key.tenantId, candidates, which),
       }),
     );
@@ -86,10 +88,10 @@ async function semantic(
   db: Queryable,
   key: MemoryKey,
   users: readonly string[],
-  { near, filter }: { near: Near; filter: SearchFilter },
+  which: { near: Near; extent: Extent },
 ): Promise<Scored[]> {
   const { scopeIds, ...vectors } = await readVectorScopes(db, key, users);
-  return readClosest(db, { tenantId: key.tenantId, scopeIds }, { near, filter }, vectors);
+  return readClosest(db, { tenantId: key.tenantId, scopeIds }, which, vectors);
 }
 
 interface Statistics {
@@ -160,6 +162,33 @@ async function readPostings(
     [tenantId, agentId, users, terms],
   );
   return rows;
+}
+
+/** The numbers of a scope come as one value: there may be 50,000. */
+async function readMatching(
+  db: Queryable,
+  { tenantId, agentId }: MemoryKey,
+  { users, filter, limit }: Pick<Search, 'users' | 'filter' | 'limit'>,
+): Promise<PassageId[]> {
+  const { rows } = await db.query<{ scopeId: string; numbers: Buffer }>(
+    `select "scopeId", string_agg(int4send(number), '') as numbers
+     from (
+       select c.scope_id as "scopeId", c.number
+       from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
+       join memory.documents as d on d.tenant_id = $1 and d.scope_id = s.id
+       cross join lateral (
+         select c.scope_id, c.number from memory.chunks as c
+         where c.tenant_id = $1 and c.document_id = d.id offset 0
+       ) as c
+       where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}
+         and ${liveDocument} and ${matching(5)}
+       limit $4
+     ) as passages group by 1`,
+    [tenantId, agentId, users, limit, ...filterValues(filter)],
+  );
+  return rows.flatMap(({ scopeId, numbers }) =>
+    Array.from({ length: numbers.length / 4 }, (_, at) => ({ scopeId, number: numbers.readInt32BE(4 * at) })),
+  );
 }
 
 async function selectPassages(

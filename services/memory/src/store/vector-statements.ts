@@ -1,9 +1,9 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '../documents/memory-key.ts';
 import type { Scored } from '../search/ranking.ts';
-import type { Near, SearchFilter } from '../search/search.ts';
+import { isEmpty, type Extent, type Near } from '../search/search.ts';
 import { cosine, packVector, sketchOf } from '../search/vectors.ts';
-import { filterValues, isEmpty, matching } from './document-filter.ts';
+import { filterValues, matching } from './document-filter.ts';
 import { visibleScope } from './scope-statements.ts';
 
 /** What the database has for pgvector. It may change at any time, so every search asks. */
@@ -26,6 +26,8 @@ export const waitsForCopy = `(coalesce(to_jsonb(a) ->> 'half_vectors_complete' =
 
 /** Passages whose vectors are compared exactly, the closest by their sketches or as halfvec. */
 const candidates = 200;
+/** Passages that a filter is applied to, the closest, where more match than can be listed. */
+const filtered = 2_000;
 /** The largest halfvec. */
 const mostComponents = 16_000;
 
@@ -52,18 +54,17 @@ export async function readVectorScopes(
 export async function readClosest(
   db: Queryable,
   { tenantId, scopeIds }: { tenantId: string; scopeIds: readonly string[] },
-  { near: { model, vector }, filter }: { near: Near; filter: SearchFilter },
+  { near: { model, vector }, extent }: { near: Near; extent: Extent },
   { complete, schema }: HalfVectors,
 ): Promise<Scored[]> {
   const size = vector.length;
-  const exact = complete === true && schema !== null && size > 0 && size <= mostComponents;
+  const exact =
+    extent.only === null && complete === true && schema !== null && size > 0 && size <= mostComponents;
   if (exact) await searchIndexes(db);
+  const closest = exact ? byHalfVectors(schema, size) : bySketches(size, extent.only !== null);
   const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
-    exact ? byHalfVectors(schema, size, ofMatching(filter)) : bySketches(size, ofMatching(filter)),
-    [
-      ...[tenantId, scopeIds, model, exact ? packVector(vector) : sketchOf(vector)],
-      ...(isEmpty(filter) ? [] : filterValues(filter)),
-    ],
+    withVectors(first(closest, extent)),
+    [...[tenantId, scopeIds, model, exact ? packVector(vector) : sketchOf(vector)], ...valuesOf(extent)],
   );
   return rows
     .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
@@ -73,30 +74,53 @@ export async function readClosest(
 /** `$1` to `$3`: tenant, scopes, model. `v` has the vectors. */
 const ofModel = 'v.tenant_id = $1 and v.scope_id = any ($2::bigint[]) and v.model = $3';
 
-/** The SQL condition for vectors `v` of documents that a filter lets through. Without a filter, nothing is joined. */
-function ofMatching(filter: SearchFilter): string {
-  if (isEmpty(filter)) return 'true';
-  return `exists (
-      select from memory.chunks as c join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
-      where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)})`;
+/** Vectors `v`, and the SQL expression of their distance. */
+interface Distances {
+  from: string;
+  distance: string;
 }
 
-/** The vectors are joined, so that all others' sketches are read from their index alone. */
-function bySketches(size: number, condition: string): string {
-  return withVectors(`select v.scope_id, v.number from memory.embeddings as v
-    where ${ofModel} and bit_length(v.sketch) = ${size} and ${condition}
-    order by bit_count(v.sketch # $4::bit varying), v.number desc limit ${candidates}`);
+function bySketches(size: number, listed: boolean): Distances {
+  return {
+    // The listed ones are looked up one by one: the other index would be read whole for each.
+    from: listed
+      ? `unnest($5::bigint[], $6::integer[]) as listed (scope_id, number) cross join lateral (
+           select e.scope_id, e.number, e.model, e.sketch from memory.embeddings as e
+           where e.tenant_id = $1 and e.scope_id = listed.scope_id and e.number = listed.number offset 0
+         ) as v where v.scope_id = any ($2::bigint[]) and v.model = $3 and bit_length(v.sketch) = ${size}`
+      : `memory.embeddings as v where ${ofModel} and bit_length(v.sketch) = ${size}`,
+    distance: 'bit_count(v.sketch # $4::bit varying)',
+  };
 }
 
 /**
  * The expressions are those of an index that an operator may make (docs/operations.md). The product of vectors of length
  * 1 is their cosine.
  */
-function byHalfVectors(schema: string, size: number, condition: string): string {
+function byHalfVectors(schema: string, size: number): Distances {
   const type = `${schema}.halfvec(${size})`;
-  return withVectors(`select v.scope_id, v.number from memory.half_vectors as v
-    where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size} and ${condition}
-    order by (v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type}) limit ${candidates}`);
+  return {
+    from: `memory.half_vectors as v where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size}`,
+    distance: `(v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type})`,
+  };
+}
+
+/** The closest passages. The order has no second column: an index serves it. */
+function first({ from, distance }: Distances, { filter, only }: Extent): string {
+  if (only !== null || isEmpty(filter))
+    return `select v.scope_id, v.number from ${from} order by ${distance} limit ${candidates}`;
+  return `select v.scope_id, v.number from (
+      select v.scope_id, v.number, ${distance} as distance from ${from} order by ${distance} limit ${filtered}
+    ) as v
+    where exists (
+      select from memory.chunks as c join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
+      where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)})
+    order by v.distance limit ${candidates}`;
+}
+
+function valuesOf({ filter, only }: Extent): unknown[] {
+  if (only === null) return isEmpty(filter) ? [] : filterValues(filter);
+  return [only.map(({ scopeId }) => scopeId), only.map(({ number }) => number)];
 }
 
 /** The passages of a statement with their vectors. */
