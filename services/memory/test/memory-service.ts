@@ -56,8 +56,13 @@ export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceC
     ground.onStop(() => peers.chat.stop());
   }
 
-  static async start(options?: RunOptions): Promise<MemoryServiceUnderTest> {
+  /** `prepare` changes the database before the service connects. */
+  static async start(
+    options?: RunOptions,
+    prepare?: (ground: ServiceGround) => Promise<void>,
+  ): Promise<MemoryServiceUnderTest> {
     const ground = await ServiceGround.prepare('memory');
+    await prepare?.(ground);
     const agents = await AgentDirectory.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const chat = await EmbeddingModel.start(ground.identity);

@@ -65,10 +65,16 @@ export class EmbeddingStore {
         `select c.scope_id as "scopeId", c.number, c.document_id as "documentId", c.context || E'\\n' || c.text as text
          from memory.scopes as s
          join memory.agents as a using (tenant_id, agent_id)
-         join memory.documents as d on d.tenant_id = s.tenant_id and d.scope_id = s.id
-         join memory.chunks as c on c.tenant_id = d.tenant_id and c.document_id = d.id
+         -- The second part is read only if the first has too few: it reads all documents.
+         cross join lateral (
+           select id, replaced_by from memory.documents
+           where tenant_id = $1 and scope_id = s.id and embedded_by is null
+           union all
+           select id, replaced_by from memory.documents
+           where tenant_id = $1 and scope_id = s.id and embedded_by <> a.embedding_model
+         ) as d
+         join memory.chunks as c on c.tenant_id = $1 and c.document_id = d.id
          where s.tenant_id = $1 and s.agent_id = $2 and ${visibleScope} and ${liveDocument}
-           and (d.embedded_by is null or d.embedded_by <> a.embedding_model)
            and not exists (
              select from memory.embeddings as e
              where e.tenant_id = $1 and e.scope_id = c.scope_id and e.number = c.number
@@ -97,16 +103,13 @@ export class EmbeddingStore {
       await setEmbeddingModel(db, key, model);
       await shareScopes(db, tenantId, chunks);
       await db.query(
-        `with new as (
-           select scope_id, number, vector, sketch
-           from unnest($3::bigint[], $4::integer[], $5::bytea[], $6::text[]) as new (scope_id, number, vector, sketch)
-         ),
-         present as (
-           select c.scope_id, c.number from memory.chunks as c join new using (scope_id, number)
-           where c.tenant_id = $1
-         )
-         insert into memory.embeddings (tenant_id, scope_id, number, model, vector, sketch)
-         select $1, scope_id, number, $2, vector, sketch::bit varying from new join present using (scope_id, number)
+        `insert into memory.embeddings (tenant_id, scope_id, number, model, vector, sketch)
+         select $1, new.scope_id, new.number, $2, new.vector, new.sketch::bit varying
+         from unnest($3::bigint[], $4::integer[], $5::bytea[], $6::text[]) as new (scope_id, number, vector, sketch)
+         cross join lateral (
+           select from memory.chunks as c
+           where c.tenant_id = $1 and c.scope_id = new.scope_id and c.number = new.number limit 1
+         ) as present
          on conflict (tenant_id, scope_id, number)
          do update set model = excluded.model, vector = excluded.vector, sketch = excluded.sketch`,
         [

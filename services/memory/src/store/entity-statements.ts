@@ -121,7 +121,10 @@ async function insertEntities(
   );
 }
 
-/** Leaves entities alone that have the values already, as after a repeated import. */
+/**
+ * Leaves entities alone that have the values already, as after a repeated import. They are there, so each is found by
+ * its key: an update that joins them to `unnest` would compare each with every input.
+ */
 async function updateEntities(
   db: Queryable,
   tenantId: string,
@@ -129,22 +132,24 @@ async function updateEntities(
 ): Promise<void> {
   if (planned.length === 0) return;
   await db.query(
-    `update memory.entities as e
-     set external_id = new.external_id, name = new.name, type = new.type, name_key = new.name_key,
-         type_key = new.type_key, description = new.description, properties = new.properties,
-         updated_at = clock_timestamp()
-     from (
-       select input.id, input.external_id, input.name, input.type, input.name_key, input.type_key,
-              case when input.has_description then input.description else old.description end as description,
-              coalesce(input.properties, old.properties) as properties
-       from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::json[],
-         $10::boolean[])
-         as input (id, external_id, name, type, name_key, type_key, description, properties, has_description)
-       join memory.entities as old on old.id = input.id and old.tenant_id = $1
-     ) as new
-     where e.tenant_id = $1 and e.id = new.id
-       and (e.external_id, e.name, e.type, e.description, e.properties::text)
-         is distinct from (new.external_id, new.name, new.type, new.description, new.properties::text)`,
+    `insert into memory.entities as e
+       (tenant_id, graph_id, id, external_id, name, type, name_key, type_key, description, properties)
+     select $1, old.graph_id, input.id, input.external_id, input.name, input.type, input.name_key, input.type_key,
+            case when input.has_description then input.description else old.description end,
+            coalesce(input.properties, old.properties)
+     from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::json[],
+       $10::boolean[])
+       as input (id, external_id, name, type, name_key, type_key, description, properties, has_description)
+     cross join lateral (
+       select graph_id, description, properties from memory.entities where id = input.id and tenant_id = $1 limit 1
+     ) as old
+     on conflict (id, tenant_id) do update
+       set external_id = excluded.external_id, name = excluded.name, type = excluded.type,
+           name_key = excluded.name_key, type_key = excluded.type_key, description = excluded.description,
+           properties = excluded.properties, updated_at = clock_timestamp()
+       where (e.external_id, e.name, e.type, e.description, e.properties::text)
+         is distinct from (excluded.external_id, excluded.name, excluded.type, excluded.description,
+                           excluded.properties::text)`,
     [
       tenantId,
       ...labelsOf(planned),

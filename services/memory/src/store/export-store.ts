@@ -67,7 +67,9 @@ export class ExportStore {
  * scope in each generation.
  */
 const nextDocuments = `(
-  select own.*, ids.user_id from (
+  select own.path, own.title, own.metadata, own.source_kind, own.run_id, own.session_id, own.text, own.created_at,
+         own.updated_at, ids.user_id
+  from (
     select found.id, u.user_id from (
       select distinct s.user_id from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
       where s.tenant_id = $1 and s.agent_id = $2 and ($3::text[] is null or s.user_id = any ($3)) and ${visibleScope}
@@ -86,5 +88,8 @@ const nextDocuments = `(
     ) as found
     order by u.user_id, found.path limit ${pageDocuments + 1}
   ) as ids
-  join memory.documents as own on own.tenant_id = $1 and own.id = ids.id
+  cross join lateral (
+    select path, title, metadata, source_kind, run_id, session_id, text, created_at, updated_at
+    from memory.documents where id = ids.id and tenant_id = $1 limit 1
+  ) as own
 ) as d`;

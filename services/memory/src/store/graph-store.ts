@@ -149,7 +149,7 @@ export async function deleteRelationsOf(
        select r.id from memory.relations as r where r.tenant_id = $1 and r.target_id = any ($2::uuid[])
        limit ${batchRelations}
      ), deleted as (
-       delete from memory.relations as r using found where r.tenant_id = $1 and r.id = found.id returning r.graph_id
+       delete from memory.relations where id = any (array(select id from found)) and tenant_id = $1 returning graph_id
      )
      select graph_id as "graphId", count(*) as count from deleted group by graph_id order by graph_id`,
     [tenantId, entityIds],

@@ -245,13 +245,25 @@ export async function markReplaced(
   documents: readonly Pick<NewDocument, 'userId' | 'path'>[],
 ): Promise<void> {
   await closeAgent(db, { agentId });
-  await db.query(
-    `update memory.documents as d set replaced_by = $3
-     from unnest($4::text[], $5::text[]) as staged (user_id, path)
+  const { rows } = await db.query<{ id: string }>(
+    `select d.id from unnest($3::text[], $4::text[]) as staged (user_id, path)
      join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
-     join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.user_id = staged.user_id
-     where d.tenant_id = $1 and d.scope_id = s.id and d.path = staged.path and ${visibleScope} and ${liveDocument}`,
-    [tenantId, agentId, generation, documents.map(({ userId }) => userId), documents.map(({ path }) => path)],
+     cross join lateral (
+       select s.id from memory.scopes as s
+       where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = staged.user_id and ${visibleScope}
+       order by s.generation
+     ) as s
+     cross join lateral (
+       -- The order is that of one index. Without statistics PostgreSQL would choose one with all documents of the scope.
+       select d.id from memory.documents as d
+       where d.tenant_id = $1 and d.scope_id = s.id and d.path = staged.path and ${liveDocument}
+       order by d.replaced_by
+     ) as d`,
+    [tenantId, agentId, documents.map(({ userId }) => userId), documents.map(({ path }) => path)],
+  );
+  await db.query(
+    'update memory.documents set replaced_by = $3 where tenant_id = $1 and id = any ($2::uuid[])',
+    [tenantId, rows.map(({ id }) => id), generation],
   );
 }
 

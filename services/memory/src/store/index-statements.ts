@@ -178,14 +178,29 @@ function postingsOf(passages: readonly NumberedTerms[]): NewPosting[] {
 /** Adds passages of a scope, which must be locked, to the index. */
 export async function addPostings(
   db: Queryable,
-  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  scope: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
   passages: readonly NumberedTerms[],
 ): Promise<void> {
+  await mergePostings(db, scope, postingsOf(passages), 'p.entries || excluded.entries');
+}
+
+/**
+ * Inserts rows of the index; `entries` is what a row has that is there already. Each row is found by its key. An update
+ * that joins the rows to `unnest` would compare each with all of the scope, whose size PostgreSQL underestimates: 24 s
+ * instead of 0.2 s for 7,000 rows.
+ */
+async function mergePostings(
+  db: Queryable,
+  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  postings: readonly NewPosting[],
+  entries: 'excluded.entries' | 'p.entries || excluded.entries',
+): Promise<void> {
+  if (postings.length === 0) return;
   await db.query(
     `insert into memory.postings as p (tenant_id, scope_id, term, block, entries)
      select $1, $2, term, block, entries from unnest($3::bigint[], $4::integer[], $5::bytea[]) as new (term, block, entries)
-     on conflict (tenant_id, scope_id, term, block) do update set entries = p.entries || excluded.entries`,
-    [tenantId, scopeId, ...columnsOf(postingsOf(passages))],
+     on conflict (tenant_id, scope_id, term, block) do update set entries = ${entries}`,
+    [tenantId, scopeId, ...columnsOf(postings)],
   );
 }
 
@@ -197,14 +212,21 @@ function columnsOf(postings: readonly NewPosting[]): [string[], number[], Buffer
   ];
 }
 
-/** Removes the passages of documents of one scope, which must be locked, from the index and from the store. */
+/**
+ * Removes the passages of documents of one scope, which must be locked, from the index and from the store. They are looked
+ * up document by document: otherwise PostgreSQL reads all passages of a scope whose size it underestimates.
+ */
 export async function deleteChunks(
   db: Queryable,
   { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
   documentIds: readonly string[],
 ): Promise<IndexGrowth> {
   const { rows: gone } = await db.query<{ number: number; length: number; terms: string[] }>(
-    `delete from memory.chunks where tenant_id = $1 and document_id = any ($3::uuid[]) and scope_id = $2
+    `delete from memory.chunks where tenant_id = $1 and scope_id = $2 and number = any (array(
+       select own.number from unnest($3::uuid[]) as document (id)
+       cross join lateral (
+         select number from memory.chunks where document_id = document.id and tenant_id = $1 and scope_id = $2 offset 0
+       ) as own))
      returning number, length, terms`,
     [tenantId, scopeId, documentIds],
   );
@@ -241,10 +263,5 @@ async function removeFromBlock(
     `delete from memory.postings where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
     [tenantId, scopeId, empty, block],
   );
-  await db.query(
-    `update memory.postings as p set entries = new.entries
-     from unnest($3::bigint[], $4::integer[], $5::bytea[]) as new (term, block, entries)
-     where p.tenant_id = $1 and p.scope_id = $2 and p.term = new.term and p.block = new.block`,
-    [tenantId, scopeId, ...columnsOf(kept)],
-  );
+  await mergePostings(db, { tenantId, scopeId }, kept, 'excluded.entries');
 }

@@ -124,17 +124,25 @@ async function selectStale(
   return rows;
 }
 
+/** Finds each row by its key, as `mergePostings` does; the other columns of a passage stay as they are. */
 async function updateTerms(
   db: Queryable,
   { tenantId, scopeId }: { tenantId: string; scopeId: string },
   passages: readonly NumberedTerms[],
 ): Promise<void> {
   await db.query(
-    `update memory.chunks as c
-     set analyser = new.analyser, length = new.length, terms = new.terms::bigint[], counts = new.counts::smallint[]
+    `insert into memory.chunks
+       (tenant_id, scope_id, number, document_id, start_line, end_line, context, text, analyser, length, terms, counts)
+     select $1, $2, new.number, c.document_id, c.start_line, c.end_line, c.context, c.text, new.analyser, new.length,
+            new.terms::bigint[], new.counts::smallint[]
      from unnest($3::integer[], $4::text[], $5::integer[], $6::text[], $7::text[])
        as new (number, analyser, length, terms, counts)
-     where c.tenant_id = $1 and c.scope_id = $2 and c.number = new.number`,
+     cross join lateral (
+       select document_id, start_line, end_line, context, text from memory.chunks
+       where tenant_id = $1 and scope_id = $2 and number = new.number limit 1
+     ) as c
+     on conflict (tenant_id, scope_id, number) do update
+       set analyser = excluded.analyser, length = excluded.length, terms = excluded.terms, counts = excluded.counts`,
     [tenantId, scopeId, passages.map(({ number }) => number), ...columnsOfTerms(passages)],
   );
 }

@@ -156,6 +156,7 @@ async function deleteVersions(db: Queryable, tenantId: string, ids: readonly str
   ]);
 }
 
+/** As `updateEntities`: each version is there, and found by its key. */
 async function updateVersions(
   db: Queryable,
   tenantId: string,
@@ -163,12 +164,19 @@ async function updateVersions(
 ): Promise<void> {
   if (versions.length === 0) return;
   await db.query(
-    `update memory.relations as r
-     set valid_from = input.valid_from, valid_to = input.valid_to, weight = coalesce(input.weight, r.weight),
-         properties = coalesce(input.properties, r.properties), updated_at = clock_timestamp()
+    `insert into memory.relations
+       (tenant_id, graph_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties)
+     select $1, old.graph_id, input.id, old.source_id, old.target_id, old.type, input.valid_from, input.valid_to,
+            coalesce(input.weight, old.weight), coalesce(input.properties, old.properties)
      from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::float8[], $6::json[])
        as input (id, valid_from, valid_to, weight, properties)
-     where r.tenant_id = $1 and r.id = input.id`,
+     cross join lateral (
+       select graph_id, source_id, target_id, type, weight, properties from memory.relations
+       where id = input.id and tenant_id = $1 limit 1
+     ) as old
+     on conflict (id, tenant_id) do update
+       set valid_from = excluded.valid_from, valid_to = excluded.valid_to, weight = excluded.weight,
+           properties = excluded.properties, updated_at = clock_timestamp()`,
     [tenantId, versions.map(({ id }) => id), ...valuesOf(versions)],
   );
 }

@@ -201,9 +201,14 @@ async function selectPassages(
     `select d.id as "documentId", d.path, d.title, s.user_id as "userId", d.metadata, d.updated_at as "updatedAt",
             c.start_line as "startLine", c.end_line as "endLine", c.text, candidate.place
      from unnest($2::bigint[], $3::integer[]) with ordinality as candidate (scope_id, number, place)
-     join memory.chunks as c
-       on c.tenant_id = $1 and c.scope_id = candidate.scope_id and c.number = candidate.number
-     join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
+     cross join lateral (
+       select document_id, scope_id, start_line, end_line, text from memory.chunks
+       where tenant_id = $1 and scope_id = candidate.scope_id and number = candidate.number limit 1
+     ) as c
+     cross join lateral (
+       select id, path, title, metadata, updated_at, replaced_by from memory.documents
+       where id = c.document_id and tenant_id = $1 limit 1
+     ) as d
      join memory.scopes as s on s.tenant_id = $1 and s.id = c.scope_id
      join memory.agents as a on a.tenant_id = $1 and a.agent_id = s.agent_id
      where ${liveDocument} and ${matching(5)}
