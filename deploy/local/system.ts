@@ -14,6 +14,7 @@ import { GatewayClient } from './gateway-client.ts';
 import { stopKafkaLeftover } from './kafka-leftover.ts';
 import { startKafka } from './kafka.ts';
 import { lockState } from './lock.ts';
+import { heapLimit } from './heap-limit.ts';
 import type { LogStream } from './log-stream.ts';
 import { freePort, loopback } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
@@ -268,7 +269,10 @@ export class LocalSystem {
         startNode({
           name: replica.name,
           main: mainOfReplica(replica),
-          nodeOptions: inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : [],
+          nodeOptions: [
+            heapLimit(environment.replicas.length),
+            ...(inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : []),
+          ],
           environment: own,
           log,
           stopTimeoutMs: drainMs + stopMarginMs,

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { hasMoreContainers, hasMoreValues } from './json-size.ts';
+import { hasMoreContainers, hasMoreValues, isLarger } from './json-size.ts';
 
 /** Counts commas and opening brackets outside strings. */
 function structure(value: unknown): number {
@@ -38,4 +38,14 @@ it.each(['"', '"\\', '{"a', '[[[', ',,,', ''])('ends on %j, which is no JSON', (
 it('counts objects and arrays alone where only those matter', () => {
   const bytes = Buffer.from(`[${'1,'.repeat(100)}{"a":[]}]`);
   expect([hasMoreContainers(bytes, 3), hasMoreContainers(bytes, 2)]).toEqual([false, true]);
+});
+
+it.each([
+  ['[[],[[]]]', 5, 3, false],
+  ['[[],[[]]]', 4, 3, true],
+  ['[[],[[]]]', 5, 2, true],
+  ['{"a":"[[[[[[[[,,,,,,,"}', 1, 1, false],
+  ['[[[[[[', 9, 5, true],
+])('finds what is too large or too deep: %s', (text, values, depth, expected) => {
+  expect(isLarger(Buffer.from(text), { values, depth })).toBe(expected);
 });

@@ -3,6 +3,8 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const openBracket = 0x5b;
 const openBrace = 0x7b;
+const closeBracket = 0x5d;
+const closeBrace = 0x7d;
 
 /**
  * Whether a JSON text has more than `max` values, without parsing it. Counts commas and opening brackets outside
@@ -16,6 +18,22 @@ export function hasMoreValues(json: Buffer, max: number): boolean {
 /** Whether a JSON text has more than `max` objects and arrays, which take most of the memory and time of parsing. */
 export function hasMoreContainers(json: Buffer, max: number): boolean {
   return hasMore(json, max, false);
+}
+
+/** Whether a JSON text has more values, as {@link hasMoreValues} counts them, or more objects and arrays inside one another. */
+export function isLarger(json: Buffer, most: { values: number; depth: number }): boolean {
+  let [count, depth] = [0, 0];
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === quote) at = endOfString(json, at);
+    else if (byte === openBracket || byte === openBrace) {
+      count += 1;
+      depth += 1;
+    } else if (byte === comma) count += 1;
+    else if (byte === closeBracket || byte === closeBrace) depth -= 1;
+    if (count > most.values || depth > most.depth) return true;
+  }
+  return false;
 }
 
 function hasMore(json: Buffer, max: number, countsCommas: boolean): boolean {

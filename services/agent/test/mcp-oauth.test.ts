@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { newId } from '@gatehouse/kit/ids';
 import { AuthorizationServer, knownClient } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import fc from 'fast-check';
 import { McpLoginsUnderTest } from './mcp-logins-under-test.ts';
 
@@ -108,6 +109,15 @@ describe('a consent for all users', () => {
     mcp.login.metadata = metadata;
     await mcp.register({ type: 'oauth' }, { verify: false });
     expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
+  });
+
+  it('is not asked for while the metadata has a wrong value many thousand times', async () => {
+    await mcp.register({ type: 'oauth' }, { verify: false });
+    mcp.login.metadata = { scopes_supported: Array<number>(100_000).fill(1) };
+    const blockedMs = await longestBlock(async () => {
+      expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
+    });
+    expect(blockedMs).toBeLessThan(500);
   });
 
   it('is not asked for tokens of another resource', async () => {

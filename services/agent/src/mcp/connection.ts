@@ -4,10 +4,9 @@ import {
   SdkHttpError,
   SSEClientTransport,
   StreamableHTTPClientTransport,
-  type CallToolResult,
-  type ContentBlock,
   type jsonSchemaValidator,
   type JsonSchemaValidatorResult,
+  type ListToolsResult,
   type ReconnectionScheduler,
   type Tool,
 } from '@modelcontextprotocol/client';
@@ -15,13 +14,18 @@ import type { McpTransport } from '@gatehouse/contract/mcp-servers';
 import type { Egress } from '@gatehouse/egress/egress';
 import { version } from '@gatehouse/kit/version';
 import { bearerFetch } from './bearer-fetch.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-server.ts';
+import type { MessageReader } from './message-reader.ts';
+import { maxTools, pageBytesKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-accesses.ts';
 
 export interface ConnectionOptions {
   egress: Egress;
+  reader: MessageReader;
+  tenantId: string;
   url: string;
   transport: McpTransport;
   /** What authenticates each request. */
@@ -50,11 +54,11 @@ export interface ToolResult {
 /** Of the body of a response. */
 const maxBytes = 4 * 1024 * 1024;
 const maxPages = 20;
-/** Of one server; what is beyond is left out. */
-const maxTools = 500;
+/** Of the tools that are kept; what is beyond is left out. */
 const maxListBytes = 1024 * 1024;
+/** Of all pages of a list, whatever is kept of them. */
+const maxReadBytes = 4 * 1024 * 1024;
 const maxNameChars = 256;
-const maxDescriptionChars = 8_192;
 
 /** Results go to models, not to code: a schema of the server must not make the gateway run its patterns. */
 const anything: jsonSchemaValidator = {
@@ -67,6 +71,8 @@ const anything: jsonSchemaValidator = {
 export class McpConnection {
   readonly #client: Client;
   readonly #timeoutMs: number;
+  /** Why the gateway has ended it. */
+  #fault: unknown;
   #closed = false;
 
   private constructor(client: Client, timeoutMs: number) {
@@ -94,6 +100,16 @@ export class McpConnection {
     return new McpConnection(client, timeoutMs);
   }
 
+  /** Ends it because of what the server sent. */
+  end(fault: unknown): void {
+    this.#fault ??= fault;
+    void this.close();
+  }
+
+  get fault(): unknown {
+    return this.#fault;
+  }
+
   get isClosed(): boolean {
     return this.#closed;
   }
@@ -118,7 +134,7 @@ export class McpConnection {
       }
       return list.collected;
     } catch (error) {
-      throw mcpFailure(error);
+      throw mcpFailure(this.#fault ?? error);
     }
   }
 
@@ -132,11 +148,12 @@ export class McpConnection {
           toolDefinition: { name: tool.name, inputSchema: tool.inputSchema } as Tool,
         },
       );
-      return { text: textOf(result), isError: result.isError === true };
+      const [part] = result.content;
+      return { text: part?.type === 'text' ? part.text : '', isError: result.isError === true };
     } catch (error) {
       signal.throwIfAborted();
       if (ProtocolError.isInstance(error)) return { text: error.message, isError: true };
-      throw mcpFailure(error);
+      throw mcpFailure(this.#fault ?? error);
     }
   }
 
@@ -151,7 +168,7 @@ export class McpConnection {
 
 async function connectBy(
   transport: Exclude<McpTransport, 'auto'>,
-  { egress, url, access, timeoutMs, onToolsChanged }: ConnectionOptions,
+  { egress, reader, tenantId, url, access, timeoutMs, onToolsChanged }: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<McpConnection> {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers of 2024 speak nothing else
@@ -174,7 +191,9 @@ async function connectBy(
   try {
     await client.connect(
       new Transport(new URL(url), {
-        fetch: access.tokens === null ? send : bearerFetch(send, access.tokens),
+        fetch: boundedFetch(access.tokens === null ? send : bearerFetch(send, access.tokens), {
+          ...{ tenantId, reader, onFault: (error) => connection.end(error) },
+        }),
         requestInit: { headers: access.headers },
         reconnectionScheduler: patientReconnection(),
       }),
@@ -183,7 +202,7 @@ async function connectBy(
     return connection;
   } catch (error) {
     await connection.close();
-    throw error;
+    throw connection.fault ?? error;
   }
 }
 
@@ -212,49 +231,31 @@ class ToolCollection {
   readonly #tools: McpTool[] = [];
   readonly #names = new Set<string>();
   #bytes = 0;
+  #read = 0;
+  #readBytes = 0;
   #ttlMs: number | null = null;
 
   get collected(): ToolList {
     return { tools: this.#tools, ttlMs: this.#ttlMs };
   }
 
-  add({ tools, ...page }: { tools: readonly Tool[]; ttlMs?: unknown }): void {
-    if (typeof page.ttlMs === 'number') this.#ttlMs = page.ttlMs;
+  /** All of a page counts, also what is left out. */
+  add({ tools, ttlMs, _meta: meta }: ListToolsResult): void {
+    if (typeof ttlMs === 'number') this.#ttlMs = ttlMs;
+    this.#readBytes += Number(meta?.[pageBytesKey] ?? 0);
     for (const { name, description = '', inputSchema, annotations } of tools) {
+      this.#read += 1;
       if (name === '' || name.length > maxNameChars || this.#names.has(name)) continue;
       const tool: McpTool = {
-        name,
-        description: description.slice(0, maxDescriptionChars),
-        inputSchema,
+        ...{ name, description, inputSchema },
         readOnly: annotations?.readOnlyHint === true,
         idempotent: annotations?.idempotentHint === true,
       };
       this.#bytes += Buffer.byteLength(JSON.stringify(tool));
-      this.isFull = this.#bytes > maxListBytes || this.#tools.length >= maxTools;
-      if (this.isFull) return;
+      if (this.#bytes > maxListBytes || this.#tools.length === maxTools) break;
       this.#names.add(name);
       this.#tools.push(tool);
     }
-  }
-}
-
-/** Models of the gateway's tools get text: of other content its kind and size. */
-function textOf({ content, structuredContent }: CallToolResult): string {
-  const parts = content.map(partOf);
-  if (parts.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent);
-  return parts.join('\n');
-}
-
-function partOf(part: ContentBlock): string {
-  switch (part.type) {
-    case 'text':
-      return part.text;
-    case 'image':
-    case 'audio':
-      return `[${part.type} ${part.mimeType}, ${part.data.length} characters of base64, left out]`;
-    case 'resource_link':
-      return `[resource ${part.uri} ${part.name}]`;
-    case 'resource':
-      return 'text' in part.resource ? part.resource.text : `[resource ${part.resource.uri}, left out]`;
+    this.isFull = this.#bytes > maxListBytes || this.#read >= maxTools || this.#readBytes >= maxReadBytes;
   }
 }

@@ -5,6 +5,7 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { Turns } from '@gatehouse/kit/turns';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
+import { MessageReader } from './message-reader.ts';
 import { isPerUser, loginUserOf, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
 import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
@@ -60,6 +61,7 @@ const listingsOfTenant = { perKey: 8, ...waiting };
 export class McpRegistry {
   readonly #options: McpRegistryOptions;
   readonly #sessions = new McpSessions();
+  readonly #reader = new MessageReader();
   readonly #ofServer = new Turns(callsOfServer);
   readonly #ofTenant = new Turns(callsOfTenant);
   readonly #listings = new Turns(listingsOfTenant);
@@ -88,7 +90,8 @@ export class McpRegistry {
     const limitMs = Math.min(timeoutMs, listMs);
     const signal = AbortSignal.timeout(limitMs);
     const access = { headers, tokens: null };
-    const options = { egress, url, transport, timeoutMs: limitMs, access };
+    const reader = this.#reader;
+    const options = { egress, reader, tenantId, url, transport, timeoutMs: limitMs, access };
     try {
       const listed = async (): Promise<Listed> => {
         const connection = await McpConnection.connect(options, signal);
@@ -231,10 +234,10 @@ export class McpRegistry {
 
   #connectionTo(server: McpServer, access: ServerAccess): ConnectionOptions {
     const { egress, record, log } = this.#options;
-    const { url, transport, timeoutMs } = server;
+    const { tenantId, url, transport, timeoutMs } = server;
     const last = { at: -Infinity };
     return {
-      ...{ egress, url, transport, timeoutMs, access },
+      ...{ egress, reader: this.#reader, tenantId, url, transport, timeoutMs, access },
       onToolsChanged: () => {
         // A server may send thousands of notices.
         if (monotonicMs() - last.at < noticeMs) return;

@@ -23,6 +23,7 @@ import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
+import { smallJsonFetch } from './small-json.ts';
 
 export interface Tokens {
   accessToken: string;
@@ -274,7 +275,9 @@ export class OAuthClient {
 
   async #step<Result>(work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
     const limit = AbortSignal.timeout(stepMs);
-    const send = egressFetch({ egress: this.#options.egress, timeoutMs: requestMs, maxBytes });
+    const send = smallJsonFetch(
+      egressFetch({ egress: this.#options.egress, timeoutMs: requestMs, maxBytes }),
+    );
     try {
       return await work((url, init) => send(url, { ...init, signal: limit }));
     } catch (error) {

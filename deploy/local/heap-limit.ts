@@ -1,0 +1,19 @@
+import { totalmem } from 'node:os';
+
+/** Of the memory of the machine or container, as in the images (deploy/Dockerfile); the rest is for buffers and children. */
+const percent = 60;
+/** More than a process with all services needs after floods of large bodies. */
+const mostMiB = 1_024;
+/** Less is too little to start. */
+const leastMiB = 128;
+
+/** The option of Node that limits the heap of each of so many processes, by the memory that there is for all of them. */
+export function heapLimit(processes: number, memoryBytes = memoryOfMachine()): string {
+  const shareMiB = Math.floor((memoryBytes / 2 ** 20 / processes) * (percent / 100));
+  return `--max-old-space-size=${Math.max(leastMiB, Math.min(mostMiB, shareMiB))}`;
+}
+
+/** That of the container if it has a limit. */
+function memoryOfMachine(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Infinity);
+}

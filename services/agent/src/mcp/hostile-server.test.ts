@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AllowList } from '@gatehouse/egress/allow-list';
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import { eventually } from '@gatehouse/test/eventually';
+import { longestBlock } from '@gatehouse/test/longest-block';
+import { McpConnection } from './connection.ts';
+import { MessageReader } from './message-reader.ts';
+import type { McpTool } from './mcp-server.ts';
+
+/** Ten times as long as the event loop may be held up. */
+const blockMs = 500;
+const timeoutMs = 20_000;
+const tool: McpTool = {
+  ...{ name: 'a', description: '', inputSchema: { type: 'object' }, readOnly: false, idempotent: false },
+};
+
+interface Got {
+  id?: unknown;
+  method?: string;
+}
+type Answer = (response: ServerResponse, got: Got) => void;
+
+let egress: Egress;
+const servers: Server[] = [];
+const connections: McpConnection[] = [];
+
+beforeEach(() => {
+  egress = new Egress({ guard: new Guard(new AllowList(['127.0.0.1'])) });
+});
+afterEach(async () => {
+  for (const connection of connections.splice(0)) await connection.close();
+  await egress.stop();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+const resultOf = (id: unknown, result: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+/** A body whose id is written when it is sent, since it may have megabytes. */
+function json(result: string): Answer {
+  const rest = Buffer.from(`,"result":${result}}`);
+  return (response, { id }) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)}`);
+    response.end(rest);
+  };
+}
+const events =
+  (write: (got: Got) => string, end = true): Answer =>
+  (response, got) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(write(got));
+    if (end) response.end();
+  };
+const event = (data: string): string => `data: ${data}\n\n`;
+const complete = (fields: string): string => `{"resultType":"complete",${fields}}`;
+const listOf = (tools: string, more = ''): string =>
+  complete(`"ttlMs":0,"cacheScope":"private",${more}"tools":${tools}`);
+const repeated = (text: string, times: number): string => Array<string>(times).fill(text).join(',');
+
+/** A server of 2026 that answers methods of the protocol as given. */
+async function connect(answers: Record<string, Answer>): Promise<{ connection: McpConnection; got: Got[] }> {
+  const got: Got[] = [];
+  const discover = json(
+    complete(
+      '"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"',
+    ),
+  );
+  const all: Record<string, Answer> = { 'server/discover': discover, ...answers };
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const body = Buffer.concat(pieces).toString();
+    const message = body === '' ? {} : (JSON.parse(body) as Got);
+    got.push(message);
+    const answer = all[message.method ?? (message.id === undefined ? 'stream' : 'answer')];
+    if (answer === undefined) response.writeHead(request.method === 'POST' ? 202 : 405).end();
+    else answer(response, message);
+  };
+  const server = createServer((request, response) => void serve(request, response));
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  const connection = await McpConnection.connect(
+    {
+      ...{ egress, reader: new MessageReader(), tenantId: 'tenant', url, transport: 'streamable_http' },
+      ...{ access: { headers: {}, tokens: null }, timeoutMs },
+    },
+    AbortSignal.timeout(timeoutMs),
+  );
+  connections.push(connection);
+  return { connection, got };
+}
+
+const never = new AbortController().signal;
+
+/** What a call or a list came to, and how long the event loop was held up by it. */
+async function outcomeOf(work: () => Promise<unknown>): Promise<{ outcome: unknown; blockedMs: number }> {
+  let outcome: unknown;
+  const blockedMs = await longestBlock(async () => {
+    outcome = await work().then(
+      () => 'ok',
+      (error: unknown) => (error as { kind?: unknown }).kind,
+    );
+  });
+  return { outcome, blockedMs };
+}
+
+const properties = (count: number): string =>
+  `{${Array.from({ length: count }, (_, n) => `"property${n}":{"type":"string"}`).join(',')}}`;
+const legalTools = `[${Array.from(
+  { length: 100 },
+  (_, n) => `{"name":"t${n}","inputSchema":{"type":"object","properties":${properties(300)}}}`,
+).join(',')}]`;
+const differentObjects = Array.from({ length: 26_000 }, (_, n) => `{"a${n}":1,"b${n}":2}`).join(',');
+
+describe('the event loop goes on during', () => {
+  it.each<[string, string, string]>([
+    ['90 kB of wrong parts', `"content":[${repeated('{}', 30_000)}]`, 'invalid'],
+    ['3.9 MB of wrong parts', `"content":[${repeated('{}', 1_300_000)}]`, 'too_large'],
+    ['parts of a wrong kind', `"content":[${repeated('{"type":"text","text":1}', 20_000)}]`, 'invalid'],
+    ['lists in lists', `"content":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`, 'too_large'],
+    ['52,000 members', `"content":[],${differentObjects.slice(1, -1).replaceAll('},{', ',')}`, 'ok'],
+    ['26,000 different objects', `"content":[],"structuredContent":[${differentObjects}]`, 'ok'],
+    ['3 MB of escapes', `"content":[{"type":"text","text":"${'\\n\\"'.repeat(750_000)}"}]`, 'ok'],
+  ])('a call that is answered with %s', async (_name, fields, expected) => {
+    for (const answer of [
+      json(complete(fields)),
+      events(({ id }) => event(resultOf(id, complete(fields)))),
+    ]) {
+      const { connection } = await connect({ 'tools/call': answer });
+      const { outcome, blockedMs } = await outcomeOf(() => connection.callTool(tool, {}, never));
+      expect(outcome).toBe(expected);
+      expect(blockedMs).toBeLessThan(blockMs);
+    }
+  });
+
+  it.each([
+    ['3.9 MB of wrong tools', repeated('{}', 1_300_000), 'too_large'],
+    ['30,000 wrong tools', repeated('{}', 30_000), 'invalid'],
+    ['100 tools of 300 properties', legalTools.slice(1, -1), 'ok'],
+  ])('a list of %s', async (_name, tools, expected) => {
+    const { connection } = await connect({ 'tools/list': json(listOf(`[${tools}]`)) });
+    const { outcome, blockedMs } = await outcomeOf(() => connection.listTools(never));
+    expect(outcome).toBe(expected);
+    expect(blockedMs).toBeLessThan(blockMs);
+  });
+
+  it('large answers to many calls at once', async () => {
+    const { connection } = await connect({
+      'tools/call': json(complete(`"structuredContent":[${differentObjects}]`)),
+    });
+    const calls = Array.from({ length: 16 }, () => connection.callTool(tool, {}, never));
+    const { outcome, blockedMs } = await outcomeOf(() => Promise.all(calls));
+    expect(outcome).toBe('ok');
+    expect(blockedMs).toBeLessThan(blockMs);
+  });
+
+  it('5,000 answers to nothing before the right one', async () => {
+    const strange = event('{"jsonrpc":"2.0","id":-1,"result":{}}');
+    const { connection } = await connect({
+      'tools/call': events(({ id }) => strange.repeat(5_000) + event(resultOf(id, complete('"content":[]')))),
+    });
+    const { outcome, blockedMs } = await outcomeOf(() => connection.callTool(tool, {}, never));
+    expect(outcome).toBe('ok');
+    expect(blockedMs).toBeLessThan(blockMs);
+    const other = await connect({ 'tools/call': events(() => strange.repeat(11_000)) });
+    expect((await outcomeOf(() => other.connection.callTool(tool, {}, never))).outcome).toBe('too_large');
+  });
+});
+
+describe('a list', () => {
+  it('counts what was read, not what was kept', async () => {
+    const page = `[${repeated(JSON.stringify({ name: 'same', inputSchema: { type: 'object' }, _meta: { x: 'x'.repeat(30_000) } }), 50)}]`;
+    const { connection, got } = await connect({ 'tools/list': json(listOf(page, '"nextCursor":"more",')) });
+    expect((await connection.listTools(never)).tools.map(({ name }) => name)).toEqual(['same']);
+    expect(got.filter(({ method }) => method === 'tools/list')).toHaveLength(3);
+    const small = `[${repeated('{"name":"same","inputSchema":{"type":"object"}}', 100)}]`;
+    const second = await connect({ 'tools/list': json(listOf(small, '"nextCursor":"more",')) });
+    await second.connection.listTools(never);
+    expect(second.got.filter(({ method }) => method === 'tools/list')).toHaveLength(5);
+  });
+});
+
+describe('requests of a server', () => {
+  const initialize = json(
+    '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}',
+  );
+  const legacy: Record<string, Answer> = {
+    'server/discover': (response) => response.writeHead(404).end(),
+    initialize,
+  };
+  const pings = Array.from({ length: 3_000 }, (_, id) =>
+    event(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
+  );
+  const call = events(({ id }) => pings.join('') + event(resultOf(id, '{"content":[]}')));
+  const isAnswer = ({ method, id }: Got): boolean => method === undefined && id !== undefined;
+
+  it('are answered, a few of them', async () => {
+    const { connection, got } = await connect({ ...legacy, 'tools/call': call });
+    expect(await connection.callTool(tool, {}, never)).toEqual({ text: '', isError: false });
+    await eventually(() => expect(got.filter(isAnswer).length).toBeGreaterThan(0));
+    expect(got.filter(isAnswer).length).toBeLessThan(20);
+  });
+
+  it('whose answers hang hold up no more than a few', async () => {
+    const { connection, got } = await connect({ ...legacy, 'tools/call': call, answer: () => undefined });
+    for (let n = 0; n < 3; n += 1) await connection.callTool(tool, {}, never);
+    await eventually(() => expect(got.filter(isAnswer).length).toBeGreaterThan(0));
+    expect(got.filter(isAnswer).length).toBeLessThanOrEqual(4);
+  });
+});

@@ -1,0 +1,195 @@
+import { maxResultChars } from '@gatehouse/contract/builtin-tools';
+import { cutText, shortened } from '@gatehouse/events/cut-text';
+import { McpFailure } from './failure.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A message of a server, of which is left what the gateway uses. */
+export interface RpcMessage {
+  kind: 'request' | 'notification' | 'response';
+  /** For the client. */
+  content: Fields;
+}
+
+/** Of one page of a list; what is beyond is left out. */
+export const maxTools = 500;
+const maxNameChars = 256;
+const maxDescriptionChars = 8_192;
+const maxTextChars = 8_192;
+/** Of an id, a cursor, a version. */
+const maxTokenChars = 4_096;
+const maxVersions = 100;
+/** Where a listed page says how many bytes of the server it was. */
+export const pageBytesKey = 'gatehouse/bytes';
+
+const subscription = 'io.modelcontextprotocol/subscriptionId';
+
+/**
+ * Checks a message of a server and keeps what the gateway uses, so that the client has little to validate, whatever the
+ * server sends. Returns null for messages that change nothing. Throws `McpFailure` at the first fault: a description of
+ * all faults may be a thousand times as large as the message.
+ */
+export function rpcMessage(value: unknown, bytes: number): RpcMessage | null {
+  const message = fieldsOf(value);
+  const { jsonrpc, method, error, result } = message;
+  if (jsonrpc !== '2.0') throw invalid();
+  if (method !== undefined) return ofServer(message, textOf(method, maxNameChars));
+  const id = message['id'];
+  const head = isId(id) ? { jsonrpc, id } : { jsonrpc };
+  if (error !== undefined) return { kind: 'response', content: { ...head, error: errorOf(fieldsOf(error)) } };
+  return { kind: 'response', content: { ...head, result: resultOf(fieldsOf(result), bytes) } };
+}
+
+function ofServer(message: Fields, method: string): RpcMessage | null {
+  const { jsonrpc, id } = message;
+  if (id !== undefined) {
+    if (!isId(id)) throw invalid();
+    // Each request gets an answer that doesn't depend on its parameters.
+    return { kind: 'request', content: { jsonrpc, id, method } };
+  }
+  const params = (): Fields => fieldsOf(message['params']);
+  const notification = (content: Fields): RpcMessage => ({ kind: 'notification', content });
+  switch (method) {
+    case 'notifications/tools/list_changed':
+      return notification({ jsonrpc, method });
+    case 'notifications/subscriptions/acknowledged': {
+      const id = fieldsOf(params()['_meta'])[subscription];
+      if (!isId(id)) throw invalid();
+      return notification({ jsonrpc, method, params: { _meta: { [subscription]: id }, notifications: {} } });
+    }
+    case 'notifications/cancelled': {
+      const { requestId } = params();
+      return isId(requestId) ? notification({ jsonrpc, method, params: { requestId } }) : null;
+    }
+    default:
+      return null;
+  }
+}
+
+function errorOf({ code, message = '', data }: Fields): Fields {
+  if (typeof code !== 'number' || typeof message !== 'string') throw invalid();
+  const supported = isFields(data) ? data['supported'] : undefined;
+  return {
+    ...{ code, message: cutText(message, maxTextChars) },
+    ...(supported !== undefined && { data: { supported: versionsOf(supported) } }),
+  };
+}
+
+/** A result of any method that the gateway calls: their fields don't contradict each other. */
+function resultOf(result: Fields, bytes: number): Fields {
+  const { tools, content, structuredContent, capabilities, serverInfo, supportedVersions } = result;
+  return {
+    ...texts(result, ['resultType', 'protocolVersion', 'nextCursor', 'cacheScope']),
+    ...(typeof result['ttlMs'] === 'number' && { ttlMs: result['ttlMs'] }),
+    ...(result['isError'] === true && { isError: true }),
+    ...(capabilities !== undefined && { capabilities: capabilitiesOf(fieldsOf(capabilities)) }),
+    ...(serverInfo !== undefined && { serverInfo: namedOf(fieldsOf(serverInfo)) }),
+    ...(supportedVersions !== undefined && { supportedVersions: versionsOf(supportedVersions) }),
+    ...(tools !== undefined && {
+      tools: listOf(tools).slice(0, maxTools).map(toolOf),
+      _meta: { [pageBytesKey]: bytes },
+    }),
+    ...((content !== undefined || structuredContent !== undefined) && {
+      content: [{ type: 'text', text: contentOf(listOf(content ?? []), structuredContent) }],
+    }),
+  };
+}
+
+function capabilitiesOf({ tools }: Fields): Fields {
+  if (tools === undefined) return {};
+  return { tools: { listChanged: fieldsOf(tools)['listChanged'] === true } };
+}
+
+function namedOf({ name, version }: Fields): Fields {
+  return { name: textOf(name, maxTokenChars), version: textOf(version, maxTokenChars) };
+}
+
+function toolOf(value: unknown): Fields {
+  const { name, description = '', inputSchema, annotations } = fieldsOf(value);
+  const schema = fieldsOf(inputSchema);
+  if (typeof name !== 'string' || typeof description !== 'string' || schema['type'] !== 'object')
+    throw invalid();
+  const hints = annotations === undefined ? {} : fieldsOf(annotations);
+  return {
+    // A name that is too long is one that the list leaves out.
+    ...{ name: cutText(name, maxNameChars + 1), description: cutText(description, maxDescriptionChars) },
+    inputSchema: schema,
+    annotations: {
+      readOnlyHint: hints['readOnlyHint'] === true,
+      idempotentHint: hints['idempotentHint'] === true,
+    },
+  };
+}
+
+/** Models of the gateway's tools get text: of other content its kind and size. */
+function contentOf(content: readonly unknown[], structured: unknown): string {
+  const parts = content.map((part) => partOf(fieldsOf(part)));
+  const text = parts.length === 0 && structured !== undefined ? JSON.stringify(structured) : parts.join('\n');
+  return shortened(text, maxResultChars);
+}
+
+function partOf(part: Fields): string {
+  const { type } = part;
+  switch (type) {
+    case 'text':
+      return stringOf(part['text']);
+    case 'image':
+    case 'audio': {
+      const [mimeType, data] = [textOf(part['mimeType'], maxNameChars), stringOf(part['data'])];
+      return `[${type} ${mimeType}, ${data.length} characters of base64, left out]`;
+    }
+    case 'resource_link':
+      return `[resource ${stringOf(part['uri'])} ${stringOf(part['name'])}]`;
+    case 'resource': {
+      const resource = fieldsOf(part['resource']);
+      if (resource['text'] !== undefined) return stringOf(resource['text']);
+      return `[resource ${stringOf(resource['uri'])}, left out]`;
+    }
+    default:
+      throw invalid();
+  }
+}
+
+function texts(from: Fields, names: readonly string[]): Fields {
+  const present = names.filter((name) => from[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, textOf(from[name], maxTokenChars)]));
+}
+
+function versionsOf(value: unknown): string[] {
+  return listOf(value)
+    .slice(0, maxVersions)
+    .map((version) => textOf(version, maxNameChars));
+}
+
+function isId(value: unknown): value is string | number {
+  return Number.isSafeInteger(value) || (typeof value === 'string' && value.length <= maxNameChars);
+}
+
+function textOf(value: unknown, maxChars: number): string {
+  const text = stringOf(value);
+  if (text.length > maxChars) throw invalid();
+  return text;
+}
+
+function stringOf(value: unknown): string {
+  if (typeof value !== 'string') throw invalid();
+  return value;
+}
+
+function listOf(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw invalid();
+  return value;
+}
+
+function fieldsOf(value: unknown): Fields {
+  if (!isFields(value)) throw invalid();
+  return value;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(): McpFailure {
+  return new McpFailure('invalid');
+}

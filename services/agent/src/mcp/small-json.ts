@@ -1,0 +1,20 @@
+import { isLarger } from '@gatehouse/kit/json-size';
+import type { egressFetch } from './egress-fetch.ts';
+import { McpFailure } from './failure.ts';
+
+type Fetch = ReturnType<typeof egressFetch>;
+
+/** Metadata of large authorization servers has some hundred values. */
+const most = { values: 2_000, depth: 16 };
+
+/** `fetch` whose responses have few values, since the client describes each that is wrong. Throws `McpFailure` for others. */
+export function smallJsonFetch(send: Fetch): Fetch {
+  return async (input, init) => {
+    const response = await send(input, init);
+    if (response.body === null) return response;
+    const body = Buffer.from(await response.arrayBuffer());
+    if (isLarger(body, most)) throw new McpFailure('too_large');
+    const { status, headers } = response;
+    return new Response(body, { status, headers });
+  };
+}
