@@ -9,9 +9,10 @@ class Work {
   readonly begun: string[] = [];
   readonly #turns: Turns;
   readonly #ends: (() => void)[] = [];
+  #now = 0;
 
   constructor(options: Partial<TurnsOptions>) {
-    this.#turns = new Turns({ perKey: 100, maxWaiting: 100, ...options });
+    this.#turns = new Turns({ perKey: 100, maxWaiting: 100, ...options }, () => this.#now);
   }
 
   get waiting(): number {
@@ -32,7 +33,9 @@ class Work {
     return run.catch((error: unknown) => (error as AppError).code);
   }
 
-  async endOne(): Promise<void> {
+  /** Ends the work that began first; `ms` pass before. */
+  async endOne(ms = 1): Promise<void> {
+    this.#now += ms;
     this.#ends.shift()?.();
     await new Promise(setImmediate);
   }
@@ -45,6 +48,35 @@ describe('turns of tenants', () => {
     for (let n = 0; n < 7; n += 1) await work.endOne();
     expect(work.begun).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
     expect(work.waiting).toBe(0);
+  });
+
+  it('are shared by time: long work of one tenant waits for short work of another', async () => {
+    const work = new Work({ slots: 1 });
+    for (const tenant of ['a', 'a', 'a', 'b', 'b', 'b', 'b']) void work.add(tenant);
+    for (const ms of [30, 10, 10, 10, 30, 10, 30]) await work.endOne(ms);
+    expect(work.begun).toEqual(['a', 'b', 'b', 'b', 'a', 'b', 'a']);
+  });
+
+  it('remember the time of a tenant that brings one long piece after the other', async () => {
+    const work = new Work({ slots: 1 });
+    void work.add('a');
+    for (let n = 0; n < 4; n += 1) void work.add('b');
+    await work.endOne(25);
+    void work.add('a');
+    for (let n = 0; n < 4; n += 1) await work.endOne(10);
+    expect(work.begun).toEqual(['a', 'b', 'b', 'b', 'a', 'b']);
+    for (let n = 0; n < 2; n += 1) await work.endOne();
+    expect(work.tenants).toBe(0);
+  });
+
+  it('are given to a tenant that comes new before those that have used more, and not for long', async () => {
+    const work = new Work({ slots: 1 });
+    for (let n = 0; n < 3; n += 1) void work.add('a');
+    await work.endOne(1_000);
+    void work.add('b');
+    void work.add('b');
+    for (let n = 0; n < 4; n += 1) await work.endOne(10);
+    expect(work.begun).toEqual(['a', 'a', 'b', 'a', 'b']);
   });
 
   it('leave one of several slots to the others', async () => {
@@ -79,6 +111,15 @@ describe('turns of tenants', () => {
     const other = work.add('b');
     for (let n = 0; n < 4; n += 1) await work.endOne();
     expect(await other).toBe('done');
+  });
+
+  it('are refused when too much work of all tenants waits', async () => {
+    const work = new Work({ slots: 1, maxWaitingOfAll: 2 });
+    for (const tenant of ['a', 'b', 'c']) void work.add(tenant);
+    expect(await work.add('d')).toBe('rate_limit_exceeded');
+    expect(work.tenants).toBe(3);
+    for (let n = 0; n < 3; n += 1) await work.endOne();
+    expect(work.begun).toEqual(['a', 'b', 'c']);
   });
 
   it('are refused with the error of the options, if they have one', async () => {

@@ -1,3 +1,4 @@
+import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 import { retryAfterHeaders } from './retry-after.ts';
 
@@ -8,6 +9,8 @@ export interface TurnsOptions {
   slots?: number;
   /** Work of one key that waits; more is refused. */
   maxWaiting: number;
+  /** Work of all keys that waits; more is refused. No limit if absent. */
+  maxWaitingOfAll?: number;
   /** What refused work fails with; if absent, 429 `rate_limit_exceeded`. */
   tooMany?: () => Error;
   /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
@@ -19,26 +22,37 @@ type Key = string | null;
 
 interface Line {
   running: number;
+  /** The sum of the times at which running work began. */
+  begunAt: number;
+  /** Time that ended work has taken, in ms, beyond what all keys with work have had. */
+  usedMs: number;
   /** Callbacks that begin what waits, in order of arrival. */
   waiting: (() => void)[];
 }
 
+/** Keys without work whose used time is remembered. The one that was longest without work is forgotten first. */
+const maxRemembered = 1_000;
+
 /**
  * Limits the work of each key that runs at the same time, and lets keys take turns at slots that they share: work that
- * waits begins in the order of its key, and keys alternate. So a tenant waits for one piece of work of each other tenant,
- * however much they bring.
+ * waits begins in the order of its key, and next comes the key whose work has used the slots for the shortest time. So a
+ * tenant with many or long pieces of work has the same share of the slots as one with few and short ones.
  */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #slots: number;
-  /** Keys with work, in the order in which their turns come. */
+  readonly #now: () => number;
+  /** Keys with work, in order of arrival. */
   readonly #lines = new Map<Key, Line>();
+  /** Used time of keys that have no work at the moment, while others have. */
+  readonly #remembered = new Map<Key, number>();
   #running = 0;
   #waiting = 0;
 
-  constructor(options: TurnsOptions) {
+  constructor(options: TurnsOptions, now: () => number = monotonicMs) {
     this.#options = options;
     this.#slots = options.slots ?? Infinity;
+    this.#now = now;
   }
 
   /** Keys with work. */
@@ -57,39 +71,80 @@ export class Turns {
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
-    const line = this.#lines.get(key) ?? { running: 0, waiting: [] };
-    this.#lines.set(key, line);
-    if (this.#canBegin(line)) this.#begin(line);
-    else await this.#turn(key, line, signal);
+    const line = this.#lines.get(key) ?? this.#join(key);
+    let begun: number;
+    if (this.#canBegin(line)) begun = this.#begin(line);
+    else begun = await this.#turn(key, line, signal);
     try {
       return await work();
     } finally {
+      const now = this.#now();
       line.running -= 1;
+      line.begunAt -= begun;
+      line.usedMs += now - begun;
       this.#running -= 1;
-      this.#putLast(key, line);
-      this.#next();
+      this.#leave(key, line);
+      if (this.#waiting > 0) this.#next();
     }
+  }
+
+  /** A key that gets work starts level with the one that has used least, or with what is remembered of it. */
+  #join(key: Key): Line {
+    const remembered = this.#remembered.get(key) ?? 0;
+    this.#remembered.delete(key);
+    const usedMs = Math.max(remembered, this.#leastUsed());
+    const line = { running: 0, begunAt: 0, usedMs, waiting: [] };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  /** Removes a key without work. Remembers its used time while that matters to others. */
+  #leave(key: Key, line: Line): void {
+    if (line.running > 0 || line.waiting.length > 0) return;
+    this.#lines.delete(key);
+    if (this.#lines.size === 0) {
+      this.#remembered.clear();
+      return;
+    }
+    this.#remembered.set(key, line.usedMs);
+    if (this.#remembered.size <= maxRemembered) return;
+    const [oldest] = this.#remembered.keys();
+    if (oldest !== undefined) this.#remembered.delete(oldest);
+  }
+
+  #leastUsed(): number {
+    const now = this.#now();
+    let least = Infinity;
+    for (const line of this.#lines.values()) least = Math.min(least, usedBy(line, now));
+    return least === Infinity ? 0 : least;
   }
 
   #canBegin({ running }: Line): boolean {
     return this.#running < this.#slots && running < this.#options.perKey;
   }
 
-  #begin(line: Line): void {
+  /** Returns the time at which the work begins. */
+  #begin(line: Line): number {
+    const now = this.#now();
     line.running += 1;
+    line.begunAt += now;
     this.#running += 1;
+    return now;
   }
 
-  #turn(key: Key, line: Line, signal: AbortSignal | undefined): Promise<void> {
-    const { maxWaiting, tooMany = tooManyInFlight, longestWait } = this.#options;
-    if (line.waiting.length >= maxWaiting) return Promise.reject(tooMany());
+  #turn(key: Key, line: Line, signal: AbortSignal | undefined): Promise<number> {
+    const { maxWaiting, maxWaitingOfAll = Infinity, tooMany = tooManyInFlight, longestWait } = this.#options;
+    if (line.waiting.length >= maxWaiting || this.#waiting >= maxWaitingOfAll) {
+      this.#leave(key, line);
+      return Promise.reject(tooMany());
+    }
     this.#waiting += 1;
     return new Promise((resolve, reject) => {
       const giveUp = (error: Error): void => {
         stopWaiting();
         line.waiting.splice(line.waiting.indexOf(begin), 1);
         this.#waiting -= 1;
-        if (line.running === 0 && line.waiting.length === 0) this.#lines.delete(key);
+        this.#leave(key, line);
         reject(error);
       };
       const onAbort = (): void => giveUp(signal?.reason as Error);
@@ -101,29 +156,38 @@ export class Turns {
       };
       const begin = (): void => {
         stopWaiting();
-        resolve();
+        this.#waiting -= 1;
+        resolve(this.#begin(line));
       };
       line.waiting.push(begin);
     });
   }
 
-  /** Puts a key at the end of the order; removes one without work. */
-  #putLast(key: Key, line: Line): void {
-    this.#lines.delete(key);
-    if (line.running > 0 || line.waiting.length > 0) this.#lines.set(key, line);
+  /** Begins what may begin now. */
+  #next(): void {
+    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) line.waiting.shift()?.();
   }
 
-  /** Begins what may begin now, the key first that has waited longest for its turn. */
-  #next(): void {
-    for (const [key, line] of this.#lines) {
-      if (this.#waiting === 0 || this.#running >= this.#slots) return;
+  /** The key that has used least, of those whose work may begin. Of equals, the one that came first. */
+  #nextLine(): Line | undefined {
+    if (this.#waiting === 0 || this.#running >= this.#slots) return undefined;
+    const now = this.#now();
+    let next: Line | undefined;
+    let least = Infinity;
+    for (const line of this.#lines.values()) {
       if (line.waiting.length === 0 || !this.#canBegin(line)) continue;
-      this.#putLast(key, line);
-      this.#begin(line);
-      this.#waiting -= 1;
-      line.waiting.shift()?.();
+      const used = usedBy(line, now);
+      if (used >= least) continue;
+      least = used;
+      next = line;
     }
+    return next;
   }
+}
+
+/** Time that the work of a key has used, with the work that runs. */
+function usedBy({ usedMs, running, begunAt }: Line, now: number): number {
+  return usedMs + running * now - begunAt;
 }
 
 function tooManyInFlight(): AppError {
