@@ -135,11 +135,10 @@ module.exports = {
       'the agent service speaks MCP in mcp/',
     ),
     only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
-    only('tinypool', `^(packages/threads)/|node_modules|${tests}`, 'threads are made by packages/threads'),
     only(
       'liquidjs',
       `^(services/webhook/src/templates)/|node_modules|${tests}`,
-      'templates are rendered in threads',
+      'templates are rendered in a sandbox',
     ),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],

@@ -22,6 +22,7 @@ export default {
     proto: { entry: ['gen/**/*.ts'] },
     'packages/*': { entry: ['src/*.ts'] },
     'packages/jobs': { entry: ['src/*.ts', 'test/doomed-worker.ts'] },
+    'packages/sandbox': { entry: ['src/*.ts', 'test/tasks.ts'] },
     'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],

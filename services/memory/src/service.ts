@@ -61,7 +61,7 @@ export const indexOnly = {
   jit: 'off',
 };
 
-/** Searches and writes of one tenant, so that it can't occupy all worker threads. */
+/** Searches and writes of one tenant, so that it can't occupy all processes of the sandbox. */
 const workInFlight = { perKey: 4, maxWaiting: 256 };
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */

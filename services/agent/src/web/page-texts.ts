@@ -1,17 +1,17 @@
 import path from 'node:path';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { ThreadPool } from '@gatehouse/threads/thread-pool';
+import { Sandbox } from '@gatehouse/sandbox/sandbox';
 import type { PageInput, PageText } from './page-worker.ts';
 
 const worker = path.join(import.meta.dirname, `page-worker${path.extname(import.meta.filename)}`);
 const deadlineMs = 5_000;
 const maxHeapMiB = 256;
 
-/** Reads the text of HTML pages in worker threads. One tenant uses one thread at a time. */
+/** Reads the text of HTML pages in a sandbox. */
 export class PageTexts {
-  readonly #pool = new ThreadPool<PageInput, PageText>({
-    ...{ file: worker, task: 'readPage', threads: 2, maxWaiting: 64, maxWaitingPerTenant: 16 },
+  readonly #sandbox = new Sandbox<PageInput, PageText>({
+    ...{ file: worker, task: 'readPage', processes: 2, maxWaiting: 64, maxWaitingPerTenant: 16 },
     ...{ deadlineMs, maxHeapMiB },
   });
 
@@ -21,10 +21,10 @@ export class PageTexts {
     this.#log = log;
   }
 
-  /** Null if that takes too long, or a thread more memory than it may have. Throws `service_unavailable`. */
+  /** Null if that takes too long, or needs too much memory. Throws `service_unavailable`. */
   async read(tenantId: string, input: PageInput): Promise<PageText | null> {
     try {
-      return await this.#pool.run(tenantId, input);
+      return await this.#sandbox.run(tenantId, input);
     } catch (error) {
       if (error instanceof AppError) throw error;
       const failure = error instanceof Error ? error.name : 'unknown';
@@ -35,6 +35,6 @@ export class PageTexts {
   }
 
   stop(): Promise<void> {
-    return this.#pool.stop();
+    return this.#sandbox.stop();
   }
 }

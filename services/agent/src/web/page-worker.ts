@@ -39,7 +39,7 @@ const Reader = Readability as unknown as new (
 
 const maxElements = 200_000;
 
-/** The readable text of a page: its article if it has one, else all of its text. Runs in a worker thread. */
+/** The readable text of a page: its article if it has one, else all of its text. Runs in a sandbox. */
 export function readPage({ html }: PageInput): PageText {
   const { document } = parse(whole(html));
   for (const element of document.querySelectorAll('script, style, noscript, template')) element.remove();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
+import { isOnePassage, splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
 
 const maxChars = 1_500;
 const paragraph = 'The quick brown fox jumps over the lazy dog near the river bank. '.repeat(10);
@@ -103,6 +103,27 @@ describe('any text', () => {
         }
       }),
       { numRuns: 300 },
+    );
+  });
+
+  it('is one passage, without a look at its Markdown, if it is short and has no marks of headings', () => {
+    const lines = fc.constantFrom(
+      '# h\n',
+      'h\n=\n',
+      'h\n-\n',
+      '1. i\n',
+      '<!-- x',
+      '[a]: b\n',
+      '***\n',
+      '\ufeff',
+      ' ',
+    );
+    const short = fc.array(fc.oneof(unit, lines), { maxLength: 20 }).map((units) => units.join(''));
+    fc.assert(
+      fc.property(short.filter(isOnePassage), (text) => {
+        expect(splitPlain(text)).toEqual(splitMarkdown(text));
+      }),
+      { numRuns: 500 },
     );
   });
 });

@@ -36,13 +36,20 @@ const maxContextChars = 300;
  * Splits Markdown by its structure: passages begin at headings and end between blocks, list items, lines or words, in
  * this order of preference.
  */
-export function splitMarkdown(text: string): Passage[] {
+export function splitMarkdown(marked: string): Passage[] {
+  // The parser drops a byte order mark, and counts all offsets from behind it.
+  const text = marked.replace(/^\ufeff+/, '');
   return pack(text, blocksOf(text, fromMarkdown(text)));
 }
 
 /** Splits plain text between its lines or words. Takes time in proportion to the text, whatever it contains. */
 export function splitPlain(text: string): Passage[] {
   return pack(text, linesOf(text, { start: 0, end: text.length }));
+}
+
+/** Whether Markdown of this text makes one passage, or none: it is short, and no heading can part it. */
+export function isOnePassage(text: string): boolean {
+  return text.length <= leastChars || (text.length <= maxChars && !/[#=-]/.test(text));
 }
 
 function blocksOf(text: string, { children }: Root): Piece[] {

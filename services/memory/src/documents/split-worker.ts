@@ -1,9 +1,16 @@
 import { wordsOf } from '../search/words.ts';
-import { searchedText, splitMarkdown, type Passage } from './split-markdown.ts';
+import { searchedText, splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
 
-/** Splits texts into passages, and passages into words. Runs apart from the service. */
-export function split(texts: readonly string[]): Passage[][] {
+export interface Splitting {
+  texts: readonly string[];
+  /** Without reading Markdown, which takes time in proportion to the texts. */
+  plain: boolean;
+}
+
+/** Splits texts into passages, and passages into words. Runs in a sandbox. */
+export function split({ texts, plain }: Splitting): Passage[][] {
+  const passagesOf = plain ? splitPlain : splitMarkdown;
   return texts.map((text) =>
-    splitMarkdown(text).map((passage) => ({ ...passage, words: wordsOf(searchedText(passage)) })),
+    passagesOf(text).map((passage) => ({ ...passage, words: wordsOf(searchedText(passage)) })),
   );
 }

@@ -1,35 +1,27 @@
 import path from 'node:path';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { ThreadPool } from '@gatehouse/threads/thread-pool';
-import { splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
+import { Sandbox } from '@gatehouse/sandbox/sandbox';
+import { isOnePassage, splitPlain, type Passage } from './split-markdown.ts';
+import type { Splitting } from './split-worker.ts';
 
-/**
- * Texts that are parsed where they are: short, and with little that can be markup. 8,192 characters of prose take about
- * a millisecond, but as many of nested markup take seconds.
- */
-const inlineChars = 8_192;
-const inlineMarks = 200;
 /** A mebibyte of common Markdown takes under a second, but some texts take a parser minutes. */
-const deadlineMs = 5_000;
+const deadline = { ms: 1_000, msPerMiB: 4_000 };
+const pauseMs = 50;
 
-const worker = path.join(import.meta.dirname, `split-worker${path.extname(import.meta.filename)}`);
+const file = path.join(import.meta.dirname, `split-worker${path.extname(import.meta.filename)}`);
 
-/** Splits documents into passages without blocking the event loop. One tenant uses one thread at a time. */
+/** Splits documents into passages. Text is parsed in a sandbox, whatever it contains. */
 export class Splitter {
   readonly #log: Logger;
-  readonly #pool: ThreadPool<readonly string[], Passage[][]>;
+  readonly #sandbox = new Sandbox<Splitting, Passage[][]>({
+    ...{ file, task: 'split', processes: 2, maxHeapMiB: 256 },
+    ...{ maxWaiting: 64, maxWaitingPerTenant: 48, deadlineMs: deadline.ms },
+  });
 
-  constructor(log: Logger, options: { deadlineMs?: number } = {}) {
+  constructor(log: Logger) {
     this.#log = log;
-    this.#pool = new ThreadPool({
-      file: worker,
-      task: 'split',
-      threads: 2,
-      maxWaiting: 64,
-      deadlineMs,
-      ...options,
-    });
   }
 
   /**
@@ -37,44 +29,59 @@ export class Splitter {
    * `service_unavailable` when too many documents wait.
    */
   async split(text: string, tenantId: string): Promise<Passage[]> {
+    if (isOnePassage(text)) return splitPlain(text);
     try {
-      if (isHarmless(text)) return splitMarkdown(text);
-      const [passages = []] = await this.#pool.run(tenantId, [text]);
-      return passages;
+      return await this.#parse([text], tenantId).then(first);
     } catch (error) {
       if (error instanceof AppError) throw error;
       this.#log.warn(
         { characters: text.length, tenant_id: tenantId, err: error },
         'failed to parse Markdown; split it as plain text',
       );
-      return splitPlain(text);
+      return this.#sandbox.run(tenantId, { texts: [text], plain: true }).then(first);
     }
   }
 
   /**
-   * Splits texts of a mebibyte together in one thread, so that many short ones don't block the event loop either. Waits
-   * while too many documents are being split.
+   * Splits texts of a mebibyte together, and one by one where that fails. Waits while too many documents are being
+   * split.
    */
   async splitAll(texts: readonly string[], tenantId: string): Promise<Passage[][]> {
-    await this.#pool.untilFree();
     try {
-      return await this.#pool.run(tenantId, texts);
+      return await untilFree(() => this.#parse(texts, tenantId));
     } catch (error) {
       this.#log.warn(
         { documents: texts.length, tenant_id: tenantId, err: error },
         'failed to parse Markdown; parse one by one',
       );
       const passages: Passage[][] = [];
-      for (const text of texts) passages.push(await this.split(text, tenantId));
+      for (const text of texts) passages.push(await untilFree(() => this.split(text, tenantId)));
       return passages;
     }
   }
 
   async stop(): Promise<void> {
-    await this.#pool.stop();
+    await this.#sandbox.stop();
+  }
+
+  #parse(texts: readonly string[], tenantId: string): Promise<Passage[][]> {
+    const characters = texts.reduce((sum, { length }) => sum + length, 0);
+    const deadlineMs = deadline.ms + (deadline.msPerMiB * characters) / 2 ** 20;
+    return this.#sandbox.run(tenantId, { texts, plain: false }, { deadlineMs: Math.ceil(deadlineMs) });
   }
 }
 
-function isHarmless(text: string): boolean {
-  return text.length <= inlineChars && (text.match(/[^\p{L}\p{N}\s.,]/gu)?.length ?? 0) <= inlineMarks;
+function first([passages = []]: Passage[][]): Passage[] {
+  return passages;
+}
+
+async function untilFree<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      await sleep(pauseMs);
+    }
+  }
 }

@@ -44,7 +44,7 @@ export interface MovingDependencies {
   log: Logger;
 }
 
-/** An import uses a database connection and a worker thread most of the time; an export holds a page in memory. */
+/** An import uses a database connection and a process of the sandbox most of the time; an export holds a page in memory. */
 const importSlots = { perTenant: 1, perProcess: 4, what: 'imports' };
 const exportSlots = { perTenant: 2, perProcess: 8, what: 'exports' };
 

@@ -3,7 +3,7 @@
  * database. `Intl.Segmenter` is as fast, but the dictionaries by which it divides Chinese, Japanese and Thai differ
  * between releases of Node: an index would not fit later queries.
  *
- * The words of a text are one string with spaces between them, which threads and PostgreSQL take as it is. The first
+ * The words of a text are one string with spaces between them, which processes and PostgreSQL take as it is. The first
  * character of each word is its kind.
  */
 

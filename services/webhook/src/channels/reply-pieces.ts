@@ -15,6 +15,16 @@ export interface Piece {
   plainText: string;
 }
 
+/** Markdown is longer than what is written of it, but seldom twice as long. */
+const charsPerWritten = 2;
+
+/** An answer without what is too much to be sent, so that it is not parsed either. */
+export function sendable(answer: Answer): Answer {
+  const most = maxPieces * answer.maxChars * charsPerWritten;
+  if (answer.markdown.length <= most) return answer;
+  return { ...answer, markdown: `${answer.markdown.slice(0, most).toWellFormed()}\n\n…` };
+}
+
 /** Splits an answer into messages that are short enough: between blocks, else at ends of sentences. */
 export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
   const text = markdown.trim();

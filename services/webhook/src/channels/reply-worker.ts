@@ -1,1 +1,13 @@
-export { piecesOf } from './reply-pieces.ts';
+import { piecesOf, sendable, unformatted, type Answer, type Piece } from './reply-pieces.ts';
+
+export interface Writing {
+  answer: Answer;
+  /** Without reading Markdown, which takes time in proportion to the text. */
+  plain: boolean;
+}
+
+/** Runs in a sandbox. */
+export function write({ answer, plain }: Writing): Piece[] {
+  const { markdown, ...room } = sendable(answer);
+  return plain ? unformatted(markdown, room) : piecesOf({ markdown, ...room });
+}

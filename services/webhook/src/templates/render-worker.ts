@@ -1,4 +1,4 @@
-import { Liquid, LiquidError } from 'liquidjs';
+import { defaultOperators, Liquid, LiquidError, type Operators } from 'liquidjs';
 
 /** A template, and the JSON that it reads; null only checks the template. */
 export interface Rendering {
@@ -11,11 +11,43 @@ export type Rendered = { text: string } | { problem: string; line: number | null
 const maxTemplateChars = 65_536;
 /** Of the prompt, in UTF-16 units. */
 const maxOutputChars = 256 * 1024;
-const limits = { parseLimit: maxTemplateChars, renderLimit: 1_000, memoryLimit: 20_000_000 };
+/** `memoryLimit` counts the characters and elements that a template makes; a range has 8 bytes an element. */
+const limits = { parseLimit: maxTemplateChars, renderLimit: 1_000, memoryLimit: 4_000_000 };
+
+/** A text that is made longer than this can't be filtered: most filters make a copy or a part for each character. */
+const maxFilteredChars = 2 * 1024 * 1024;
+/**
+ * The length of a text times that of what is looked for in it: the native search takes as many steps for some texts, and
+ * can't be interrupted.
+ */
+const maxSearchSteps = 2 ** 28;
+
+/** Throws if a filter or an operator would take too long for texts as long as these. */
+function assertShort(name: string, values: readonly unknown[]): void {
+  const [longest = 0, second = 1] = values
+    .map((value) => (typeof value === 'string' ? value.length : 0))
+    .sort((a, b) => b - a);
+  if (longest > maxFilteredChars)
+    throw new Error(`a text for ${name} is longer than ${maxFilteredChars} characters`);
+  if (longest * second > maxSearchSteps) throw new Error(`the texts for ${name} are too long together`);
+}
+
+/** Reads two values; the library's type allows for operators that read one. */
+const contains = defaultOperators['contains'] as (
+  left: unknown,
+  right: unknown,
+) => ReturnType<Operators[string]>;
 
 /** A template reads its payload and nothing else: no files, no prototypes. */
 const engine = new Liquid({
   ...limits,
+  operators: {
+    ...defaultOperators,
+    contains: (left: unknown, right: unknown) => {
+      assertShort('contains', [left, right]);
+      return contains(left, right);
+    },
+  },
   ownPropertyOnly: true,
   strictFilters: true,
   relativeReference: false,
@@ -23,19 +55,15 @@ const engine = new Liquid({
   timezoneOffset: 0,
 });
 
-/** A text that is made longer than this can't be filtered: most filters make a copy or a part for each character. */
-const maxFilteredChars = 2 * 1024 * 1024;
-
 for (const [name, filter] of Object.entries(engine.filters)) {
   const handler = typeof filter === 'function' ? filter : filter.handler;
   engine.registerFilter(name, function (this: ThisParameterType<typeof handler>, ...values: unknown[]) {
-    if (values.some((value) => typeof value === 'string' && value.length > maxFilteredChars))
-      throw new Error(`a text for ${name} is longer than ${maxFilteredChars} characters`);
+    assertShort(name, values);
     return handler.apply(this, values as Parameters<typeof handler>) as unknown;
   });
 }
 
-/** Runs in a worker thread. */
+/** Runs in a sandbox. */
 export function render({ template, json }: Rendering): Rendered {
   try {
     const parsed = engine.parse(template);

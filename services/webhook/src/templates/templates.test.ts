@@ -97,9 +97,32 @@ describe('a template', () => {
       'splits a long text into characters',
       `{% capture x %}{% for i in (1..9000) %}${'x'.repeat(500)}{% endfor %}{% endcapture %}{{ x | replace: "x", "y" }}`,
     ],
+    ['makes a range that fills the memory', '{% assign a = (1..15000000) %}{{ a | size }}'],
+    [
+      'looks for a long text in another with a filter',
+      `{% capture x %}{% for i in (1..1000) %}${'x'.repeat(500)}{% endfor %}{% endcapture %}{{ x | split: x | size }}`,
+    ],
+    [
+      'looks for a long text in another with an operator',
+      `{% capture x %}{% for i in (1..1000) %}${'x'.repeat(500)}{% endfor %}{% endcapture %}{% if x contains x %}yes{% endif %}`,
+    ],
     ['is blank', '  {{ nothing }}\n'],
   ])('that %s fails, and harms no other', async (_what, template) => {
     await expect(prompt(template, {})).rejects.toMatchObject({ code: 'template_failed', status: 422 });
     expect(await prompt('{{ a }}', { a: 1 })).toBe('1');
   });
+});
+
+it('a tenant whose templates take seconds delays those of another by one of them, not by all', async () => {
+  const slow =
+    '{% assign s = "x,x,x,x,x,x,x,x" | split: "," %}' +
+    '{% for i in (1..900000) %}{% assign t = s | sort | join: "" %}{% endfor %}';
+  const hostile = ['t2', 't3', 't2', 't3', 't2', 't3'].map((tenant) =>
+    templates.prompt(tenant, slow, '{}').catch(() => 'failed'),
+  );
+  const ended: string[] = [];
+  void Promise.all(hostile).then(() => ended.push('hostile'));
+  expect(await prompt('{{ a }}', { a: 1 })).toBe('1');
+  expect(ended).toEqual([]);
+  expect(await Promise.all(hostile)).toEqual(Array(6).fill('failed'));
 });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { AppError } from '@gatehouse/kit/errors';
-import { ThreadPool } from '@gatehouse/threads/thread-pool';
+import { Sandbox } from '@gatehouse/sandbox/sandbox';
 import { readyTemplate } from './ready-templates.ts';
 import type { Rendered, Rendering } from './render-worker.ts';
 
@@ -8,16 +8,13 @@ const file = path.join(import.meta.dirname, `render-worker${path.extname(import.
 
 /** Templates of tenants, which make prompts from payloads: Liquid texts, or names of ready-made ones. */
 export class Templates {
-  readonly #pool: ThreadPool<Rendering, Rendered>;
-
-  constructor(options: { deadlineMs?: number } = {}) {
-    const waiting = { maxWaiting: 256, maxWaitingPerTenant: 32 };
-    const bounds = { threads: 2, ...waiting, maxHeapMiB: 128, deadlineMs: 3_000 };
-    this.#pool = new ThreadPool({ file, task: 'render', ...bounds, ...options });
-  }
+  readonly #sandbox = new Sandbox<Rendering, Rendered>({
+    ...{ file, task: 'render', processes: 2, maxHeapMiB: 128 },
+    ...{ maxWaiting: 256, maxWaitingPerTenant: 32, deadlineMs: 3_000 },
+  });
 
   async stop(): Promise<void> {
-    await this.#pool.stop();
+    await this.#sandbox.stop();
   }
 
   /** Throws a 400 for `template`, with the line, unless it can be parsed. */
@@ -41,10 +38,10 @@ export class Templates {
 
   async #render(tenantId: string, template: string, json: string | null): Promise<Rendered> {
     try {
-      return await this.#pool.run(tenantId, { template: readyTemplate(template) ?? template, json });
+      return await this.#sandbox.run(tenantId, { template: readyTemplate(template) ?? template, json });
     } catch (error) {
       if (error instanceof AppError) throw error;
-      // The thread was ended at its deadline, or ran out of memory.
+      // The process was ended at its deadline, or ran out of memory.
       return { problem: 'it takes too much time or memory', line: null };
     }
   }

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
+import type { Task } from '../test/tasks.ts';
+import { Sandbox, type SandboxOptions } from './sandbox.ts';
+
+const file = path.join(import.meta.dirname, '../test/tasks.ts');
+const opened: Sandbox<Task, unknown>[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((sandbox) => sandbox.stop()));
+});
+
+function open(options: Partial<SandboxOptions> = {}): Sandbox<Task, unknown> {
+  const bounds = { processes: 2, maxWaiting: 10, maxHeapMiB: 32, deadlineMs: 20_000 };
+  const sandbox = new Sandbox<Task, unknown>({ file, task: 'perform', ...bounds, ...options });
+  opened.push(sandbox);
+  return sandbox;
+}
+
+const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+describe('a sandbox', () => {
+  it('passes texts as they are, and uses a process again', async () => {
+    const sandbox = open();
+    const text = 'a\0é😀\ud800 ';
+    expect(await sandbox.run('t', { does: 'echo', with: text })).toBe(text);
+    const pid = await sandbox.run('t', { does: 'pid' });
+    await expect(sandbox.run('t', { does: 'fail', with: 'no' })).rejects.toThrow('Error: no');
+    expect(await sandbox.run('t', { does: 'pid' })).toBe(pid);
+  });
+
+  it.each<[string, Task]>([
+    ['files', { does: 'readFile', with: '/etc/passwd' }],
+    ['the settings of the repository', { does: 'readFile', with: path.join(file, '../../../../Makefile') }],
+    ['new files', { does: 'writeFile', with: path.join(file, '../new') }],
+    ['programs', { does: 'runProgram' }],
+    ['threads', { does: 'startThread' }],
+  ])('has no access to %s', async (_what, task) => {
+    await expect(open().run('t', task)).rejects.toThrow('restricted');
+  });
+
+  it('sees no environment, and makes no code of texts', async () => {
+    const sandbox = open();
+    const names = (await sandbox.run('t', { does: 'env' })) as string[];
+    expect(names.filter((name) => !name.startsWith('NODE_CHANNEL'))).toEqual([]);
+    await expect(sandbox.run('t', { does: 'makeCode' })).rejects.toThrow('Code generation');
+  });
+
+  it.each<[string, Task]>([
+    ['loops', { does: 'loop' }],
+    ['is in a native function', { does: 'searchLong' }],
+  ])('kills a process that %s at the deadline, and answers when it has ended', async (_what, task) => {
+    const sandbox = open({ processes: 1 });
+    const pid = (await sandbox.run('t', { does: 'pid' })) as number;
+    await expect(sandbox.run('t', task, { deadlineMs: 100 })).rejects.toMatchObject({ name: 'TimeoutError' });
+    expect(isRunning(pid)).toBe(false);
+    expect(await sandbox.run('t', { does: 'echo', with: 'on' })).toBe('on');
+  });
+
+  it.each<[string, Task, string]>([
+    ['needs too much memory', { does: 'fillMemory' }, 'ended with SIGABRT'],
+    ['exits', { does: 'exit' }, 'ended with 3'],
+  ])('replaces a process that %s', async (_what, task, message) => {
+    const sandbox = open({ processes: 1 });
+    await expect(sandbox.run('t', task)).rejects.toThrow(message);
+    expect(await sandbox.run('t', { does: 'echo', with: 'on' })).toBe('on');
+  });
+
+  it('stops the work of a caller that has left', async () => {
+    const sandbox = open({ processes: 1 });
+    const leave = new AbortController();
+    const left = sandbox.run('t', { does: 'loop' }, { signal: leave.signal });
+    const waiting = sandbox.run('u', { does: 'loop' }, { signal: leave.signal });
+    leave.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    await expect(waiting).rejects.toThrow('left');
+    expect(await sandbox.run('t', { does: 'echo', with: 'on' })).toBe('on');
+  });
+
+  it('serves other tenants while work of one takes all its time', async () => {
+    const sandbox = open({ deadlineMs: 300 });
+    const hostile = Array.from({ length: 5 }, () => sandbox.run('t', { does: 'loop' }));
+    void Promise.allSettled(hostile);
+    expect(await sandbox.run('u', { does: 'echo', with: 'on' })).toBe('on');
+    const settled = await Promise.allSettled(hostile);
+    expect(settled.map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
+  });
+
+  it('refuses work when enough of a tenant waits, and of that tenant alone', async () => {
+    const sandbox = open({ processes: 1, maxWaitingPerTenant: 1, deadlineMs: 300 });
+    const first = [1, 2].map(() => sandbox.run('t', { does: 'loop' }));
+    void Promise.allSettled(first);
+    await expect(sandbox.run('t', { does: 'echo' })).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await sandbox.run('u', { does: 'echo', with: 'on' })).toBe('on');
+    await Promise.allSettled(first);
+  });
+
+  it('says why a process can’t start', async () => {
+    const sandbox = open({ task: 'missing' });
+    await expect(sandbox.run('t', { does: 'echo' })).rejects.toThrow('exports no missing');
+  });
+
+  it('ends its processes when it is stopped', async () => {
+    const sandbox = open();
+    const pid = (await sandbox.run('t', { does: 'pid' })) as number;
+    const work = sandbox.run('u', { does: 'loop' });
+    void work.catch(() => undefined);
+    await sandbox.stop();
+    await expect(work).rejects.toThrow('sandbox');
+    await eventually(() => expect(isRunning(pid)).toBe(false));
+  });
+});

@@ -1,0 +1,104 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { Turns } from '@gatehouse/kit/turns';
+import { SandboxProcess, type ProgramOptions } from './sandbox-process.ts';
+
+export interface SandboxOptions extends ProgramOptions {
+  /** Processes at the same time. */
+  processes: number;
+  /** Work that waits; more is refused. */
+  maxWaiting: number;
+  /** Work of one tenant that waits; more is refused. Default: `maxWaiting`. */
+  maxWaitingPerTenant?: number;
+  /** A process that takes longer for one input is killed. */
+  deadlineMs: number;
+}
+
+export interface RunOptions {
+  signal?: AbortSignal;
+  /** Default: that of the sandbox. */
+  deadlineMs?: number;
+}
+
+/** A process that has had no work for this long is ended. */
+const idleMs = 60_000;
+
+/**
+ * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of what comes
+ * from outside. A process has a limit of memory and no access to files, the environment or further processes, and is
+ * killed at the deadline; a native function can't be interrupted otherwise, and a thread that runs out of memory aborts
+ * the whole service. One tenant uses one process at a time, and tenants take turns by time.
+ */
+export class Sandbox<Input, Output> {
+  readonly #options: SandboxOptions;
+  readonly #turns: Turns;
+  readonly #idle: { process: SandboxProcess; timer: NodeJS.Timeout }[] = [];
+  readonly #busy = new Set<SandboxProcess>();
+  #stopped = false;
+
+  constructor(options: SandboxOptions) {
+    const { processes: slots, maxWaiting: maxWaitingOfAll, maxWaitingPerTenant } = options;
+    const maxWaiting = maxWaitingPerTenant ?? maxWaitingOfAll;
+    this.#options = options;
+    this.#turns = new Turns({ perKey: 1, slots, maxWaiting, maxWaitingOfAll, tooMany });
+  }
+
+  /**
+   * Throws `service_unavailable` when too much work waits, what the function throws (its text alone), the reason of
+   * `signal`, a `TimeoutError` at the deadline, and an error when the process needs too much memory. The place counts as
+   * taken until a process that failed has ended.
+   */
+  run(tenantId: string, input: Input, options: RunOptions = {}): Promise<Output> {
+    return this.#turns.run(tenantId, () => this.#inProcess(input, options), options.signal);
+  }
+
+  /** Ends all processes. Work that is under way fails. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const idle = this.#idle.splice(0);
+    for (const { timer } of idle) clearTimeout(timer);
+    await Promise.all(
+      [...idle.map(({ process }) => process), ...this.#busy].map((process) => process.kill()),
+    );
+  }
+
+  async #inProcess(input: Input, options: RunOptions): Promise<Output> {
+    const { signal, deadlineMs = this.#options.deadlineMs } = options;
+    const process = this.#takeIdle() ?? new SandboxProcess(this.#options);
+    this.#busy.add(process);
+    try {
+      await process.start();
+      const deadline = AbortSignal.timeout(deadlineMs);
+      return (await process.run(input, signal ? AbortSignal.any([signal, deadline]) : deadline)) as Output;
+    } finally {
+      if (process.free && !this.#stopped) this.#keep(process);
+      else await process.kill();
+      this.#busy.delete(process);
+    }
+  }
+
+  #takeIdle(): SandboxProcess | undefined {
+    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
+      clearTimeout(kept.timer);
+      if (kept.process.free) return kept.process;
+    }
+    return undefined;
+  }
+
+  #keep(process: SandboxProcess): void {
+    const timer = setTimeout(() => {
+      this.#idle.splice(
+        this.#idle.findIndex((kept) => kept.process === process),
+        1,
+      );
+      void process.kill();
+    }, idleMs).unref();
+    this.#idle.push({ process, timer });
+  }
+}
+
+function tooMany(): AppError {
+  return new AppError('service_unavailable', 'Too much work of this kind waits. Try again in 1 s.', {
+    headers: retryAfterHeaders(1_000),
+  });
+}
