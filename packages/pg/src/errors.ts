@@ -58,7 +58,8 @@ export function wrapUnlessRefused(error: unknown): never {
   throw databaseUnavailable(error);
 }
 
-function isStatementTimeout(error: unknown): boolean {
+/** Whether `statement_timeout` ended the statement. */
+export function isStatementTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === statementTimeout;
 }
 

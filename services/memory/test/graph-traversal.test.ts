@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { Client } from 'pg';
 import { GraphClient } from './graph-client.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';
 
@@ -166,4 +167,48 @@ describe('a traversal', () => {
     expect(nodes.length).toBeLessThan(52);
     expect(edges).toHaveLength(nodes.length - 1);
   });
+
+  it('of a hub looks at the strongest relations for rare types, and says so', async () => {
+    const [hub] = await graph.things('hub');
+    await addSpokes(graph, hub ?? '', 30_000);
+    const rare = { start: ['hub'], entity_types: ['rare'], fan_out: 10 };
+    const { nodes, edges, truncated } = (await graph.traverse(rare)).body;
+    expect(nodes.map(({ name }) => name)).toEqual(['hub', 'spoke 100']);
+    expect([edges.length, truncated]).toEqual([1, true]);
+    const away = (await graph.traverse({ ...rare, start: ['spoke 100'], direction: 'out' })).body;
+    expect([away.nodes.length, away.truncated]).toEqual([1, false]);
+  }, 120_000);
+
+  it('that takes too long returns what it has found, and says so', async () => {
+    await graph.things('a', 'b');
+    await graph.link('a>b');
+    const blocker = new Client({ connectionString: memory.database.adminUrl });
+    await blocker.connect();
+    try {
+      await blocker.query('begin');
+      await blocker.query('lock table memory.relations in access exclusive mode');
+      const { nodes, edges, truncated } = (await graph.traverse({ start: ['a'] })).body;
+      expect([nodes.map(({ name }) => name), edges, truncated]).toEqual([['a'], [], true]);
+    } finally {
+      await blocker.end();
+    }
+    expect(await graph.reach({ start: ['a'] })).toBe('a0 b1');
+  });
 });
+
+/** Relations from a hub to so many entities, each weaker than the one before. Number 100 and the last are of the type `rare`. */
+async function addSpokes({ tenant }: GraphClient, hub: string, count: number): Promise<void> {
+  const typeOf = `case when n in (100, $3::integer) then 'rare' else 'thing' end`;
+  await memory.rows(
+    `with made as (
+       insert into memory.entities (id, tenant_id, graph_id, name, type, name_key, type_key, properties)
+       select gen_random_uuid(), $2, e.graph_id, 'spoke ' || n, ${typeOf}, 'spoke ' || n, ${typeOf}, '{}'
+       from memory.entities as e, generate_series(1, $3::integer) as n where e.id = $1::uuid and e.tenant_id = $2
+       returning id, graph_id, substr(name, 7)::integer as n
+     )
+     insert into memory.relations
+       (id, tenant_id, graph_id, source_id, target_id, type, weight, properties, valid_from)
+     select gen_random_uuid(), $2, graph_id, $1::uuid, id, 'has', 1.0 / n, '{}', '2020-01-01' from made`,
+    [hub, tenant.id, count],
+  );
+}

@@ -10,8 +10,11 @@ export interface Step {
 
 /** The graph, as a traversal sees it. */
 export interface View {
-  /** Neighbours of the frontier that were not visited yet, the most strongly connected first. */
-  neighbours(step: Step): Promise<readonly string[]>;
+  /**
+   * Neighbours of the frontier that were not visited yet, the most strongly connected first; null if there is no time
+   * left to find them.
+   */
+  neighbours(step: Step): Promise<readonly string[] | null>;
   /** Whether an entity of the frontier has more relations than `neighbours` follows. */
   isCut(frontier: readonly string[]): Promise<boolean>;
 }
@@ -40,6 +43,7 @@ export async function traverse(
     const room = maxNodes - distances.size;
     // One more than fits shows that something was cut.
     const found = await graph.neighbours({ frontier, visited: [...distances.keys()], limit: room + 1 });
+    if (found === null) return { distances, truncated: true };
     truncated ||= found.length > room || (await graph.isCut(frontier));
     frontier = found.slice(0, room);
     for (const id of frontier) distances.set(id, distance);

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
-import { maxGraphEdges, type TraverseGraph } from '@gatehouse/contract/graph';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import { isStatementTimeout } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { labelKey, type StoredEntity } from '../graph/entity.ts';
@@ -10,13 +9,9 @@ import type { StoredEdge } from '../graph/relation.ts';
 import { traverse, type Step } from '../graph/traversal.ts';
 import { entityColumns, entitySize } from './entity-statements.ts';
 import { selectGraphs } from './graph-statements.ts';
-import { relationColumns } from './relation-statements.ts';
+import { edgesBetween, hasUnreadEdges, selectEdges } from './edge-statements.ts';
+import { maxLookups, relationsOf, Values, type Traverse, type View } from './graph-view.ts';
 import type { AgentKey } from './scope-statements.ts';
-
-export type Traverse = Omit<TraverseGraph, 'as_of'> & {
-  /** Null: now. */
-  asOf: string | null;
-};
 
 export type Node = Omit<StoredEntity, 'userId'> & { distance: number };
 
@@ -26,7 +21,7 @@ export interface Subgraph {
   truncated: boolean;
 }
 
-/** Of one statement, and of a whole traversal. */
+/** Of one statement, and of all that a traversal follows. */
 const statementTimeoutMs = 1_000;
 const maxDurationMs = 3_000;
 
@@ -42,46 +37,49 @@ export class TraversalStore {
   }
 
   /**
-   * Visits what is connected to the start, as these users see it, in one statement a step. Throws `not_found` for an
-   * unknown start, and `query_timeout`.
+   * Visits what is connected to the start, as these users see it, in one statement a step. What is not found in time is
+   * left out, and the result is `truncated`. Throws `not_found` for an unknown start.
    */
   async traverse(key: AgentKey, users: readonly string[], query: Traverse): Promise<Subgraph> {
-    const endsAt = monotonicMs() + maxDurationMs;
     return withTenant(this.#pool, key.tenantId, async (db) => {
       const asOf = await beginTraversal(db, query.asOf);
       const graphs = await selectGraphs(db, key, users);
       const view: View = { tenantId: key.tenantId, graphIds: graphs.map(({ id }) => id), asOf, query };
+      const inTime = untilEnd(db, monotonicMs() + maxDurationMs);
       const starts = await selectStarts(db, view);
       const bounds = { depth: query.depth, maxNodes: query.max_nodes };
       const { distances, truncated } = await traverse(starts, bounds, {
-        neighbours: (step) => {
-          if (monotonicMs() > endsAt) throw tookTooLong();
-          return selectNeighbours(db, view, step);
-        },
-        isCut: (frontier) => hasMoreThanFanOut(db, view, frontier),
+        neighbours: (step) => inTime(() => selectNeighbours(db, view, step)),
+        isCut: async (frontier) => (await inTime(() => isCut(db, view, frontier))) ?? true,
       });
       const found = await selectNodes(db, view, [...distances.keys()]);
       const nodes = found.rows.map((node) => ({ ...node, distance: distances.get(node.id) ?? 0 }));
-      const edges = await selectEdges(
-        db,
-        view,
+      const between = await edgesBetween(
         nodes.map(({ id }) => id),
+        (from, all) => inTime(() => selectEdges(db, view, from, all)),
+        async (ids) => (await inTime(() => hasUnreadEdges(db, view, ids))) ?? true,
       );
-      return {
-        nodes,
-        edges: edges.slice(0, maxGraphEdges),
-        truncated: truncated || found.cut || edges.length > maxGraphEdges,
-      };
+      return { nodes, edges: between.edges, truncated: truncated || found.cut || between.cut };
     });
   }
 }
 
-/** What a traversal sees of the relations. */
-interface View {
-  tenantId: string;
-  graphIds: readonly string[];
-  asOf: string;
-  query: Traverse;
+/** Runs work in a transaction; returns null if it takes too long, or once the time is over. */
+function untilEnd(
+  db: Queryable,
+  endsAt: number,
+): <Result>(work: () => Promise<Result>) => Promise<Result | null> {
+  return async (work) => {
+    if (monotonicMs() > endsAt) return null;
+    await db.query('savepoint in_time');
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStatementTimeout(error)) throw error;
+      await db.query('rollback to savepoint in_time');
+      return null;
+    }
+  };
 }
 
 /** Limits the time of the following statements. Returns the time of the traversal, by default the database's. */
@@ -92,12 +90,6 @@ async function beginTraversal(db: Queryable, asOf: string | null): Promise<strin
     [asOf],
   );
   return only(begun).as_of.toISOString();
-}
-
-function tookTooLong(): AppError {
-  return new AppError('query_timeout', 'The traversal timed out. Request a smaller depth or fan_out.', {
-    headers: { 'retry-after': '1' },
-  });
 }
 
 /** Ids of the entities to start from, in the order of the request. Throws `not_found` for one that is unknown. */
@@ -132,12 +124,6 @@ async function selectStarts(db: Queryable, { tenantId, graphIds, query }: View):
   });
 }
 
-/** The columns of a relation as seen from an entity. */
-const ends = {
-  out: { own: 'source_id', other: 'target_id' },
-  in: { own: 'target_id', other: 'source_id' },
-};
-
 /**
  * The strongest relations of each entity of the frontier, over an index for each direction: a limit inside `lateral`
  * reads `fan_out` of an entity's relations, however many it has. Self-loops lead nowhere and are left out.
@@ -148,12 +134,13 @@ async function selectNeighbours(
   { frontier, visited, limit }: Step,
 ): Promise<string[]> {
   const values = new Values([view.tenantId, view.asOf, frontier, view.query.fan_out, visited, limit]);
+  const near = branches(view, values, { limit: '$4::int', lookups: lookupsFor(frontier) });
   const { rows } = await db.query<{ id: string }>(
     values.prepared(
       // Not a join: joins by hash are switched off.
       `select near.id from unnest($3::uuid[]) as origin (id)
        cross join lateral (
-         select id, weight from (${branches(view, values, '$4::int')}) as branch
+         select id, weight from (${near}) as branch
          order by weight desc, id limit $4::int
        ) as near
        where near.id not in (select unnest($5::uuid[]))
@@ -163,15 +150,30 @@ async function selectNeighbours(
   return rows.map(({ id }) => id);
 }
 
-/** Whether an entity of the frontier has more relations than may be followed. Stops at the first. */
-async function hasMoreThanFanOut(db: Queryable, view: View, frontier: readonly string[]): Promise<boolean> {
-  const values = new Values([view.tenantId, view.asOf, frontier, view.query.fan_out]);
+function lookupsFor({ length }: readonly string[]): number {
+  const { ofEntity, ofStep, least } = maxLookups;
+  return Math.min(ofEntity, Math.max(least, Math.ceil(ofStep / length)));
+}
+
+/**
+ * Whether an entity of the frontier has more relations than may be followed, or than are looked up. Stops at the first.
+ */
+async function isCut(db: Queryable, view: View, frontier: readonly string[]): Promise<boolean> {
+  const { fan_out: fanOut, entity_types: types } = view.query;
+  const values = new Values([view.tenantId, view.asOf, frontier, fanOut]);
+  const lookups = lookupsFor(frontier);
+  const found = branches(view, values, { limit: '$4::int + 1', lookups });
+  const more = [`(select from (${found}) as branch offset $4::int limit 1)`];
+  if (types.length > 0) {
+    const rest = `offset ${values.add(lookups)}::int limit 1`;
+    more.push(
+      ...relationsOf(view, values).map((relations) => `(select from (${relations} ${rest}) as unseen)`),
+    );
+  }
   const { rows } = await db.query(
     values.prepared(
       `select from unnest($3::uuid[]) as origin (id)
-       cross join lateral (
-         select from (${branches(view, values, '$4::int + 1')}) as branch offset $4::int limit 1
-       ) as more
+       cross join lateral (select from (${more.join(' union all ')}) as one limit 1) as more
        limit 1`,
     ),
   );
@@ -179,53 +181,24 @@ async function hasMoreThanFanOut(db: Queryable, view: View, frontier: readonly s
 }
 
 /** The `limit` strongest relations of `origin` in each visible graph and each direction. */
-function branches({ graphIds, query }: View, values: Values, limit: string): string {
-  const directions = query.direction === 'both' ? (['out', 'in'] as const) : [query.direction];
-  const valid = validity(query, values);
-  const types = query.entity_types.length === 0 ? null : values.add(query.entity_types.map(labelKey));
-  return graphIds
-    .flatMap((graphId) => {
-      const graph = values.add(graphId);
-      return directions.map((direction) => {
-        const { own, other } = ends[direction];
-        // A subquery instead of a join, so that relations are still read in the order of the index.
-        const ofType =
-          types === null
-            ? ''
-            : `and (select e.type_key from memory.entities as e where e.id = r.${other} and e.tenant_id = $1)
-                 = any (${types}::text[])`;
-        return `(select r.${other} as id, r.weight from memory.relations as r
-          where r.${own} = origin.id and r.tenant_id = $1 and r.graph_id = ${graph}::bigint
-            and r.${other} <> origin.id and ${valid} ${ofType}
-          order by r.weight desc, r.${other} limit ${limit})`;
-      });
+function branches(
+  view: View,
+  values: Values,
+  { limit, lookups }: { limit: string; lookups: number },
+): string {
+  const { entity_types: types } = view.query;
+  const wanted =
+    types.length === 0 ? null : { types: values.add(types.map(labelKey)), most: values.add(lookups) };
+  return relationsOf(view, values)
+    .map((relations) => {
+      if (wanted === null) return `(${relations} limit ${limit})`;
+      // A subquery instead of a join, so that relations are still read in the order of the index.
+      return `(select id, weight from (${relations} limit ${wanted.most}::int) as strongest
+        where (select e.type_key from memory.entities as e where e.id = strongest.id and e.tenant_id = $1)
+          = any (${wanted.types}::text[])
+        limit ${limit})`;
     })
     .join(' union all ');
-}
-
-/** Parameters of a statement whose text depends on the query. */
-class Values {
-  readonly #list: unknown[];
-
-  constructor(first: unknown[]) {
-    this.#list = [...first];
-  }
-
-  /** Returns the name of the parameter. */
-  add(value: unknown): string {
-    return `$${this.#list.push(value)}`;
-  }
-
-  /** The statement, prepared under a name of its text: planning takes as long as a step does. There are few texts. */
-  prepared(text: string): { name: string; text: string; values: unknown[] } {
-    return { name: `graph_${hash('sha1', text)}`, text, values: this.#list };
-  }
-}
-
-/** SQL condition for the relations `r` that count; `$2` is the time. */
-function validity({ relation_types: types }: Traverse, values: Values): string {
-  const ofType = types.length === 0 ? '' : `and r.type = any (${values.add(types)}::text[])`;
-  return `r.valid_from <= $2::timestamptz and (r.valid_to is null or r.valid_to > $2::timestamptz) ${ofType}`;
 }
 
 /** The entities, in order, as far as they fit into a response. */
@@ -249,31 +222,4 @@ async function selectNodes(
   );
   const found = Number(rows[0]?.found ?? 0);
   return { rows: rows.map(({ found: _found, ...node }) => node), cut: found > rows.length };
-}
-
-/**
- * Relations between these entities: those from the first entity first, the strongest first; one more than may be shown,
- * if there are more. All relations from each entity are read from the index. The condition on their targets is written
- * so that PostgreSQL checks it against a hash: as a condition on the index it would sort the entities again for each of
- * them (measured 550 ms instead of 40 ms for 2,000 entities).
- */
-async function selectEdges(db: Queryable, view: View, ids: readonly string[]): Promise<StoredEdge[]> {
-  const values = new Values([view.tenantId, view.asOf, ids]);
-  const valid = validity(view.query, values);
-  const branches = view.graphIds.map((graphId) => {
-    const graph = values.add(graphId);
-    return `(select ${relationColumns} from memory.relations as r
-      where r.source_id = node.id and r.tenant_id = $1 and r.graph_id = ${graph}::bigint and ${valid}
-        and (r.target_id in (select unnest($3::uuid[]))) is true
-      order by r.weight desc, r.target_id)`;
-  });
-  const { rows } = await db.query<StoredEdge>(
-    values.prepared(
-      `select edge.id, edge."sourceId", edge."targetId", edge.type, edge.weight, edge."validFrom", edge."validTo"
-       from unnest($3::uuid[]) as node (id)
-       cross join lateral (${branches.join(' union all ')}) as edge
-       limit ${maxGraphEdges + 1}`,
-    ),
-  );
-  return rows;
 }
