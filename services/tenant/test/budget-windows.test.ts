@@ -60,6 +60,52 @@ async function passMidnight(tenant: TestTenant): Promise<void> {
   );
 }
 
+describe('a refund', () => {
+  it('lowers what is used of the window that the estimate was charged to, once, and no hold', async () => {
+    const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
+    const [dead, other] = [new Replica(service), new Replica(service)];
+    const grant = await dead.leaseOne(tenant.id, money([400n]));
+    await dead.settle([settlementOf(tenant, dead, grant, 300n)]);
+    const refund = settlementOf(tenant, dead, grant, -280n);
+    await other.settle([refund]);
+    await other.settle([refund]);
+    expect(await used(tenant)).toBe(120n);
+    // 20 are spent, and 100 of what the dead one reserved are held until it is released.
+    expect(await other.leaseOne(tenant.id, money([880n, 1n]))).toMatchObject({ granted: 880n });
+  });
+
+  it('counts in the day of the estimate when it comes after midnight', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
+    const replica = new Replica(service);
+    const grant = await replica.leaseOne(tenant.id, money([400n]));
+    await replica.settle([settlementOf(tenant, replica, grant, 300n)], [replica.id]);
+    await passMidnight(tenant);
+    await service.rows(
+      `update tenant.budget_spend set bucket = bucket - interval '1 day' where subject_id = $1`,
+      [tenant.id],
+    );
+    await spend(tenant, 50n);
+    const before = { ...grant, windowStart: grant.windowStart - 86_400_000n };
+    await replica.settle([settlementOf(tenant, replica, before, -280n)]);
+    expect(await used(tenant)).toBe(50n);
+    const [sum] = await service.rows(
+      'select sum(cost)::integer as cost from tenant.budget_spend where subject_id = $1',
+      [tenant.id],
+    );
+    expect(sum).toEqual({ cost: 70 });
+  });
+
+  it('leaves no budget below zero', async () => {
+    const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
+    const replica = new Replica(service);
+    const grant = await replica.leaseOne(tenant.id, money([400n]));
+    await replica.settle([settlementOf(tenant, replica, grant, -5n)], [replica.id]);
+    expect(await used(tenant)).toBe(0n);
+    await change(tenant, { budget: { usd, period: 'month' } });
+    expect(await used(tenant)).toBe(0n);
+  });
+});
+
 describe('a budget whose window is recalculated', () => {
   it.each([
     ['read', () => Promise.resolve()],

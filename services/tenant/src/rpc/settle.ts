@@ -48,6 +48,4 @@ function assertValid({ holderId, settlements, releasedHolderIds }: SettleRequest
       'invalid_value',
       'The ids of holders, settlements, tenants and subjects must be UUIDs.',
     );
-  if (settlements.some((settlement) => settlement.costPico < 0n))
-    throw new AppError('invalid_value', 'A cost must not be negative.');
 }

@@ -16,7 +16,7 @@ export async function findSpend(
 ): Promise<ReadonlyMap<string, Spend>> {
   if (asked.length === 0) return new Map();
   const { rows } = await db.query<{ subject_id: string; used: string; told_percent: number }>(
-    `select w.subject_id, coalesce(sum(s.cost), 0)::text as used,
+    `select w.subject_id, greatest(coalesce(sum(s.cost), 0), 0)::text as used,
             coalesce(max(s.told_percent) filter (where s.bucket = to_timestamp(w.start / 1000)), 0) as told_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
        left join tenant.budget_spend s on s.subject_id = w.subject_id
@@ -38,6 +38,7 @@ export interface Charge {
   subjectId: string;
   /** The name of the window that the run was reserved in. */
   windowStart: number;
+  /** Negative: a refund, because an exact cost replaces a higher estimate. */
   costPico: bigint;
 }
 
@@ -74,7 +75,7 @@ export async function chargeBudgets(
        select subject_id, sum(cost) as cost from placed
        where is_counted or (bucket >= starts_at and bucket < ends_at) group by subject_id
      )
-     update tenant.quotas q set used = q.used + c.cost from counted c
+     update tenant.quotas q set used = greatest(q.used + c.cost, 0) from counted c
      where q.subject_id = c.subject_id and q.resource = 'budget'`,
     [
       tenantId,
@@ -85,13 +86,14 @@ export async function chargeBudgets(
   );
 }
 
-/** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. */
+/** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. A refund raises none. */
 export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
   await db.query(
     `with charges as (
        select holder_id, subject_id, to_timestamp(window_start / 1000) as window_start, sum(cost) as cost
        from unnest($1::uuid[], $2::uuid[], $3::float8[], $4::numeric[])
          as c (holder_id, subject_id, window_start, cost)
+       where cost > 0
        group by holder_id, subject_id, window_start
      )
      update tenant.quota_holds h set amount = greatest(0, h.amount - c.cost) from charges c

@@ -50,6 +50,7 @@ export interface Settlement {
   holderId: string;
   /** The budgets that the runs were reserved in. */
   charges: readonly { subjectId: string; windowStart: number }[];
+  /** Negative where exact costs replace higher estimates that were charged before. */
   costPico: bigint;
 }
 

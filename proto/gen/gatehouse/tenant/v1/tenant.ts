@@ -215,6 +215,10 @@ export interface Settlement {
   /** The holder that reserved the runs. */
   holderId: string;
   charges: Charge[];
+  /**
+   * Negative where exact costs replace higher estimates that were charged before. The previous release rejects a call
+   * with such a settlement.
+   */
   costPico: bigint;
 }
 
