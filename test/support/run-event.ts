@@ -1,7 +1,7 @@
 import { writeRunEvent, type RunEnded, type RunStarted } from '@gatehouse/events/run-event';
 
-/** Serializes the event of a run with given times. */
-export function eventOf(source: string, run: RunStarted | RunEnded): string {
+/** Serializes the event of a run with given times; `corrects`: of the exact end of one whose end was estimated. */
+export function eventOf(source: string, run: RunStarted | RunEnded, corrects = false): string {
   const { started_at: startedAt, ...others } = run;
   const endedAt = 'ended_at' in run ? new Date(run.ended_at).toISOString() : null;
   return writeRunEvent(source, {
@@ -9,6 +9,7 @@ export function eventOf(source: string, run: RunStarted | RunEnded): string {
     tenantId: run.tenant_id,
     startedAt: new Date(startedAt).toISOString(),
     endedAt,
+    corrects,
     data: JSON.stringify({ ...others, ended_at: undefined }),
   });
 }

@@ -8,6 +8,8 @@ import { cutText } from './cut-text.ts';
 export const usageTopic = 'gatehouse.usage.v1';
 export const runStarted = 'gatehouse.run.started';
 export const runEnded = 'gatehouse.run.ended';
+/** The exact end of a run whose published end was estimated; its data are those of an end. At most one for each run. */
+export const runCorrected = 'gatehouse.run.corrected';
 
 /**
  * Maximum lengths of texts in UTF-16 units. Chat cuts texts to these lengths when it records them, so that the largest
@@ -178,24 +180,27 @@ export interface RunEventFields {
   startedAt: string;
   /** Null while the run is in progress. */
   endedAt: string | null;
+  /** Whether it replaces an end that was published before. */
+  corrects: boolean;
   /** JSON of `RunStarted` or `RunEnded`, without the times. */
   data: string;
 }
 
 /**
- * Serializes a run event. The id depends only on the run and its phase, so repeated events of a start or an end are
- * duplicates.
+ * Serializes a run event. The id depends only on the run and its phase, so repeated events of a start, an end or a
+ * correction are duplicates.
  */
 export function writeRunEvent(
   source: string,
-  { runId, tenantId, startedAt, endedAt, data }: RunEventFields,
+  { runId, tenantId, startedAt, endedAt, corrects, data }: RunEventFields,
 ): string {
   const ended = endedAt === null ? '' : `,"ended_at":"${endedAt}"`;
+  const type = endedAt === null ? runStarted : corrects ? runCorrected : runEnded;
   return withData(
     {
-      id: `${runId}.${endedAt === null ? 'started' : 'ended'}`,
+      id: `${runId}.${type.slice(type.lastIndexOf('.') + 1)}`,
       source,
-      type: endedAt === null ? runStarted : runEnded,
+      type,
       time: endedAt ?? startedAt,
       subject: runId,
       partitionkey: tenantId,

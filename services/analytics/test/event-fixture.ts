@@ -83,3 +83,8 @@ export function makeCall(fields: Partial<Span> = {}): Span {
 export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
   return { origin, payload: Buffer.from(eventOf('gatehouse/chat', run)) };
 }
+
+/** The event about the exact end of a run whose end was estimated. */
+export function correction(run: RunEnded): Received {
+  return { origin: 'test', payload: Buffer.from(eventOf('gatehouse/chat', run, true)) };
+}

@@ -1,5 +1,6 @@
 import { inBatches } from '@gatehouse/events/batches';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
@@ -7,6 +8,7 @@ import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { findForgotten } from '../store/forget-system-store.ts';
+import { correctEnds } from '../store/correction-system-store.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
@@ -43,10 +45,12 @@ export class Ingest {
   }
 
   async #takeBatch(batch: readonly Received[]): Promise<void> {
-    const { runs, watermarks, rejected } = readEvents(batch);
+    const { runs, corrections, watermarks, rejected } = readEvents(batch);
     for (const { received, reason } of rejected) await this.#deadLetters.bury(received, reason);
+    // Before the watermarks.
+    await this.#correct(corrections);
     await this.#store(runs, watermarks);
-    this.#runs.inc(runs.length);
+    this.#runs.inc(runs.length + corrections.length);
     // Two calls per run: builds the log fields only when they are written.
     if (!this.#log.isLevelEnabled('debug')) return;
     for (const { run } of runs)
@@ -67,13 +71,30 @@ export class Ingest {
           stored ||= all && withWatermarks;
         },
         isRefusal,
-        refuse: async (event, error) => {
-          const [kept] = await this.#withoutForgotten([event]);
-          await this.#deadLetters.bury((kept ?? event).received, refusalOf(error));
-        },
+        refuse: (event, error) => this.#refuse(event, error),
       });
     }
     if (!stored) await this.#insert([], watermarks);
+  }
+
+  /** Stores exact ends, also of runs that have an estimated one: all in one transaction, or each alone. */
+  async #correct(corrections: readonly RunEvent<RunEnded>[]): Promise<void> {
+    if (corrections.length === 0) return;
+    await togetherOrAlone(corrections, {
+      store: async (some) => {
+        const events = await this.#withoutForgotten(some);
+        const runs = events.map(({ run }) => run);
+        await numberUsers(this.#pool, runs);
+        await this.#buryLate(events, await correctEnds(this.#pool, runs));
+      },
+      isRefusal,
+      refuse: (event, error) => this.#refuse(event, error),
+    });
+  }
+
+  async #refuse(event: RunEvent, error: unknown): Promise<void> {
+    const [kept] = await this.#withoutForgotten([event]);
+    await this.#deadLetters.bury((kept ?? event).received, refusalOf(error));
   }
 
   /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */
@@ -88,7 +109,9 @@ export class Ingest {
   }
 
   /** Events of users whose data were deleted after the run began lose the user and all texts. */
-  async #withoutForgotten(events: readonly RunEvent[]): Promise<readonly RunEvent[]> {
+  async #withoutForgotten<Run extends RunStarted | RunEnded>(
+    events: readonly RunEvent<Run>[],
+  ): Promise<readonly RunEvent<Run>[]> {
     const forgotten = await findForgotten(
       this.#pool,
       events.map(({ run }) => run),
@@ -103,11 +126,17 @@ export class Ingest {
 
   /** `retention/trace-ages.ts` explains why late runs get no row. */
   async #storeLate(runs: readonly RunEvent[]): Promise<void> {
-    const lost = await endLateRuns(
-      this.#pool,
-      runs.map(({ run }) => run),
+    await this.#buryLate(
+      runs,
+      await endLateRuns(
+        this.#pool,
+        runs.map(({ run }) => run),
+      ),
     );
-    for (const { received, run } of runs.filter(({ run: { run_id: id } }) => lost.includes(id))) {
+  }
+
+  async #buryLate(events: readonly RunEvent[], lost: readonly string[]): Promise<void> {
+    for (const { received, run } of events.filter(({ run: { run_id: id } }) => lost.includes(id))) {
       const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
       await this.#deadLetters.bury(
         { ...received, payload },

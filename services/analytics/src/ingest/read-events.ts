@@ -1,6 +1,7 @@
 import { parseShape, readEvent } from '@gatehouse/events/cloud-event';
 import type { Received } from '@gatehouse/events/dead-letters';
 import {
+  runCorrected,
   runEnded,
   runEndedData,
   runStarted,
@@ -11,11 +12,13 @@ import {
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/watermark';
 
-export type RunEvent = { received: Received; run: RunStarted | RunEnded };
+export type RunEvent<Run = RunStarted | RunEnded> = { received: Received; run: Run };
 
 export interface ReadEvents {
-  /** One event per run: its end, if the batch has it. */
+  /** One event per run: its end, if the batch has it. None of a run that `corrections` has. */
   runs: RunEvent[];
+  /** Exact ends of runs whose first end was estimated, one per run. */
+  corrections: RunEvent<RunEnded>[];
   /** The latest watermark of each partition. */
   watermarks: (Watermark & { source: string })[];
   rejected: { received: Received; reason: string }[];
@@ -24,6 +27,7 @@ export interface ReadEvents {
 /** Separates the storable events of a batch from the unreadable ones. Skips event types of other services. */
 export function readEvents(batch: readonly Received[]): ReadEvents {
   const runs = new Map<string, RunEvent>();
+  const corrections = new Map<string, RunEvent<RunEnded>>();
   const watermarks = new Map<string, Watermark & { source: string }>();
   const rejected: ReadEvents['rejected'] = [];
   for (const received of batch) {
@@ -33,6 +37,9 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
         const run = parseShape(runEndedData, event.data, 'not the end of a run');
         // Only the first end of a run counts.
         if (!isEnd(runs.get(run.run_id)?.run)) runs.set(run.run_id, { received, run });
+      } else if (event.type === runCorrected) {
+        const run = parseShape(runEndedData, event.data, 'not the end of a run');
+        corrections.set(run.run_id, { received, run });
       } else if (event.type === runStarted) {
         const run = parseShape(runStartedData, event.data, 'not the start of a run');
         if (!runs.has(run.run_id)) runs.set(run.run_id, { received, run });
@@ -44,7 +51,13 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
       rejected.push({ received, reason: (error as Error).message });
     }
   }
-  return { runs: [...runs.values()], watermarks: [...watermarks.values()], rejected };
+  for (const id of corrections.keys()) runs.delete(id);
+  return {
+    runs: [...runs.values()],
+    corrections: [...corrections.values()],
+    watermarks: [...watermarks.values()],
+    rejected,
+  };
 }
 
 function isEnd(run: RunStarted | RunEnded | undefined): boolean {

@@ -2,6 +2,8 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+import { usageKey } from './ingest-statements.ts';
+import { measures } from './usage-columns.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {
@@ -83,6 +85,43 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
   });
 }
 
+const ofUser = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
+const otherColumns = usageKey.replace('user_id, ', '');
+const listed = measures.join(', ');
+
+/**
+ * Gives a user's rows in the roll-ups to the pseudonym, which has some already if a run was under way when its trace got
+ * it: then their amounts are added up. A run may also have been counted for one of the two and corrected for the other.
+ */
+async function moveUsage(
+  client: PoolClient,
+  { days, userId, pseudonym }: { days: readonly unknown[]; userId: string; pseudonym: string },
+): Promise<void> {
+  await client.query(`select from analytics.usage where ${ofUser} for update`, [...days, userId]);
+  await client.query(
+    `insert into analytics.usage (${otherColumns}, user_id, ${listed})
+     select ${otherColumns}, $6, ${listed} from analytics.usage where ${ofUser}
+     on conflict (${usageKey}) do update set
+       ${measures.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`,
+    [...days, userId, pseudonym],
+  );
+  await client.query(
+    `update analytics.usage set ${measures.map((column) => `${column} = 0`).join(', ')} where ${ofUser}`,
+    [...days, userId],
+  );
+  for (const name of [userId, pseudonym])
+    await client.query(`delete from analytics.usage where ${ofUser} and requests = 0`, [...days, name]);
+  await client.query(
+    `with moved as (
+       delete from analytics.unpriced_models where ${ofUser} returning ${otherColumns}, unpriced_model
+     )
+     insert into analytics.unpriced_models (${otherColumns}, user_id, unpriced_model)
+     select ${otherColumns}, $6, unpriced_model from moved
+     on conflict do nothing`,
+    [...days, userId, pseudonym],
+  );
+}
+
 /** Replaces the user in a day of the tenant's roll-ups, once the traces are done. `done` when no day is left. */
 export async function forgetUsage(
   pool: Pool,
@@ -102,12 +141,7 @@ export async function forgetUsage(
       await finish(client, user, { until, pseudonym });
       return { more: false, done: true };
     }
-    for (const table of ['usage', 'unpriced_models'])
-      await client.query(
-        `update analytics.${table} set user_id = $5
-         where tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $6`,
-        [tenantId, first, day, until, pseudonym, userId],
-      );
+    await moveUsage(client, { days: [tenantId, first, day, until], userId, pseudonym });
     await client.query(
       'update analytics.forgotten_users set usage_until = $3 where tenant_id = $1 and user_digest = $2',
       [tenantId, userDigest(tenantId, userId), day],

@@ -15,6 +15,7 @@ describe.each(Object.entries(endless))('the record of a run with endless %s text
     tenantId: identity.tenantId,
     startedAt: '2026-11-22T12:00:00.000Z',
     endedAt: '2026-11-22T12:00:01.000Z',
+    corrects: false,
     data: JSON.stringify({ ...run, ...runEnding(run, end, attempts) }),
   });
 

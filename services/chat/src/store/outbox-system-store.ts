@@ -34,6 +34,7 @@ export class RunOutbox extends OutboxTable<RunEventRow> {
           tenantId: row.tenant_id,
           startedAt: row.started_at,
           endedAt: row.ended_at,
+          corrects: false,
           data: row.content,
         }),
       }),

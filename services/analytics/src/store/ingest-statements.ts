@@ -1,0 +1,141 @@
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import { lateAfterDays } from '../retention/trace-ages.ts';
+import { unpricedModelsOf } from '../usage/unpriced-models.ts';
+import type { StoredSpan } from './trace-store.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
+
+/** The parts of the statements that store runs and count them. */
+
+export const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
+  request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
+  response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
+
+/** The columns that only the end of a run sets. */
+const endColumns = [
+  'status',
+  'ended_at',
+  'duration_ms',
+  'time_to_first_token_ms',
+  'provider',
+  'model',
+  'response_model',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'tool_calls',
+  'cost_pico',
+  'priced',
+  'usage_estimated',
+  'error_type',
+  'error_message',
+  'output_preview',
+  'spans',
+  'called',
+  'unpriced_models',
+];
+
+/** The runs in `$1`, which is JSON. */
+export const input = `
+  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
+         run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
+  from json_to_recordset($1::json) as i (
+    run_id uuid, tenant_id uuid, status text, operation text, channel text, request_id text, trace_id text,
+    span_id text, api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text,
+    streamed boolean, input_preview text, started_at timestamptz, ended_at timestamptz, duration_ms integer,
+    time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
+    cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+    tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
+    error_message text, output_preview text, spans json, called boolean, unpriced_models text[])`;
+
+/** Updates the row of a run to its end, once. */
+export const change = (end: string): string => `
+  change_transaction = pg_current_xact_id(), change_number = nextval('analytics.changes'), changed_at = now(),
+  ${endColumns.map((column) => `${column} = ${end}.${column}`).join(', ')}`;
+
+/** The values that a newly written row of `traces` adds to the roll-ups. */
+export const counted = `
+  traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
+  coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
+  traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
+  traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
+  traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models`;
+
+export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
+export const usageKey = [totalsKey, ...personalDimensions].join(', ');
+
+/** Adds the rows of `ended`, with their signs where they have some, to a roll-up table with one row per key. */
+const addUp = (table: string, key: string, corrects: boolean): string => `
+  insert into analytics.${table} (${key}, ${measures.join(', ')})
+  select ${key}, ${measuresOfRun.map((share) => `sum(${corrects ? `sign * (${share})` : share})`).join(', ')}
+  from ended
+  group by ${key}
+  order by ${key}
+  on conflict (${key}) do update set
+    ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
+
+/** Of an ended run, as it is counted. */
+const countedColumns = `tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider,
+  channel, user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
+  tool_calls, cost_pico, priced, usage_estimated, unpriced_models`;
+
+/**
+ * Adds the rows that `stored` returned to all roll-ups, and with `corrects` subtracts those of `replaced`: earlier ends of
+ * the same runs.
+ */
+export const counting = ({ corrects = false } = {}): string => `
+  ended as (
+    select ${corrects ? '1 as sign, ' : ''}${countedColumns}
+    from stored where called
+    ${corrects ? `union all select -1, ${countedColumns} from replaced` : ''}
+  ), added as (${addUp('usage', usageKey, corrects)}),
+  added_totals as (${addUp('usage_totals', totalsKey, corrects)}),
+  added_unpriced as (
+    insert into analytics.unpriced_models (${usageKey}, unpriced_model)
+    select distinct ${usageKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model
+    where ${corrects ? 'sign = 1' : 'true'}
+    order by ${usageKey}, unpriced_model
+    on conflict do nothing
+  ),
+  added_users as (
+    insert into analytics.usage_users (${totalsKey}, chunk, users)
+    select ${totalsKey}, number / 1024, bit_or(analytics.user_bit(number))
+    from (
+      select ${totalsKey},
+             -- Asked for one by one: no cached plan may come to read all users there are.
+             (select number from analytics.users
+              where users.tenant_id = ended.tenant_id and users.user_id = ended.user_id) as number
+      from ended where user_id is not null and ${corrects ? 'sign = 1' : 'true'}
+    ) as numbered
+    where number is not null
+    group by ${totalsKey}, number / 1024
+    order by ${totalsKey}, number / 1024
+    on conflict (${totalsKey}, chunk) do update set users = usage_users.users | excluded.users
+    where usage_users.users & excluded.users <> excluded.users
+  )`;
+
+/** The spans of a run in the order of their start. */
+function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {
+  const search = recall === undefined ? [] : [{ kind: 'memory' as const, ...recall }];
+  if (tools.length === 0) return [...search, ...spans];
+  const calls = [...spans, ...tools.map((tool) => ({ kind: 'tool' as const, ...tool }))];
+  return [...search, ...calls.toSorted((a, b) => (a.offset_ms ?? 0) - (b.offset_ms ?? 0))];
+}
+
+/** Runs as JSON. Ended runs include whether there was an attempt, and the models of attempts without a price. */
+export function toJson(runs: readonly (RunStarted | RunEnded)[]): string {
+  return JSON.stringify(
+    runs.map((run) =>
+      'spans' in run
+        ? {
+            ...run,
+            spans: spansOf(run),
+            called: run.spans.some(({ status }) => status !== 'not_sent'),
+            unpriced_models: unpricedModelsOf(run),
+          }
+        : run,
+    ),
+  );
+}

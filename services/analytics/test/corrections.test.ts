@@ -1,0 +1,293 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Received } from '@gatehouse/events/dead-letters';
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import { writeWatermark } from '@gatehouse/events/watermark';
+import { createLogger } from '@gatehouse/kit/log';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
+import { Client } from 'pg';
+import type { Ingest } from '../src/ingest/ingest.ts';
+import { ForgottenUsers } from '../src/retention/forgotten-users.ts';
+import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
+import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
+import { startIngest, type IngestFixture } from './ingest-fixture.ts';
+
+const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
+const hourMs = 3_600_000;
+const quarterMs = hourMs / 4;
+/** In the middle of a quarter of an hour. */
+const interruptedAt = Math.floor(Date.now() / hourMs) * hourMs - hourMs + quarterMs / 2;
+
+let fixture: IngestFixture;
+let ingest: Ingest;
+let usage: UsageStore;
+let admin: Client;
+beforeAll(async () => {
+  fixture = await startIngest();
+  ({ ingest } = fixture);
+  usage = new UsageStore(fixture.reading);
+  admin = new Client({ connectionString: fixture.database.adminUrl });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin.end();
+  await fixture.stop();
+});
+
+/** The events of a run that was taken for interrupted and has come to an exact end. */
+interface Story {
+  start: Received;
+  estimated: Received;
+  exact: Received;
+  end: RunEnded;
+}
+
+function makeStory(
+  identity: Partial<RunStarted> = {},
+  exact: Partial<RunEnded> = {},
+  fields: Partial<RunEnded> = {},
+): Story {
+  const start = makeStart({ started_at: new Date(interruptedAt - 20_000).toISOString(), ...identity });
+  const estimated = makeEnd({
+    ...start,
+    status: 'interrupted',
+    ended_at: new Date(interruptedAt).toISOString(),
+    input_tokens: 250,
+    output_tokens: 0,
+    cost_pico: '500',
+    usage_estimated: true,
+    error_type: 'interrupted',
+    ...fields,
+  });
+  const end = makeEnd({ ...start, ended_at: new Date(interruptedAt + 20_000).toISOString(), ...exact });
+  return { start: received(start), estimated: received(estimated), exact: correction(end), end };
+}
+
+async function summarize(tenant: string, request: Partial<SummaryRequest> = {}) {
+  return usage.summarize(tenant, {
+    period: { from: new Date(interruptedAt - 12 * hourMs), to: new Date(interruptedAt + 12 * hourMs) },
+    filter: noFilter,
+    groupBy: [],
+    timezone: 'UTC',
+    ...request,
+  });
+}
+
+/** All roll-ups of a tenant as they are stored, without its id. */
+async function rollUps(tenant: string): Promise<unknown> {
+  const found: Record<string, unknown> = {};
+  for (const table of ['usage', 'usage_totals', 'usage_users', 'unpriced_models']) {
+    const { rows } = await admin.query<{ row: object }>(
+      `select to_jsonb(t) - 'tenant_id' as row from analytics.${table} t where tenant_id = $1 order by 1`,
+      [tenant],
+    );
+    found[table] = rows.map(({ row }) => row);
+  }
+  return found;
+}
+
+async function traceOf(run: RunEnded): Promise<Record<string, unknown> | undefined> {
+  const { rows } = await admin.query<Record<string, unknown>>(
+    `select status, ended_at, input_tokens::integer, output_tokens::integer, cost_pico::text, usage_estimated,
+            error_type, change_number::integer as change
+     from analytics.traces where id = $1`,
+    [run.run_id],
+  );
+  return rows[0];
+}
+
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((item, index) =>
+    permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]),
+  );
+}
+
+describe('an exact end after an estimated one', () => {
+  it('is what counts, whatever the order of the events, alone or in a batch, also when they come again', async () => {
+    const shared = { user_id: 'ann', api_key_id: newId(), agent_id: newId() };
+    const control = newId();
+    await ingest.take([received(makeStory({ tenant_id: control, ...shared }).end)]);
+    const wanted = await rollUps(control);
+    for (const order of permutations(['start', 'estimated', 'exact'] as const))
+      for (const together of [true, false]) {
+        const tenant = newId();
+        const story = makeStory({ tenant_id: tenant, ...shared });
+        const events = order.map((name) => story[name]);
+        for (const batch of together ? [events] : events.map((event) => [event])) await ingest.take(batch);
+        expect({ order, rollUps: await rollUps(tenant) }).toEqual({ order, rollUps: wanted });
+        const trace = await traceOf(story.end);
+        expect(trace).toMatchObject({ status: 'ok', input_tokens: 10, cost_pico: '1000', error_type: null });
+        expect(trace?.['ended_at']).toEqual(new Date(story.end.ended_at));
+        await Promise.all([ingest.take(events), ingest.take(events.toReversed())]);
+        for (const event of events) await ingest.take([event]);
+        expect(await rollUps(tenant)).toEqual(wanted);
+        // It has not moved in `follow` again.
+        expect(await traceOf(story.end)).toEqual(trace);
+      }
+  });
+
+  it('comes once more in follow', async () => {
+    const story = makeStory();
+    await ingest.take([story.start, story.estimated]);
+    const before = await traceOf(story.end);
+    await ingest.take([story.exact]);
+    expect(Number((await traceOf(story.end))?.['change'])).toBeGreaterThan(Number(before?.['change']));
+  });
+
+  it('moves to the quarter of an hour, the model and the provider in which it ended', async () => {
+    const tenant_id = newId();
+    const moved = { ended_at: new Date(interruptedAt + 2 * quarterMs).toISOString(), model: 'large' };
+    const story = makeStory({ tenant_id }, { ...moved, provider: 'other' }, { provider: 'unknown' });
+    await ingest.take([story.estimated]);
+    await ingest.take([story.exact]);
+    const summary = await summarize(tenant_id, { groupBy: ['model', 'provider', 'hour'] });
+    expect(summary.totals).toMatchObject({ requests: 1, errors: 0, estimatedRequests: 0, costPico: 1_000n });
+    expect(summary.groups.map(({ key }) => key)).toEqual([
+      expect.objectContaining({ model: 'large', provider: 'other' }),
+    ]);
+  });
+
+  it('leaves the other runs in the same rows, and their users', async () => {
+    const shared = { tenant_id: newId(), api_key_id: newId() };
+    const other = makeEnd({ ...shared, user_id: 'ann', ended_at: new Date(interruptedAt).toISOString() });
+    const next = { ended_at: new Date(interruptedAt + quarterMs).toISOString() };
+    const ann = makeStory({ ...shared, user_id: 'ann' }, next);
+    const bob = makeStory({ ...shared, user_id: 'bob' }, next);
+    await ingest.take([received(other), ann.estimated, bob.estimated]);
+    await ingest.take([ann.exact, bob.exact]);
+    const inBucket = (start: number) => ({
+      period: { from: new Date(start), to: new Date(start + quarterMs) },
+    });
+    const first = Math.floor(interruptedAt / quarterMs) * quarterMs;
+    expect((await summarize(shared.tenant_id, inBucket(first))).totals).toMatchObject({
+      requests: 1,
+      uniqueUsers: 1,
+      estimatedRequests: 0,
+    });
+    expect((await summarize(shared.tenant_id, inBucket(first + quarterMs))).totals).toMatchObject({
+      requests: 2,
+      uniqueUsers: 2,
+    });
+  });
+
+  it('counts nothing if no provider was called after all', async () => {
+    const unsent = [makeCall({ status: 'not_sent', input_tokens: 0, output_tokens: 0 })];
+    const story = makeStory({ user_id: 'ann' }, { status: 'error', spans: unsent, input_tokens: 0 });
+    await ingest.take([story.estimated]);
+    await ingest.take([story.exact]);
+    expect(await rollUps(story.end.tenant_id)).toEqual({
+      usage: [],
+      usage_totals: [],
+      usage_users: [],
+      unpriced_models: [],
+    });
+    expect(await traceOf(story.end)).toMatchObject({ status: 'error' });
+  });
+
+  it('names the models without a price of the runs that are left', async () => {
+    const unpriced = { priced: false, cost_pico: null };
+    const spansOf = (model: string) => [makeCall({ model, cost_pico: null })];
+    const shared = { tenant_id: newId(), api_key_id: newId() };
+    const [first, second] = [
+      makeStory(shared, {}, { ...unpriced, spans: spansOf('a') }),
+      makeStory(shared, {}, { ...unpriced, spans: spansOf('b') }),
+    ];
+    await ingest.take([first.estimated, second.estimated]);
+    const named = async () => (await summarize(shared.tenant_id)).totals.unpricedModels;
+    expect(await named()).toEqual(['a', 'b']);
+    await ingest.take([first.exact]);
+    expect(await named()).toEqual(['b']);
+    await ingest.take([second.exact]);
+    expect(await named()).toEqual([]);
+  });
+
+  it('keeps the sums equal to the runs while others are counted by several replicas', async () => {
+    const tenant_id = newId();
+    const stories = Array.from({ length: 60 }, (_, index) =>
+      makeStory({ tenant_id, user_id: `user ${index % 7}`, api_key_id: null }),
+    );
+    const others = Array.from({ length: 300 }, (_, index) =>
+      received(
+        makeEnd({
+          tenant_id,
+          user_id: `user ${index % 11}`,
+          api_key_id: null,
+          ended_at: new Date(interruptedAt).toISOString(),
+        }),
+      ),
+    );
+    const batches = stories.map(({ estimated }, index) => [
+      ...others.slice(index * 5, index * 5 + 5),
+      estimated,
+    ]);
+    await Promise.all(batches.map((batch) => ingest.take(batch)));
+    await Promise.all([
+      ...stories.map(({ exact }) => ingest.take([exact])),
+      ...batches.toReversed().map((batch) => ingest.take(batch)),
+      ...stories.map(({ exact }) => ingest.take([exact])),
+    ]);
+    const { totals } = await summarize(tenant_id);
+    expect(totals).toMatchObject({
+      requests: 360,
+      uniqueUsers: 11,
+      estimatedRequests: 0,
+      inputTokens: 3_600,
+    });
+    const byUser = await summarize(tenant_id, { groupBy: ['user'] });
+    expect(byUser.groups.reduce((sum, { requests }) => sum + requests, 0)).toBe(360);
+  });
+
+  it('of a user whose deletion is under way is counted for the pseudonym alone once it is complete', async () => {
+    const tenantId = newId();
+    const shared = { tenant_id: tenantId, user_id: 'ada', api_key_id: null };
+    const running = makeStory(shared);
+    const interrupted = makeStory(shared);
+    const before = makeEnd({ ...shared, ended_at: new Date(interruptedAt).toISOString() });
+    await ingest.take([running.start, interrupted.estimated, received(before)]);
+    const log = createLogger('test', 'silent');
+    const forgotten = new ForgottenUsers({ pool: fixture.writing, log, settleMs: 200 });
+    const deletion = { tenantId, userId: 'ada', requestedAtMs: Date.now() };
+    // The traces have the pseudonym, and the roll-ups the user.
+    expect(await forgotten.forget(deletion)).toMatchObject({ traces: 3, completed: false });
+    await ingest.take([running.estimated, interrupted.exact, running.exact]);
+    await eventually(async () => expect((await forgotten.forget(deletion)).completed).toBe(true));
+    const { totals, groups } = await summarize(tenantId, { groupBy: ['user'] });
+    expect(totals).toMatchObject({ requests: 3, inputTokens: 30, estimatedRequests: 0, uniqueUsers: 1 });
+    expect(groups).toEqual([
+      expect.objectContaining({ key: { user: expect.stringMatching(/^forgotten-/) }, requests: 3 }),
+    ]);
+  });
+
+  it('is stored before the watermark that follows it', async () => {
+    const story = makeStory();
+    const watermark = new Date(interruptedAt + 60_000).toISOString();
+    const mark = writeWatermark('corrections', { partition: 0, partitions: 1, watermark });
+    await admin.query(`create function public.fail() returns trigger language plpgsql as
+      $$ begin raise exception 'no' using errcode = '57P01'; end $$`);
+    await admin.query(
+      'create trigger fail before insert or update on analytics.usage_totals execute function public.fail()',
+    );
+    const batch = [story.exact, { origin: 'test', payload: Buffer.from(mark) }];
+    await expect(ingest.take(batch)).rejects.toThrow();
+    const marked = async (): Promise<unknown> =>
+      (await admin.query<object>(`select watermark from analytics.watermarks where source = 'corrections'`))
+        .rows;
+    expect(await marked()).toEqual([]);
+    await admin.query('drop trigger fail on analytics.usage_totals; drop function public.fail()');
+    await ingest.take(batch);
+    expect(await marked()).toEqual([{ watermark: new Date(watermark) }]);
+    expect((await summarize(story.end.tenant_id)).totals.requests).toBe(1);
+  });
+
+  it('of a run that is too old counts only if its row is still there', async () => {
+    const old = '00000000-0001-7000-8000-00000000000';
+    const lost = makeStory({ run_id: `${old}1` });
+    await ingest.take([lost.exact]);
+    expect((await summarize(lost.end.tenant_id)).totals.requests).toBe(0);
+    const { rows } = await admin.query('select reason from analytics.dead_letters where reason like $1', [
+      'too late%',
+    ]);
+    expect(rows).toHaveLength(1);
+  });
+});
