@@ -40,7 +40,7 @@ import { countOpenRuns } from './rpc/count-open-runs.ts';
 import { embed } from './rpc/embed.ts';
 import { forgetUser } from './rpc/forget-user.ts';
 import { eventSource, RunOutbox } from './store/outbox-system-store.ts';
-import type { EndRow } from './store/run-system-store.ts';
+import type { EndRow } from './store/run-end-system-store.ts';
 import { RecallStep } from './turns/recall.ts';
 import { RememberQueue } from './turns/remember-queue.ts';
 

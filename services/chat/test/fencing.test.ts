@@ -4,18 +4,17 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { Catalogue } from '../src/catalogue/catalogue.ts';
-import { sumCosts } from '../src/catalogue/price.ts';
-import { Pricing } from '../src/catalogue/pricing.ts';
-import { startedRun, type EndedRun, type StartedRun } from '../src/runs/run-record.ts';
-import type { Attempt, AttemptStart } from '../src/runs/run.ts';
+import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
+import type { Attempt } from '../src/runs/run.ts';
 import { noUsage } from '../src/openai/usage.ts';
 import { Instance } from '../src/runs/instance.ts';
 import { interruptedEnd } from '../src/runs/interrupted.ts';
 import { RunRecorder } from '../src/runs/run-recorder.ts';
 import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
-import { insertEnds, insertStarts, type EndRow, type StartRow } from '../src/store/run-system-store.ts';
+import { insertEnds } from '../src/store/run-end-system-store.ts';
+import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
+import { ended, failed, pricing, someRun, start } from './run-rows.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 
 const log = createLogger('chat', 'silent');
@@ -28,74 +27,12 @@ beforeAll(async () => {
 });
 afterAll(async () => database.drop());
 
-function start(run: StartedRun = someRun(), number = 1): StartRow {
-  const attempt: AttemptStart = {
-    id: newId(),
-    number,
-    provider: 'openai',
-    model: 'small',
-    upstreamModel: 'small',
-    inputTokensGuess: 10,
-  };
-  return { run, charges: null, attempt, ended: [] };
-}
-
 /** The end of a call that failed. */
 function answered({ attempt }: StartRow): Attempt {
   return {
     ...attempt,
     ...{ status: 'error', offsetMs: 0, durationMs: 1, timeToFirstTokenMs: null, httpStatus: 500 },
     ...{ errorCode: null, responseModel: null, usage: noUsage, cost: null },
-  };
-}
-
-const pricing = new Pricing(
-  Catalogue.parse({
-    providers: [{ name: 'openai', kind: 'openai', base_url: 'https://provider.example' }],
-    models: [{ id: 'small', provider: 'openai', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
-  }),
-  null,
-);
-
-function someRun(): StartedRun {
-  return startedRun({
-    id: newId(),
-    tenantId: newId(),
-    operation: 'chat',
-    channel: 'api',
-    requestId: newId(),
-    traceId: 'a'.repeat(32),
-    spanId: 'b'.repeat(16),
-    apiKeyId: newId(),
-    userId: null,
-    sessionId: null,
-    agentId: null,
-    requestModel: 'small',
-    streamed: false,
-    inputPreview: null,
-    recall: null,
-    charges: null,
-  });
-}
-
-function failed(run: StartedRun): EndRow {
-  return {
-    run,
-    attempts: [],
-    end: {
-      status: 'error',
-      durationMs: 1,
-      timeToFirstTokenMs: null,
-      provider: null,
-      model: null,
-      responseModel: null,
-      usage: noUsage,
-      cost: sumCosts([]),
-      errorType: 'database_unavailable',
-      errorMessage: null,
-      outputPreview: null,
-      tools: [],
-    },
   };
 }
 
@@ -123,12 +60,6 @@ async function attemptsOf(run: StartedRun): Promise<number> {
     [run.run_id],
   );
   return rows[0]?.calls ?? 0;
-}
-
-function ended({ run }: StartRow, costPico: bigint): EndRow {
-  const { end } = failed(run);
-  const cost = { costPico, source: 'catalogue' as const, priced: true };
-  return { run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
 }
 
 async function makeInstance(silentSeconds = 0): Promise<string> {

@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { valueOf } from '@gatehouse/test/exposition';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
 import { chat, ChatHarness } from './chat-harness.ts';
+import { reap } from './reap.ts';
 
 let harness: ChatHarness;
 beforeAll(async () => {
@@ -16,6 +19,38 @@ async function complete(body: unknown): Promise<Response> {
 }
 
 describe('a run that another instance has ended as interrupted', () => {
+  it('is corrected by its exact end, and only by that', async () => {
+    const pool = createPool({
+      url: harness.database.url,
+      role: 'chat_system',
+      max: 2,
+      log: createLogger('test', 'silent'),
+    });
+    try {
+      const id = newId();
+      const fields = { stream: true, x_simulator: { id, chunks: 5, chunk_delay_ms: 100 } };
+      const pending = complete(chat('not dead', fields));
+      await harness.simulator.waitForRequest((request) => request.id === id);
+      const [row] = await harness.rows('select id, instance_id from chat.open_runs');
+      await reap(pool, String(row?.['instance_id']));
+      expect(await (await pending).text()).toContain('[DONE]');
+      const ends = await harness.rows(
+        `select corrects, data::json ->> 'status' as status, (data::json ->> 'usage_estimated')::boolean as estimated,
+                (data::json ->> 'output_tokens')::integer as output
+         from chat.outbox where run_id = $1 and ended_at is not null order by id`,
+        [row?.['id']],
+      );
+      expect(ends).toEqual([
+        { corrects: false, status: 'interrupted', estimated: true, output: 0 },
+        { corrects: true, status: 'ok', estimated: false, output: 5 },
+      ]);
+      expect(valueOf(await harness.metrics(), 'gatehouse_runs_corrected_total')).toBe(1);
+      expect((await complete(chat('goes on'))).status).toBe(200);
+    } finally {
+      await pool.end();
+    }
+  });
+
   it('does not end a second time when its own instance comes back', async () => {
     const id = newId();
     const pending = complete(chat('paused', { x_simulator: { id, delay_ms: 400 } }));

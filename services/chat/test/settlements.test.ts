@@ -31,6 +31,14 @@ it('settlements that cannot be charged stay, and do not delay those of other ten
     expect(harness.settlements).toContainEqual(expect.objectContaining({ tenantId: other, costPico: 3n }));
   }, 10_000);
   expect(await left(stuck)).toHaveLength(2_500);
+  // A refund has a call of its own.
+  await harness.rows(
+    `insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico) values ($1, $2, '[]', -3)`,
+    [other, holder],
+  );
+  await eventually(() => {
+    expect(harness.settlements).toContainEqual(expect.objectContaining({ tenantId: other, costPico: -3n }));
+  }, 10_000);
   harness.stuckTenants.clear();
   await eventually(async () => expect(await left(stuck)).toHaveLength(0), 50_000);
 }, 120_000);

@@ -3,7 +3,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import type { Attempt, AttemptStart } from './run.ts';
 import { noUsage, sumUsage } from '../openai/usage.ts';
 import type { Orphan } from '../store/orphan-system-store.ts';
-import type { EndRow } from '../store/run-system-store.ts';
+import type { EndRow } from '../store/run-end-system-store.ts';
 
 /** The error of a run whose process ended before it did. */
 export const interruption = {

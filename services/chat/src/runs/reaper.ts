@@ -1,5 +1,5 @@
 import type { NewAlert } from '@gatehouse/events/alert-event';
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
@@ -8,7 +8,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { markSilentInstancesDead } from '../store/instance-system-store.ts';
 import { deadLetterUnreadable, findOrphans } from '../store/orphan-system-store.ts';
-import { insertEnds, type EndRow } from '../store/run-system-store.ts';
+import { deleteOldInterrupted, insertInterruptedEnds, type EndRow } from '../store/run-end-system-store.ts';
 import type { Alerts } from '../alerts/alerts.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance.ts';
 import { interruptedEnd } from './interrupted.ts';
@@ -16,10 +16,11 @@ import type { RunRecorder } from './run-recorder.ts';
 
 const sweepMs = 2_500;
 const batch = 200;
+const deleteEveryMs = 3_600_000;
 
 /**
  * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
- * wins, so replicas need no coordination.
+ * wins, so replicas need no coordination. An instance that was not dead corrects these ends (`RunRecorder`).
  */
 export class Reaper {
   readonly #pool: Pool;
@@ -32,6 +33,7 @@ export class Reaper {
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #deleting: PeriodicWork;
 
   constructor(options: {
     pool: Pool;
@@ -51,6 +53,12 @@ export class Reaper {
     this.#pricing = options.pricing;
     this.#alerts = options.alerts;
     this.#log = options.log;
+    this.#deleting = new PeriodicWork({
+      task: 'delete old notes of interrupted runs',
+      log: options.log,
+      everyMs: deleteEveryMs,
+      round: () => deleteOldInterrupted(options.pool),
+    });
     this.#interrupted = new Counter({
       name: 'gatehouse_runs_interrupted_total',
       help: 'Runs of processes that died, ended here with estimated usage',
@@ -65,10 +73,11 @@ export class Reaper {
 
   start(): void {
     this.#loop.start(sweepMs);
+    this.#deleting.start();
   }
 
   async stop(): Promise<void> {
-    await this.#loop.stop();
+    await Promise.all([this.#loop.stop(), this.#deleting.stop()]);
   }
 
   /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
@@ -120,7 +129,7 @@ export class Reaper {
     let ended = 0;
     await togetherOrAlone(rows, {
       store: async (some) => {
-        ended += (await insertEnds(this.#pool, some)).length;
+        ended += (await insertInterruptedEnds(this.#pool, some)).length;
         this.#onEvents?.(some);
       },
       isRefusal: (error) => !isDatabaseOutage(error),

@@ -1,17 +1,11 @@
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import {
-  insertEnds,
-  insertOpen,
-  insertStarts,
-  NothingWrittenError,
-  type EndRow,
-  type StartRow,
-} from '../store/run-system-store.ts';
+import { correctEnds, insertEnds, type EndRow } from '../store/run-end-system-store.ts';
+import { insertOpen, insertStarts, NothingWrittenError, type StartRow } from '../store/run-system-store.ts';
 import type { Alerts } from '../alerts/alerts.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instance.ts';
@@ -60,6 +54,7 @@ export class RunRecorder {
   /** Runs that began until then have a start event. */
   #publishedUntil = -Infinity;
   readonly #doubtful = new Map<string, DoubtfulStart>();
+  readonly #corrected: Counter;
   #committedEnds = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -78,6 +73,11 @@ export class RunRecorder {
     this.#instance = instance;
     this.#pool = pool;
     this.#log = log;
+    this.#corrected = new Counter({
+      name: 'gatehouse_runs_corrected_total',
+      help: 'Runs of this process that another one had ended as interrupted, and whose exact end replaced the estimate',
+      registers: [registry],
+    });
     observe(registry, {
       open: () => this.#open.size,
       waiting: () => this.#ends.waiting,
@@ -183,9 +183,20 @@ export class RunRecorder {
 
   async #commitEnds(rows: readonly EndRow[]): Promise<void> {
     const ended = new Set(await insertEnds(this.#pool, rows));
+    for (const id of await this.#correct(rows.filter(({ run }) => !ended.has(run.run_id)))) ended.add(id);
     this.#committedEnds += rows.length;
     this.#onEvents?.(rows);
     for (const row of rows) this.#resolveDoubt(row, ended.has(row.run.run_id));
+  }
+
+  /** Ends of runs that have one already: an estimated one if this process was taken for dead. */
+  async #correct(rows: readonly EndRow[]): Promise<string[]> {
+    if (rows.length === 0) return [];
+    const corrected = await correctEnds(this.#pool, rows);
+    this.#corrected.inc(corrected.length);
+    if (corrected.length > 0)
+      this.#log.warn({ runs: corrected.length }, 'replaced estimated ends of runs by the exact ones');
+    return corrected;
   }
 
   #resolveDoubt(end: EndRow, hasEnded: boolean): void {

@@ -94,7 +94,7 @@ export class Settler {
 
   /**
    * New settlements have a call of their own, and older ones take turns, so that settlements that can't be charged do not
-   * delay those of other tenants.
+   * delay those of other tenants. So have refunds, which the previous release of the tenant service rejects.
    */
   async #settle(): Promise<void> {
     const { id } = this.#instance;
@@ -104,7 +104,8 @@ export class Settler {
     const uncharged = await findUncharged(this.#pool, id, this.#after);
     this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
     const made = await makeSettlements(this.#pool, id);
-    for (const settlements of [made, uncharged]) await this.#try(() => this.#charge(settlements));
+    for (const settlements of [made, uncharged].flatMap(bySign))
+      await this.#try(() => this.#charge(settlements));
     this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
   }
 
@@ -143,4 +144,12 @@ export class Settler {
   async #try(work: () => Promise<unknown>): Promise<void> {
     await work().catch((error: unknown) => this.#log.warn({ err: error }, 'failed to settle budgets'));
   }
+}
+
+/** Charges and refunds. */
+function bySign(settlements: readonly Settlement[]): Settlement[][] {
+  return [
+    settlements.filter(({ costPico }) => costPico >= 0n),
+    settlements.filter(({ costPico }) => costPico < 0n),
+  ];
 }

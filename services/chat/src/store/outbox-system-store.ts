@@ -9,6 +9,7 @@ interface RunEventRow {
   run_id: string;
   started_at: string;
   ended_at: string | null;
+  corrects: boolean;
   content: string;
 }
 
@@ -20,7 +21,7 @@ export class RunOutbox extends OutboxTable<RunEventRow> {
   constructor() {
     super({
       table: 'chat.outbox',
-      columns: ['tenant_id', 'run_id', 'started_at', 'ended_at'],
+      columns: ['tenant_id', 'run_id', 'started_at', 'ended_at', 'corrects'],
       selected: {
         occurred_at: iso('occurred_at'),
         started_at: iso('started_at'),
@@ -34,7 +35,7 @@ export class RunOutbox extends OutboxTable<RunEventRow> {
           tenantId: row.tenant_id,
           startedAt: row.started_at,
           endedAt: row.ended_at,
-          corrects: false,
+          corrects: row.corrects,
           data: row.content,
         }),
       }),

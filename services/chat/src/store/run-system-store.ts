@@ -1,13 +1,11 @@
-import type { NewAlert } from '@gatehouse/events/alert-event';
-import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { AppError } from '@gatehouse/kit/errors';
 import { idArray, textArray } from '@gatehouse/pg/arrays';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
-import { toPgText } from '@gatehouse/pg/text';
-import { keptAttempt, runEnding, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '../runs/run.ts';
+import { keptAttempt, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart, BudgetCharge } from '../runs/run.ts';
+import { pgJson } from './pg-json.ts';
 
 /*
  * Rows are selected by `id = any(ids)`, also where a join would do: plans are made while the tables are small and then
@@ -22,14 +20,6 @@ export interface StartRow {
   attempt: AttemptStart;
   /** The calls before this one. */
   ended: readonly Attempt[];
-}
-
-export interface EndRow {
-  run: StartedRun;
-  end: RunEnd;
-  attempts: readonly Attempt[];
-  answer?: StoredAnswer | undefined;
-  alerts?: readonly NewAlert[] | undefined;
 }
 
 /** Nothing was written: the run or the instance of a start is gone, or there was no connection. */
@@ -129,112 +119,4 @@ async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Pro
   } finally {
     client.release(failed);
   }
-}
-
-/** What the end of a run adds to its record; without texts if its user was forgotten meanwhile. */
-const endingOf = `case when forgotten
-  then ',' || substr((('{' || substr(ending, 2))::jsonb || '{"output_preview": null, "error_message": null}')::text, 2)
-  else ending end`;
-
-const endingRuns = `
-  with input as (
-    select id, cost_pico, ending from unnest($1::uuid[], $2::bigint[], $3::text[]) as i (id, cost_pico, ending)
-  ), ended as (
-    delete from chat.open_runs where id = any($1::uuid[])
-    returning id, tenant_id, instance_id, started_at, charges, run, forgotten
-  ), events as (
-    insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
-    select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
-           -- The members of both objects in one, as bytes: to cut a character off, a text's are all counted.
-           convert_from(substring(convert_to(run, 'UTF8') for octet_length(convert_to(run, 'UTF8')) - 1), 'UTF8')
-             || ${endingOf}
-    from ended join input using (id)
-  ), costs as (
-    insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-    select tenant_id, instance_id, charges, coalesce(sum(cost_pico), 0)
-    from ended join input using (id) where charges is not null group by tenant_id, instance_id, charges
-  )`;
-
-/** A part of the statement that few groups need; its parameters begin at `first`. */
-interface ExtraPart {
-  name: string;
-  text: (first: number) => string;
-  values: unknown[];
-}
-
-/** A claim that was taken over, or forgotten, stores nothing. */
-function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
-  const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
-  if (answers.length === 0) return [];
-  const text = (first: number) => `, answered as (
-    update chat.completions c set answer = kept.answer, expires_at = now() + interval '24 hours'
-    from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[]) as kept (run_id, claim_id, answer)
-      join ended on ended.id = kept.run_id
-    where c.claim_id = kept.claim_id and c.claim_id = any($${first + 1}::uuid[]) and c.answer is null
-  )`;
-  const values = [
-    answers.map(({ run }) => run.run_id),
-    answers.map(({ claimId }) => claimId),
-    answers.map(({ sealed }) => sealed),
-  ];
-  return [{ name: 'answers', text, values }];
-}
-
-function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
-  const raised = ends.flatMap(({ run, alerts = [] }) => alerts.map((alert) => ({ run, alert })));
-  if (raised.length === 0) return [];
-  const text = (first: number) => `, alerts as (
-    insert into chat.alert_outbox (partition, tenant_id, entry)
-    select a.partition, a.tenant_id, a.entry::json
-    from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::uuid[], $${first + 3}::text[])
-      as a (run_id, partition, tenant_id, entry)
-      join ended on ended.id = a.run_id
-  )`;
-  const values = [
-    raised.map(({ run }) => run.run_id),
-    raised.map(({ alert }) => entryPartition(alert.tenant_id)),
-    raised.map(({ alert }) => alert.tenant_id),
-    textArray(raised.map(({ alert }) => pgJson(alert))),
-  ];
-  return [{ name: 'alerts', text, values }];
-}
-
-/**
- * Commits the ends of many runs in one statement. The first end of a run wins, since it deletes the run; returns the ids
- * that this call ended. The same transaction writes their events to the outbox, their costs for the budgets that they
- * were reserved in, their alerts, and the answers that are kept for repeats. Safe to repeat.
- *
- * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
- * earlier time.
- */
-export async function insertEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
-  // One of each: a second end of the same run would write a second event.
-  const ends = [...new Map(rows.map((row) => [row.run.run_id, row])).values()];
-  const values: unknown[] = [
-    idArray(ends.map(({ run }) => run.run_id)),
-    ends.map(({ end }) => end.cost.costPico),
-    textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
-  ];
-  const extra = [...storingAnswers(ends), ...raisingAlerts(ends)];
-  let text = endingRuns;
-  for (const part of extra) {
-    text += part.text(values.length + 1);
-    values.push(...part.values);
-  }
-  const result = await pool.query<{ id: string }>({
-    name: ['insert_ends', ...extra.map(({ name }) => name)].join('_'),
-    text: `${text} select id from ended`,
-    values,
-  });
-  return result.rows.map((row) => row.id);
-}
-
-/** JSON that PostgreSQL can hold, whatever the texts of a prompt are. */
-function pgJson(value: unknown): string {
-  const text = JSON.stringify(value);
-  // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.
-  if (!/\\u(0000|d[89a-f])/.test(text)) return text;
-  return JSON.stringify(value, (_name, member: unknown) =>
-    typeof member === 'string' ? toPgText(member) : member,
-  );
 }

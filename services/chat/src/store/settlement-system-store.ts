@@ -8,6 +8,7 @@ export interface Settlement {
   /** The instance that reserved for them. */
   holderId: string;
   charges: readonly BudgetCharge[];
+  /** Negative where exact costs replace higher estimates. */
   costPico: bigint;
 }
 
@@ -21,6 +22,9 @@ interface SettlementRow {
 
 /** Rows summed in one call; each holds the runs of one commit. */
 const maxCosts = 5_000;
+
+/** Of the 64 bits of the call. */
+const mostPico = '9223372036854775807';
 
 /** Settlements in one call. */
 export const maxUncharged = 1_000;
@@ -40,7 +44,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
      )
      insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
      -- Each cost fits the int64 of the call that settles it; the sum of absurd ones must as well.
-     select tenant_id, holder_id, charges, least(sum(cost_pico), 9223372036854775807)
+     select tenant_id, holder_id, charges, greatest(least(sum(cost_pico), ${mostPico}), -${mostPico})
      from taken group by tenant_id, holder_id, charges
      returning id, tenant_id, holder_id, charges, cost_pico::text`,
     [instanceId, maxCosts],

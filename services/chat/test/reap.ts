@@ -1,0 +1,21 @@
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import { Reaper } from '../src/runs/reaper.ts';
+import { pricing } from './run-rows.ts';
+
+/** What another replica does that takes the instance for dead. `pool` acts as `chat_system`. */
+export async function reap(pool: Pool, instanceId: string): Promise<void> {
+  await pool.query('update chat.instances set dead_at = now() where id = $1', [instanceId]);
+  const reaper = new Reaper({
+    pool,
+    instance: { id: newId(), steadyBeat: Date.now() },
+    recorder: { openRuns: [] },
+    pricing,
+    alerts: { ofRun: () => [] },
+    log: createLogger('chat', 'silent'),
+    registry: createRegistry('chat-test'),
+  });
+  await reaper.sweep();
+}

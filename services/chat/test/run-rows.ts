@@ -1,0 +1,83 @@
+import { newId } from '@gatehouse/kit/ids';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { sumCosts } from '../src/catalogue/price.ts';
+import { Pricing } from '../src/catalogue/pricing.ts';
+import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
+import type { AttemptStart } from '../src/runs/run.ts';
+import { noUsage } from '../src/openai/usage.ts';
+import type { EndRow } from '../src/store/run-end-system-store.ts';
+import type { StartRow } from '../src/store/run-system-store.ts';
+
+/** Rows about runs, as the parts of chat write them. */
+
+/** One call about to be made, of which ten tokens are guessed. */
+export function start(run: StartedRun = someRun(), number = 1): StartRow {
+  const attempt: AttemptStart = {
+    id: newId(),
+    number,
+    provider: 'openai',
+    model: 'small',
+    upstreamModel: 'small',
+    inputTokensGuess: 10,
+  };
+  return { run, charges: null, attempt, ended: [] };
+}
+
+/** 2 and 8 USD per million tokens. */
+export const pricing = new Pricing(
+  Catalogue.parse({
+    providers: [{ name: 'openai', kind: 'openai', base_url: 'https://provider.example' }],
+    models: [{ id: 'small', provider: 'openai', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
+  }),
+  null,
+);
+
+export function someRun(): StartedRun {
+  return startedRun({
+    id: newId(),
+    tenantId: newId(),
+    operation: 'chat',
+    channel: 'api',
+    requestId: newId(),
+    traceId: 'a'.repeat(32),
+    spanId: 'b'.repeat(16),
+    apiKeyId: newId(),
+    userId: null,
+    sessionId: null,
+    agentId: null,
+    requestModel: 'small',
+    streamed: false,
+    inputPreview: null,
+    recall: null,
+    charges: null,
+  });
+}
+
+/** The end of a run without a call. */
+export function failed(run: StartedRun): EndRow {
+  return {
+    run,
+    attempts: [],
+    end: {
+      status: 'error',
+      durationMs: 1,
+      timeToFirstTokenMs: null,
+      provider: null,
+      model: null,
+      responseModel: null,
+      usage: noUsage,
+      cost: sumCosts([]),
+      errorType: 'database_unavailable',
+      errorMessage: null,
+      outputPreview: null,
+      tools: [],
+    },
+  };
+}
+
+/** The end of a run that was answered. */
+export function ended({ run }: StartRow, costPico: bigint): EndRow {
+  const { end } = failed(run);
+  const cost = { costPico, source: 'catalogue' as const, priced: true };
+  return { run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
+}
