@@ -4,13 +4,15 @@ import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes
 import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
+import { forCaller } from '@gatehouse/kit/caller-signal';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { Turns } from '@gatehouse/kit/turns';
-import { checkBodyHeaders, hasBody, parseJson, readBody } from './body.ts';
+import { checkBodyHeaders, clientLeft, hasBody, parseJson, readBody } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
 import { clientIpOf } from './client-ip.ts';
@@ -70,7 +72,17 @@ export interface AppOptions {
 }
 
 /** Limits of one tenant, so that it cannot occupy all database connections. */
-const readsInFlight = { perKey: 16, maxWaiting: 256 };
+const readsInFlight = {
+  perKey: 16,
+  maxWaiting: 256,
+  longestWait: {
+    ms: 7_000,
+    error: () =>
+      new AppError('service_unavailable', 'Too many requests of this tenant are being served.', {
+        headers: retryAfterHeaders(1_000),
+      }),
+  },
+};
 
 /** Returns the principal of a tenant key. Throws for owner keys, which have no tenant. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
@@ -155,12 +167,17 @@ class RouteServer {
     }
     const bytes = await this.#readJson(request, response, call);
     const answer = (): Promise<Reply> => this.#reply(request, bytes, call);
-    const isRead = call.route.method === 'GET';
-    const reply = await (isRead ? this.#reads.run(call.principal.tenantId, answer) : answer());
+    const reply = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) sendNothing(response, headers);
     else sendJson(response, status, reply.body, headers);
+  }
+
+  /** A read of a client that leaves before its turns have come is given up. */
+  #read(response: ServerResponse, call: RawCall, answer: () => Promise<Reply>): Promise<Reply> {
+    const left = leaving(response);
+    return forCaller(left, () => this.#reads.run(call.principal.tenantId, answer, left));
   }
 
   /** Reads a body with a JSON content type; returns no bytes for a route without a body. */
@@ -210,6 +227,20 @@ class RouteServer {
     logFailure(this.#options.log, { request_id: context.requestId, trace_id: context.trace.traceId }, error);
     sendError(response, toAppError(error), context.requestId);
   }
+}
+
+/** Whether the route only reads, by POST too. */
+function isRead({ method, access }: Route): boolean {
+  return method === 'GET' || (access.kind === 'scope' && access.scope.endsWith('.read'));
+}
+
+/** Aborts when the client leaves before it has its response. */
+function leaving(response: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) left.abort(clientLeft());
+  });
+  return left.signal;
 }
 
 /** The error for a path that matches no route, or not with this method. */

@@ -1,3 +1,5 @@
+import { forEveryone } from './caller-signal.ts';
+
 /** Shares one call between concurrent requests for the same key. Keeps no results. */
 export class SharedCalls<Value> {
   readonly #calls = new Map<string, Promise<Value>>();
@@ -5,7 +7,7 @@ export class SharedCalls<Value> {
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const inFlight = this.#calls.get(key);
     if (inFlight !== undefined) return inFlight;
-    const call = load().finally(() => this.#calls.delete(key));
+    const call = forEveryone(load).finally(() => this.#calls.delete(key));
     this.#calls.set(key, call);
     return call;
   }

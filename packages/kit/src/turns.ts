@@ -1,3 +1,4 @@
+import { callerSignal } from './caller-signal.ts';
 import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 import { retryAfterHeaders } from './retry-after.ts';
@@ -67,9 +68,13 @@ export class Turns {
 
   /**
    * Runs `work` when its turn has come. Throws what the options say when too much work of the key waits, and the reason
-   * of `signal` if it aborts before the turn has come.
+   * of `signal` (by default that of the caller, see `forCaller`) if it aborts before the turn has come.
    */
-  async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  async run<Result>(
+    key: Key,
+    work: () => Promise<Result>,
+    signal: AbortSignal | undefined = callerSignal(),
+  ): Promise<Result> {
     signal?.throwIfAborted();
     const line = this.#lines.get(key) ?? this.#join(key);
     let begun: number;
