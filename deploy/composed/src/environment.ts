@@ -5,7 +5,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Stands for the addresses of a neighbour, which is reached without one. */
 const inThisProcess = 'in-this-process:0';
 
-/** Connections of each pool of a service. All services of a process together open thirty at most. */
+/**
+ * Connections of each pool of a service, and three where requests of tenants use it. All services of a process together
+ * open 43 at most.
+ */
 const poolSize = '2';
 /** Memory has four pools. */
 const poolSizeOfMemory = '1';

@@ -14,6 +14,14 @@ export interface DatabaseOptions<Name extends string> {
   readyAs?: string;
 }
 
+/** Of two connections, one tenant could use both at once, for as long as a statement may take. */
+const leastForTenants = 3;
+
+/** The size of a pool that requests of tenants use: a tenant never has all of its connections. */
+export function forTenants(max: number): number {
+  return Math.max(leastForTenants, max);
+}
+
 /**
  * Creates the connection pools of a service. They close last. The service is ready only while the database answers.
  * Metrics show their connections and waiting work.

@@ -15,7 +15,7 @@ import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
-import { createPools } from '@gatehouse/service/pools';
+import { createPools, forTenants } from '@gatehouse/service/pools';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -68,10 +68,10 @@ export async function createAgentService(
     url,
     migrations,
     pools: {
-      app: { role: 'agent_app', max: half },
+      app: { role: 'agent_app', max: forTenants(half) },
       system: { role: 'agent_system', max: half },
       // A separate pool: completions wait for RPCs, which must not wait for a slow list.
-      rpc: { role: 'agent_app', max },
+      rpc: { role: 'agent_app', max: forTenants(max) },
     },
   });
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);

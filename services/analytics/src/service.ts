@@ -5,7 +5,7 @@ import { rpcService } from '@gatehouse/grpc/rpc';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Part } from '@gatehouse/service/compose';
-import { createPools } from '@gatehouse/service/pools';
+import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
@@ -45,7 +45,7 @@ export async function createAnalyticsService(
     readyAs: 'analytics_app',
     pools: {
       system: { role: 'analytics_system', max },
-      app: { role: 'analytics_app', max: half },
+      app: { role: 'analytics_app', max: forTenants(half) },
       // A separate pool: summaries may take seconds, and other reads must not wait for them.
       summaries: { role: 'analytics_app', max: half },
     },

@@ -10,7 +10,7 @@ import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/
 import { withTenant } from '@gatehouse/pg/pool';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
-import { createPools } from '@gatehouse/service/pools';
+import { createPools, forTenants } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -80,10 +80,10 @@ export async function createMemoryService(
     migrations,
     pools: {
       // Everything is found by an index; with statistics of an empty table PostgreSQL would scan and hash instead.
-      app: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
+      app: { role: 'memory_app', max: forTenants(config.DATABASE_POOL), settings: indexOnly },
       system: { role: 'memory_system', max: Math.min(3, config.DATABASE_POOL) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
-      rpc: { role: 'memory_app', max: config.DATABASE_POOL, settings: indexOnly },
+      rpc: { role: 'memory_app', max: forTenants(config.DATABASE_POOL), settings: indexOnly },
       // Another one, so that neither waits for what a tenant's jobs and transfers do.
       jobs: { role: 'memory_app', max: Math.ceil(config.DATABASE_POOL / 2), settings: indexOnly },
     },

@@ -14,7 +14,7 @@ import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
-import { createPools } from '@gatehouse/service/pools';
+import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type TenantConfig } from './config.ts';
@@ -73,7 +73,7 @@ export async function createTenantService(
     migrations,
     pools: {
       system: { role: 'tenant_system', max },
-      app: { role: 'tenant_app', max: half },
+      app: { role: 'tenant_app', max: forTenants(half) },
       // Separate pools: a slow list must not delay completions, which wait for settings and leases.
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },

@@ -17,7 +17,7 @@ import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { resealing } from '@gatehouse/secrets/resealing';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
-import { createPools } from '@gatehouse/service/pools';
+import { createPools, forTenants } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -74,7 +74,7 @@ export async function createWebhookService(
     url,
     migrations,
     pools: {
-      app: { role: 'webhook_app', max },
+      app: { role: 'webhook_app', max: forTenants(max) },
       system: { role: 'webhook_system', max: Math.ceil(max / 2) },
       // What anybody can ask for without a key, apart from the work of all.
       gate: { role: 'webhook_system', max: Math.ceil(max / 5) },
