@@ -1,10 +1,13 @@
 import { getCACertificates } from 'node:tls';
 import { unlessAborted } from '@gatehouse/kit/clock';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { CallShares, type MaxCalls } from './call-shares.ts';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
 
 export interface EgressRequest {
+  /** The tenant whose share of the calls it takes; null for the platform. */
+  tenantId: string | null;
   method: 'GET' | 'POST' | 'DELETE';
   url: URL;
   /** Names in lower case. */
@@ -47,8 +50,8 @@ export interface EgressOptions {
   ca?: string;
   /** Without a byte. Default: 15 s. */
   idleMs?: number;
-  /** Calls under way, to one host and port and in all. Default: 64 and 1,024. */
-  maxCalls?: { origin: number; all: number };
+  /** Calls under way. More wait for their turn, and fail with `busy` after two seconds. */
+  maxCalls?: MaxCalls;
 }
 
 const connectTimeoutMs = 10_000;
@@ -61,7 +64,7 @@ const maxHeaderBytes = 16 * 1024;
 /** Shorter than servers keep idle connections, so that a request seldom meets one that is closing. */
 const keepAliveMs = 4_000;
 /** Each call has a connection, so none waits for another. */
-const defaultMaxCalls = { origin: 64, all: 1_024 };
+const defaultMaxCalls: MaxCalls = { all: 1_024, tenant: 128, origin: 64, tenantAtOrigin: 48 };
 
 /** Of a body that is ignored. */
 const discardedBytes = 64 * 1024;
@@ -78,13 +81,13 @@ const notGiven =
 export class Egress {
   readonly #guard: Guard;
   readonly #agent: Agent;
-  readonly #calls = new Map<string, number>();
-  readonly #maxCalls: { origin: number; all: number };
-  #allCalls = 0;
+  readonly #shares: CallShares;
+  readonly maxCalls: MaxCalls;
 
   constructor({ guard, ca, idleMs = defaultIdleMs, maxCalls = defaultMaxCalls }: EgressOptions) {
     this.#guard = guard;
-    this.#maxCalls = maxCalls;
+    this.maxCalls = maxCalls;
+    this.#shares = new CallShares(maxCalls);
     const connect = buildConnector({
       timeout: connectTimeoutMs,
       lookup: guard.lookup,
@@ -125,16 +128,23 @@ export class Egress {
    */
   async open(request: EgressRequest): Promise<EgressStream> {
     const limit = new TimeLimit(request);
-    const { origin } = request.url;
-    this.#begin(origin);
     try {
-      const response = await unlessAborted(limit.signal, this.#send(request, limit.signal));
-      const end = (): void => this.#end(origin);
-      return { ...response, body: streamed(response.body, { limit, request, end }) };
+      const end = await this.#hold(request, limit.signal);
+      try {
+        const response = await unlessAborted(limit.signal, this.#send(request, limit.signal));
+        return { ...response, body: streamed(response.body, { limit, request, end }) };
+      } catch (error) {
+        end();
+        throw error;
+      }
     } catch (error) {
-      this.#end(origin);
       throw limit.explained(error);
     }
+  }
+
+  /** Calls under way, and those that wait for their turn. */
+  get calls(): { running: number; waiting: number } {
+    return this.#shares;
   }
 
   async stop(): Promise<void> {
@@ -145,35 +155,16 @@ export class Egress {
     let next = request;
     for (let left = request.maxRedirects ?? 0; ; left -= 1) {
       signal.throwIfAborted();
-      const response = await this.#counted(next.url.origin, () => this.#read(next, signal));
+      const end = await this.#hold(next, signal);
+      const response = await this.#read(next, signal).finally(end);
       const location = isRedirect(response.status) ? response.headers['location'] : undefined;
       if (location === undefined || left === 0) return response;
       next = redirected(next, response.status, location);
     }
   }
 
-  async #counted<Result>(origin: string, call: () => Promise<Result>): Promise<Result> {
-    this.#begin(origin);
-    try {
-      return await call();
-    } finally {
-      this.#end(origin);
-    }
-  }
-
-  #begin(origin: string): void {
-    const ofOrigin = this.#calls.get(origin) ?? 0;
-    const { origin: most, all } = this.#maxCalls;
-    if (ofOrigin >= most || this.#allCalls >= all) throw new EgressError('busy');
-    this.#calls.set(origin, ofOrigin + 1);
-    this.#allCalls += 1;
-  }
-
-  #end(origin: string): void {
-    const left = (this.#calls.get(origin) ?? 1) - 1;
-    if (left === 0) this.#calls.delete(origin);
-    else this.#calls.set(origin, left);
-    this.#allCalls -= 1;
+  #hold({ tenantId, url }: EgressRequest, signal: AbortSignal): Promise<() => void> {
+    return this.#shares.hold(tenantId, url.origin, signal);
   }
 
   async #read(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {

@@ -4,7 +4,7 @@ export type EgressFailure =
   | 'not_allowed'
   /** A header can't be sent. */
   | 'invalid_request'
-  /** Too many calls of the host, or of all hosts, are under way. */
+  /** Too many calls of the tenant, of the host, or of all hosts, are under way. */
   | 'busy'
   /** There is no such host, or no connection to it could be made: nothing was sent. */
   | 'unreachable'

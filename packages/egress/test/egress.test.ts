@@ -84,7 +84,10 @@ afterAll(async () => {
 });
 
 const at = (host: string, path = '/', port = target.port) => new URL(`http://${host}:${port}${path}`);
-const get = (url: URL, more: Partial<EgressRequest> = {}) => egress.request({ method: 'GET', url, ...more });
+const get = (url: URL, more: Partial<EgressRequest> = {}) =>
+  egress.request({ tenantId: null, method: 'GET', url, ...more });
+/** Each has a share of the calls of a host. */
+const tenantOf = (n: number): string => `tenant ${n % 2}`;
 const failure = async (call: Promise<unknown>) =>
   call.then(
     () => 'none',
@@ -94,6 +97,7 @@ const failure = async (call: Promise<unknown>) =>
 describe('a host that the operator has named', () => {
   it('is called, and answers with its status, headers and body', async () => {
     const answer = await egress.request({
+      tenantId: null,
       method: 'POST',
       url: at('allowed.test', '/hook?a=1'),
       headers: { 'webhook-id': 'msg_1' },
@@ -194,6 +198,7 @@ describe('redirects', () => {
     const headers = { authorization: 'Bearer secret', 'content-type': 'text/plain', 'x-api-key': 'secret' };
     const post = (status: number, host: string) =>
       egress.request({
+        tenantId: null,
         method: 'POST',
         url: redirect(at(host, '/end'), status),
         headers,
@@ -217,17 +222,19 @@ describe('a call', () => {
     const { promise: never, resolve: end } = Promise.withResolvers<[]>();
     const slow = new Egress({ guard: new Guard(new AllowList(['slow.test']), () => never) });
     const url = new URL('http://slow.test/');
-    expect(await failure(slow.request({ method: 'GET', url, timeoutMs: 100 }))).toBe('timeout');
+    expect(await failure(slow.request({ tenantId: null, method: 'GET', url, timeoutMs: 100 }))).toBe(
+      'timeout',
+    );
     const signal = AbortSignal.abort(new Error('given up'));
-    await expect(slow.request({ method: 'GET', url, signal })).rejects.toThrow('given up');
+    await expect(slow.request({ tenantId: null, method: 'GET', url, signal })).rejects.toThrow('given up');
     end([]);
     await slow.stop();
   });
 
   it('is refused when 64 of its host are under way', async () => {
     const caller = new AbortController();
-    const calls = Array.from({ length: 64 }, () =>
-      get(at('allowed.test', '/never'), { signal: caller.signal }),
+    const calls = Array.from({ length: 64 }, (_, n) =>
+      get(at('allowed.test', '/never'), { tenantId: tenantOf(n), signal: caller.signal, idleMs: 10_000 }),
     );
     expect(await failure(get(at('allowed.test')))).toBe('busy');
     expect((await get(at('other.test'))).status).toBe(200);
@@ -290,7 +297,7 @@ describe('an answer', () => {
 
 describe('an answer that arrives while it is read', () => {
   const open = (path: string, more: Partial<EgressRequest> = {}) =>
-    egress.open({ method: 'GET', url: at('allowed.test', path), ...more });
+    egress.open({ tenantId: null, method: 'GET', url: at('allowed.test', path), ...more });
   const textOf = async (stream: ReadableStream<Uint8Array>) =>
     Buffer.concat(await Array.fromAsync(stream)).toString();
 
@@ -315,7 +322,9 @@ describe('an answer that arrives while it is read', () => {
   });
 
   it('counts as a call until it is over', async () => {
-    const streams = await Promise.all(Array.from({ length: 64 }, () => open('/drip')));
+    const streams = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => open('/drip', { tenantId: tenantOf(n) })),
+    );
     expect(await failure(open('/'))).toBe('busy');
     for (const { body } of streams) await body.cancel();
     await eventually(async () => expect(await failure(get(at('allowed.test')))).toBe('none'));
@@ -323,7 +332,7 @@ describe('an answer that arrives while it is read', () => {
 
   it('comes from nowhere else than any other', async () => {
     const url = new URL(`http://127.0.0.1:${target.port}/`);
-    expect(await failure(egress.open({ method: 'GET', url }))).toBe('not_allowed');
+    expect(await failure(egress.open({ tenantId: null, method: 'GET', url }))).toBe('not_allowed');
     expect((await open(`/?to=${encodeURIComponent(at('other.test').href)}`)).status).toBe(302);
   });
 });
@@ -349,7 +358,9 @@ it('certificates are verified, whatever the environment says', async () => {
   const strict = new Egress({ guard: new Guard(new AllowList(['secure.test']), resolve) });
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
   try {
-    expect(await failure(strict.request({ method: 'GET', url: url('secure.test') }))).toBe('tls');
+    expect(await failure(strict.request({ tenantId: null, method: 'GET', url: url('secure.test') }))).toBe(
+      'tls',
+    );
   } finally {
     delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     await strict.stop();

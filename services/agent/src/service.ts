@@ -1,5 +1,6 @@
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
+import { observeEgress } from '@gatehouse/egress/metrics';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
@@ -54,7 +55,7 @@ import { AgentSteps } from './transfers/agent-steps.ts';
 const tenMinutesMs = 600_000;
 const batch = 500;
 /** Of MCP servers, whose sessions each hold one more; many tenants may use the same host. */
-const maxCalls = { origin: 512, all: 1_024 };
+const maxCalls = { all: 1_024, tenant: 128, origin: 512, tenantAtOrigin: 128 };
 
 /** The agent service: the agents of tenants, their visibility, and what users give to them. Opens nothing before `start`. */
 export async function createAgentService(
@@ -89,6 +90,7 @@ export async function createAgentService(
   const agents = new AgentStore(app);
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard, maxCalls });
+  observeEgress(registry, { tenants: egress });
   const { raise } = publishedAlerts(shell, config, webhook);
   const servers = new McpServerStore(app, raise);
   const secrets = new SealedColumn(keyRing, 'mcp_servers');

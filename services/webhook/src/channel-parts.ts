@@ -1,6 +1,7 @@
 import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
+import { observeEgress } from '@gatehouse/egress/metrics';
 import type { Changes } from '@gatehouse/changes/changes';
 import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
@@ -12,7 +13,7 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import type { Alerts } from './alerts/alerts.ts';
 import { QueueRoom } from './calls/queue-room.ts';
-import type { Ways } from './channels/adapter.ts';
+import type { WaysOf } from './channels/adapter.ts';
 import { channelAdapters } from './channels/adapters.ts';
 import { ChannelCheck } from './channels/channel-check.ts';
 import { ChannelGate } from './channels/channel-gate.ts';
@@ -81,10 +82,11 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   const adapters = channelAdapters(urls);
   const providerHosts = [...Object.values(urls), zaloOAuthUrl].map((text) => new URL(text).hostname);
   const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
-  const ways: Ways = {
-    tenant: (request) => options.egress.request(request),
-    provider: (request) => providers.request(request),
-  };
+  observeEgress(registry, { tenants: options.egress, providers });
+  const waysOf: WaysOf = (tenantId) => ({
+    tenant: (request) => options.egress.request({ tenantId, ...request }),
+    provider: (request) => providers.request({ tenantId, ...request }),
+  });
   const metrics = channelMetrics(registry);
   const store = new ChannelStore(app);
   const tokens = new ChannelTokens(secrets);
@@ -98,7 +100,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
     messages.wake(channel, (db, some) => conversations.resume(db, some));
   const tokenStore = new TokenStore(app);
   const tokenJobs = new TokenJobs(jobs);
-  const oauth = new ZaloOAuth(zaloOAuthUrl, ways);
+  const oauth = new ZaloOAuth(zaloOAuthUrl, waysOf(null));
   const tickets = new ConsentTickets({ service: 'webhook', app, system: gate, keyRing, log });
   const consentDependencies: ConsentDependencies = {
     channels: store,
@@ -139,7 +141,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
       converse: converse({
         turns: new TurnStore(app),
         send: (db, conversation) => conversations.send(db, conversation),
-        ...{ adapters, channels, texts, writer, completions, tenants, ways, metrics },
+        ...{ adapters, channels, texts, writer, completions, tenants, waysOf, metrics },
       }),
       send_replies: sendReplies({
         renew: async (channel) => {
@@ -152,9 +154,9 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
         replies: new ReplyStore(app),
         later: (conversation, afterS) =>
           withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
-        ...{ channels, health, texts, tenants, ways, metrics },
+        ...{ channels, health, texts, tenants, waysOf, metrics },
       }),
-      check_channel: checkChannel({ channels, health, tenants, ways, wake }),
+      check_channel: checkChannel({ channels, health, tenants, waysOf, wake }),
       refresh_tokens: refreshTokens({
         store: tokenStore,
         ...{ channels, tokens, tenants, oauth, health, wake },

@@ -187,7 +187,7 @@ async function connectBy(
     },
   );
   const connection = McpConnection.of(client, timeoutMs);
-  const send = egressFetch({ egress, timeoutMs, maxBytes });
+  const send = egressFetch({ egress, tenantId, timeoutMs, maxBytes });
   try {
     await client.connect(
       new Transport(new URL(url), {

@@ -3,6 +3,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 
 export interface EgressFetchOptions {
   egress: Egress;
+  tenantId: string;
   /** For a request and its response, and for a silence in it. */
   timeoutMs: number;
   /** Of the body of a response. */
@@ -14,7 +15,7 @@ const streamMs = 10 * 60_000;
 const nullBody = new Set([204, 205, 304]);
 
 /** `fetch` for the MCP client: the guard, the sizes and the times of `packages/egress`, and no redirects. */
-export function egressFetch({ egress, timeoutMs, maxBytes }: EgressFetchOptions) {
+export function egressFetch({ egress, tenantId, timeoutMs, maxBytes }: EgressFetchOptions) {
   return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const method = init.method ?? 'GET';
     if (method !== 'GET' && method !== 'POST' && method !== 'DELETE')
@@ -25,6 +26,7 @@ export function egressFetch({ egress, timeoutMs, maxBytes }: EgressFetchOptions)
       typeof given === 'string' || given instanceof URLSearchParams ? Buffer.from(String(given)) : undefined;
     const limitMs = method === 'GET' ? streamMs : timeoutMs;
     const response = await egress.open({
+      tenantId,
       method,
       url: new URL(input),
       headers: Object.fromEntries(new Headers(init.headers)),

@@ -171,7 +171,7 @@ export class Logins {
   }
 
   async #logIn(owner: LoginOf, binding: OAuthBinding): Promise<LoginRef> {
-    const tokens = await this.#options.oauth.clientCredentials(binding);
+    const tokens = await this.#options.oauth.clientCredentials(owner.tenantId, binding);
     const login = this.#made(owner, { binding, grant: 'client_credentials' }, tokens);
     return this.#options.store.putFirst(login);
   }
@@ -180,7 +180,7 @@ export class Logins {
     const { store, onLost, log } = this.#options;
     const secrets = this.#open(login);
     try {
-      const fresh = await this.#freshTokens(secrets);
+      const fresh = await this.#freshTokens(login.tenantId, secrets);
       const sealed = { secrets: this.#seal(login, secrets, fresh), ...timesOf(secrets.grant, fresh) };
       const isStored = await patiently(() => store.refreshed(login, claim, sealed));
       // Otherwise the login is gone, or another one has come.
@@ -200,11 +200,11 @@ export class Logins {
     }
   }
 
-  async #freshTokens({ grant, refreshToken, binding }: LoginSecrets): Promise<Tokens> {
+  async #freshTokens(tenantId: string, { grant, refreshToken, binding }: LoginSecrets): Promise<Tokens> {
     const { oauth } = this.#options;
-    if (grant === 'client_credentials') return oauth.clientCredentials(binding);
+    if (grant === 'client_credentials') return oauth.clientCredentials(tenantId, binding);
     if (refreshToken === null) throw new McpFailure('needs_consent');
-    return oauth.refresh(binding, refreshToken);
+    return oauth.refresh(tenantId, binding, refreshToken);
   }
 }
 

@@ -100,7 +100,9 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     if (server === null) return 'over';
     try {
       const iss = query['iss'] ?? null;
-      const tokens = await tickets.use(ticket, () => oauth.exchange(binding, { code, verifier, iss }));
+      const exchanged = (): Promise<Tokens> =>
+        oauth.exchange(ticket.tenantId, binding, { code, verifier, iss });
+      const tokens = await tickets.use(ticket, exchanged);
       if (tokens === null || !(await this.#store(ticket, tokens, circumstances))) return 'over';
     } catch (error) {
       if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;

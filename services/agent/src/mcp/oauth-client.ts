@@ -107,7 +107,7 @@ export class OAuthClient {
   async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
     const limit = AbortSignal.timeout(stepMs);
     const found = (): Promise<OAuthBinding> =>
-      this.#step((fetchFn) => this.#found(url, auth, { ...by, fetchFn }));
+      this.#step(tenantId, (fetchFn) => this.#found(url, auth, { ...by, fetchFn }));
     return this.#turns.run(tenantId, found, limit).catch((error: unknown) => {
       throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
     });
@@ -165,10 +165,11 @@ export class OAuthClient {
 
   /** The first tokens. Throws `OAuthRefused` and `McpFailure`. */
   exchange(
+    tenantId: string,
     { metadata, client, resource, redirectUrl }: OAuthBinding,
     { code, verifier, iss }: { code: string; verifier: string; iss: string | null },
   ): Promise<Tokens> {
-    return this.#ask((fetchFn) =>
+    return this.#ask(tenantId, (fetchFn) =>
       exchangeAuthorization(metadata.issuer, {
         ...{ metadata, clientInformation: client, authorizationCode: code, codeVerifier: verifier, fetchFn },
         redirectUri: redirectUrl,
@@ -179,8 +180,12 @@ export class OAuthClient {
   }
 
   /** New tokens for a refresh token, which may be good for this once. Throws as {@link exchange}. */
-  refresh({ metadata, client, resource }: OAuthBinding, refreshToken: string): Promise<Tokens> {
-    return this.#ask((fetchFn) =>
+  refresh(
+    tenantId: string,
+    { metadata, client, resource }: OAuthBinding,
+    refreshToken: string,
+  ): Promise<Tokens> {
+    return this.#ask(tenantId, (fetchFn) =>
       refreshAuthorization(metadata.issuer, {
         ...{ metadata, clientInformation: client, refreshToken, fetchFn },
         ...(resource !== null && { resource }),
@@ -189,11 +194,14 @@ export class OAuthClient {
   }
 
   /** A token for the client itself. Throws `McpFailure`: `unauthorized` if it is refused. */
-  async clientCredentials({ metadata, client, resource, scope }: OAuthBinding): Promise<Tokens> {
+  async clientCredentials(
+    tenantId: string,
+    { metadata, client, resource, scope }: OAuthBinding,
+  ): Promise<Tokens> {
     const { client_id: clientId, client_secret: clientSecret = '' } = client;
     const expectedIssuer = metadata.issuer;
     const provider = new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer });
-    const asked = this.#ask((fetchFn) =>
+    const asked = this.#ask(tenantId, (fetchFn) =>
       fetchToken(provider, metadata.issuer, {
         ...{ metadata, fetchFn },
         ...(scope !== null && { scope }),
@@ -261,8 +269,8 @@ export class OAuthClient {
     };
   }
 
-  async #ask(request: (fetchFn: Fetch) => Promise<OAuthTokens>): Promise<Tokens> {
-    const given = await this.#step(request);
+  async #ask(tenantId: string, request: (fetchFn: Fetch) => Promise<OAuthTokens>): Promise<Tokens> {
+    const given = await this.#step(tenantId, request);
     const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = given;
     if (!isToken(accessToken) || (refreshToken !== null && !isToken(refreshToken)))
       throw new McpFailure('invalid');
@@ -273,10 +281,10 @@ export class OAuthClient {
     };
   }
 
-  async #step<Result>(work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
+  async #step<Result>(tenantId: string, work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
     const limit = AbortSignal.timeout(stepMs);
     const send = smallJsonFetch(
-      egressFetch({ egress: this.#options.egress, timeoutMs: requestMs, maxBytes }),
+      egressFetch({ egress: this.#options.egress, tenantId, timeoutMs: requestMs, maxBytes }),
     );
     try {
       return await work((url, init) => send(url, { ...init, signal: limit }));

@@ -36,7 +36,7 @@ export class Verification {
           secret: clientSecretOf(secrets),
           known: null,
         });
-        const { accessToken } = await this.#oauth.clientCredentials(binding);
+        const { accessToken } = await this.#oauth.clientCredentials(tenantId, binding);
         return { listed: await list({ authorization: `Bearer ${accessToken}` }), secrets };
       }
       case 'oauth': {

@@ -83,7 +83,7 @@ export class WebFetch {
     for (let left = maxRedirects; ; left -= 1) {
       const cookie = await jar.headerFor(at);
       const headers = { accept, ...(cookie !== null && { cookie }) };
-      const response = await egress.request({ method: 'GET', url: at, headers, signal, maxBytes });
+      const response = await egress.request({ tenantId, method: 'GET', url: at, headers, signal, maxBytes });
       await jar.take(at, response.setCookies);
       const { location } = response.headers;
       if (!isRedirect(response.status) || location === undefined) return { response, at };

@@ -65,9 +65,12 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
 
 /** The ways out: to URLs of tenants, and to the providers that the operator names. */
 export interface Ways {
-  tenant: (request: EgressRequest) => Promise<EgressResponse>;
-  provider: (request: EgressRequest) => Promise<EgressResponse>;
+  tenant: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
+  provider: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
 }
+
+/** The ways out of a tenant, which has a share of each; null for the platform. */
+export type WaysOf = (tenantId: string | null) => Ways;
 
 /** What a type of channel has of its own. */
 export interface ChannelAdapter<Type extends ChannelType> {

@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { ChannelStore } from '../store/channel-store.ts';
-import type { ChannelAdapter, OpenChannel, Ways } from './adapter.ts';
+import type { ChannelAdapter, OpenChannel, WaysOf } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { Channel, ConnectedChannel } from './channel.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
@@ -60,7 +60,7 @@ const everyMs = 4_500;
 
 /** Shows that an answer is being written until it is stopped, where the provider can. A failure of that is logged. */
 export async function showTyping(
-  { channels, adapters, ways }: { channels: OpenChannels; adapters: ChannelAdapters; ways: Ways },
+  { channels, adapters, waysOf }: { channels: OpenChannels; adapters: ChannelAdapters; waysOf: WaysOf },
   { tenantId, id, type }: Channel,
   conversation: string,
   log: Logger,
@@ -69,7 +69,7 @@ export async function showTyping(
   const usable = adapter.typing === undefined ? null : await channels.open(tenantId, id);
   if (usable === null) return { stop: () => undefined };
   const show = (): void => {
-    adapter.typing?.(conversation, usable.open, ways).catch((error: unknown) => {
+    adapter.typing?.(conversation, usable.open, waysOf(tenantId)).catch((error: unknown) => {
       log.debug({ err: error, channel_id: id }, 'failed to show that an answer is being written');
     });
   };

@@ -32,7 +32,8 @@ export async function attempt(
   if (message === null) return null;
   const { id, body, secret } = message;
   const headers = standardHeaders(secret, { id, at, body });
-  const request = { method: 'POST', url: new URL(delivery.url), headers, body: Buffer.from(body) } as const;
+  const { tenantId, url } = delivery;
+  const request = { tenantId, method: 'POST', url: new URL(url), headers, body: Buffer.from(body) } as const;
   try {
     const answer = await egress.request({ ...request, timeoutMs, ignoreBody: true });
     return {

@@ -1,6 +1,6 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
-import type { Checked, Ways } from '../channels/adapter.ts';
+import type { Checked, WaysOf } from '../channels/adapter.ts';
 import type { TenantClient } from '../peers/tenants.ts';
 import type { ChannelHealth } from '../channels/channel-health.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
@@ -9,7 +9,7 @@ export interface CheckDependencies {
   channels: OpenChannels;
   health: ChannelHealth;
   tenants: TenantClient;
-  ways: Ways;
+  waysOf: WaysOf;
   /** Goes on with what waits in the conversations of a channel. */
   wake: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
@@ -19,7 +19,7 @@ export function checkChannel({
   channels,
   health,
   tenants,
-  ways,
+  waysOf,
   wake,
 }: CheckDependencies): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
@@ -43,10 +43,10 @@ export function checkChannel({
     }
   };
 
-  async function check({ adapter, open }: UsableChannel): Promise<Checked> {
+  async function check({ adapter, open, channel }: UsableChannel): Promise<Checked> {
     if (adapter.check === undefined) return { kind: 'connected' };
     try {
-      return await adapter.check(open, ways);
+      return await adapter.check(open, waysOf(channel.tenantId));
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       return { kind: 'retry', reason: error.message };

@@ -5,7 +5,7 @@ import type { AppError } from '@gatehouse/kit/errors';
 import { toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Ways } from '../channels/adapter.ts';
+import type { WaysOf } from '../channels/adapter.ts';
 import type { ChannelAdapters } from '../channels/adapters.ts';
 import { nextBurst, type WaitingMessage } from '../channels/burst.ts';
 import type { Channel } from '../channels/channel.ts';
@@ -28,7 +28,7 @@ export interface ConverseDependencies {
   writer: ReplyWriter;
   completions: CompletionClient;
   tenants: TenantClient;
-  ways: Ways;
+  waysOf: WaysOf;
   metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;

@@ -1,7 +1,7 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Sent, Ways } from '../channels/adapter.ts';
+import type { Sent, WaysOf } from '../channels/adapter.ts';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
@@ -16,7 +16,7 @@ export interface SendDependencies {
   replies: ReplyStore;
   texts: ChannelTexts;
   tenants: TenantClient;
-  ways: Ways;
+  waysOf: WaysOf;
   metrics: Pick<ChannelMetrics, 'attempted'>;
   /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
@@ -36,7 +36,7 @@ const longestS = 24 * 3_600;
  * not known is sent again.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
-  const { channels, health, replies, texts, tenants, ways, metrics, renew, later } = dependencies;
+  const { channels, health, replies, texts, tenants, waysOf, metrics, renew, later } = dependencies;
   return async ({ conversationId }, { tenantId, signal, log }) => {
     for (;;) {
       signal.throwIfAborted();
@@ -78,8 +78,13 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
     }
   }
 
-  async function attempt(reply: QueuedReply, { adapter, open }: UsableChannel, log: Logger): Promise<Sent> {
+  async function attempt(
+    reply: QueuedReply,
+    { adapter, open, channel }: UsableChannel,
+    log: Logger,
+  ): Promise<Sent> {
     const { id, conversation, inReplyTo } = reply;
+    const ways = waysOf(channel.tenantId);
     try {
       const { text, plainText } = texts.openPiece(reply, reply.text);
       return await adapter.send({ id, conversation, inReplyTo, text, plainText }, open, ways);

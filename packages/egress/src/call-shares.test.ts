@@ -1,0 +1,45 @@
+import { expect, it } from '@jest/globals';
+import { CallShares } from './call-shares.ts';
+
+const never = new AbortController().signal;
+
+it('lets a call beyond the share of its tenant wait for another one of the tenant, and no other tenant', async () => {
+  const shares = new CallShares({ all: 4, tenant: 3, origin: 3, tenantAtOrigin: 2 });
+  const [end] = await Promise.all([
+    shares.hold('a', 'https://x', never),
+    shares.hold('a', 'https://x', never),
+  ]);
+  const waiting = shares.hold('a', 'https://x', never);
+  (await shares.hold('b', 'https://x', never))();
+  await shares.hold('a', 'https://y', never);
+  expect([shares.running, shares.waiting]).toEqual([3, 1]);
+  const late = await Promise.allSettled([waiting, shares.hold('a', 'https://z', never)]);
+  for (const { status } of late) expect(status).toBe('rejected');
+  end();
+  await shares.hold('a', 'https://x', never);
+  expect([shares.running, shares.waiting]).toEqual([3, 0]);
+});
+
+it('lets tenants take turns where all calls are taken', async () => {
+  const shares = new CallShares({ all: 1, tenant: 1, origin: 1, tenantAtOrigin: 1 });
+  const order: string[] = [];
+  const call = async (tenantId: string): Promise<void> => {
+    const end = await shares.hold(tenantId, 'https://x', never);
+    order.push(tenantId);
+    setTimeout(end, 5);
+  };
+  await Promise.all([...Array.from({ length: 20 }, () => call('a')), call('b')]);
+  expect(order.indexOf('b')).toBeLessThan(5);
+});
+
+it('gives up a place in the line when the caller has gone', async () => {
+  const shares = new CallShares({ all: 1, tenant: 1, origin: 1, tenantAtOrigin: 1 });
+  const end = await shares.hold('a', 'https://x', never);
+  const caller = new AbortController();
+  const waiting = shares.hold('a', 'https://x', caller.signal);
+  caller.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  end();
+  await shares.hold('b', 'https://x', never);
+  expect([shares.running, shares.waiting]).toEqual([1, 0]);
+});
