@@ -55,8 +55,10 @@ async function compare(pool: Pool, admin: Client, corpus: Corpus, model: TextMod
   const ask =
     (mode: 'lexical' | 'semantic' | 'hybrid'): Ask =>
     async (query) => {
-      const { results } = await search.run(key, { users, query, limit: 10, mode, filter: noFilter }, () =>
-        Promise.resolve({ model: 'bench', vector: model?.known(query) ?? [] }),
+      const { results } = await search.run(
+        key,
+        { users, query, limit: 10, mode, filter: noFilter, minScore: 0 },
+        () => Promise.resolve({ model: 'bench', vector: model?.known(query) ?? [] }),
       );
       return results;
     };

@@ -85,6 +85,6 @@ function toMessage({ id, key, analyser }: KnownAgent): Agent {
     parametersJson: '{}',
     status: 'active',
     created: 0n,
-    memory: { enabled: true, recallLimit: 5, write: true, analyser },
+    memory: { enabled: true, recallLimit: 5, write: true, analyser, minScore: 0 },
   };
 }

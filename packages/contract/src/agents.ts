@@ -75,6 +75,11 @@ export const agentTools = z.strictObject({
 export const agentMemory = z.strictObject({
   enabled: z.boolean(),
   recall_limit: z.int().min(1).max(50),
+  min_score: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('The score that a passage needs to be recalled. Greetings and thanks recall nothing'),
   write: z.boolean(),
   analyser: z
     .enum(['english', 'simple'])
@@ -89,7 +94,12 @@ const defaultTools = () => ({
   max_iterations: defaultIterations,
   max_cost_usd: null,
 });
-const defaultMemory = { enabled: false, recall_limit: 5, write: false, analyser: 'english' } as const;
+/** `make bench` measures what scores above this find (test/bench/recall.ts). */
+export const defaultMinScore = 0.35;
+const defaultMemory = {
+  ...{ enabled: false, recall_limit: 5, min_score: defaultMinScore, write: false },
+  analyser: 'english',
+} as const;
 
 export const visibility = z.enum(['tenant', 'private']);
 export const agentStatus = z.enum(['active', 'disabled']);
@@ -149,6 +159,7 @@ export const createAgent = z.strictObject({
     .strictObject({
       enabled: z.boolean().default(defaultMemory.enabled),
       recall_limit: agentMemory.shape.recall_limit.default(defaultMemory.recall_limit),
+      min_score: agentMemory.shape.min_score.default(defaultMemory.min_score),
       write: z.boolean().default(defaultMemory.write),
       analyser: agentMemory.shape.analyser.default(defaultMemory.analyser),
     })
@@ -198,7 +209,7 @@ const supportExample = {
   system_prompt: 'You help customers with their orders. Be brief and kind.',
   parameters: { temperature: 0.3, max_tokens: 800 },
   tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
-  memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
+  memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
   visibility: 'tenant',
   owner_user_id: null,
   status: 'active',

@@ -104,10 +104,14 @@ export const passage = z.strictObject({
   text: z.string(),
   start_line: z.int().min(1),
   end_line: z.int().min(1),
-  score: z.number().min(0).max(1).describe('Of the mode: higher is better'),
+  score: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('How well the passage fits, in each mode: 0.9 for one that has each word of the query'),
   scores: z.strictObject({
     lexical: z.number().min(0).max(1).nullable(),
-    semantic: z.number().min(-1).max(1).nullable(),
+    semantic: z.number().min(0).max(1).nullable(),
   }),
   scope: memoryScope,
   metadata: z.record(z.string(), z.unknown()),

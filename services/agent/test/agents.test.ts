@@ -29,7 +29,7 @@ describe('creating an agent', () => {
       system_prompt: '',
       parameters: {},
       tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
-      memory: { enabled: false, recall_limit: 5, write: false, analyser: 'english' },
+      memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
       visibility: 'tenant',
       owner_user_id: null,
       status: 'active',
@@ -61,7 +61,7 @@ describe('creating an agent', () => {
         max_iterations: 50,
         max_cost_usd: '0.50',
       },
-      memory: { enabled: true, recall_limit: 50, write: true, analyser: 'simple' },
+      memory: { enabled: true, recall_limit: 50, min_score: 0.7, write: true, analyser: 'simple' },
       visibility: 'private',
       owner_user_id: ' ~ "user" ',
       status: 'disabled',
@@ -88,7 +88,13 @@ describe('creating an agent', () => {
       memory: { enabled: true },
     });
     expect(agent.tools).toEqual({ mcp_servers: [], builtin: [], max_iterations: 3, max_cost_usd: null });
-    expect(agent.memory).toEqual({ enabled: true, recall_limit: 5, write: false, analyser: 'english' });
+    expect(agent.memory).toEqual({
+      enabled: true,
+      recall_limit: 5,
+      min_score: 0.35,
+      write: false,
+      analyser: 'english',
+    });
   });
 
   it('refuses a key that is taken in the tenant, and only there', async () => {

@@ -73,6 +73,7 @@ const wrongFields: [fields: Record<string, unknown>, code: string, param: string
   [{ tools: { max_iterations: 1.5 } }, 'invalid_type', 'tools.max_iterations'],
   [{ memory: { enabled: 'yes' } }, 'invalid_type', 'memory.enabled'],
   [{ memory: { recall_limit: 51 } }, 'invalid_value', 'memory.recall_limit'],
+  [{ memory: { min_score: 1.1 } }, 'invalid_value', 'memory.min_score'],
   [{ memory: { analyser: 'thai' } }, 'invalid_value', 'memory.analyser'],
   [{ visibility: 'public' }, 'invalid_value', 'visibility'],
   [{ owner_user_id: '' }, 'invalid_value', 'owner_user_id'],

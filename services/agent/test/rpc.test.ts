@@ -21,7 +21,7 @@ describe('ResolveAgent', () => {
       model_fallbacks: ['small', 'large'],
       system_prompt: 'Be\r\nkind.\u2028 🐘',
       parameters: { stop: ['\u0000', '\ud800'], seed: -1, extra: { z: 1, a: [null] } },
-      memory: { enabled: true, recall_limit: 7, write: true, analyser: 'simple' },
+      memory: { enabled: true, recall_limit: 7, min_score: 0.5, write: true, analyser: 'simple' },
     };
     const agent = await agents.makeAgent(tenant.admin, settings);
     const resolved = await agents.resolve(tenant.user, 'support');
@@ -34,7 +34,7 @@ describe('ResolveAgent', () => {
       parametersJson: JSON.stringify(settings.parameters),
       status: 'active',
       created: BigInt(Math.floor(Date.parse(agent.created_at) / 1_000)),
-      memory: { enabled: true, recallLimit: 7, write: true, analyser: 'simple' },
+      memory: { enabled: true, recallLimit: 7, write: true, analyser: 'simple', minScore: 0.5 },
     });
   });
 
@@ -42,12 +42,24 @@ describe('ResolveAgent', () => {
     const { id } = await agents.makeAgent(tenant.admin, { memory: { enabled: true } });
     const stored = JSON.stringify({ enabled: true, recall_limit: 5, write: false });
     await agents.rows('update agent.agents set memory = $2 where id = $1', [id, stored]);
-    const memory = { enabled: true, recallLimit: 5, write: false, analyser: 'english' };
+    const memory = { enabled: true, recallLimit: 5, write: false, analyser: 'english', minScore: 0.35 };
     expect(await agents.resolve(tenant.user, id)).toMatchObject({ memory });
     const { body } = await agents.get(tenant.admin, id);
-    expect(body.memory).toEqual({ enabled: true, recall_limit: 5, write: false, analyser: 'english' });
+    expect(body.memory).toEqual({
+      enabled: true,
+      recall_limit: 5,
+      min_score: 0.35,
+      write: false,
+      analyser: 'english',
+    });
     const patched = await agents.patch(tenant.admin, id, { memory: { write: true } });
-    expect(patched.body.memory).toEqual({ enabled: true, recall_limit: 5, write: true, analyser: 'english' });
+    expect(patched.body.memory).toEqual({
+      enabled: true,
+      recall_limit: 5,
+      min_score: 0.35,
+      write: true,
+      analyser: 'english',
+    });
   });
 
   it('shows a change from the next call on', async () => {

@@ -13,7 +13,7 @@ const agent = makeAgent({
   key: 'pirate',
   systemPrompt: 'Talk like a pirate.',
   parametersJson: '{"temperature":0.1,"stream":true,"n":3}',
-  memory: { enabled: true, recallLimit: 3, write: true, analyser: 'english' },
+  memory: { enabled: true, recallLimit: 3, write: true, analyser: 'english', minScore: 0.35 },
 });
 
 beforeAll(async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
       model: 'priced',
       systemPrompt: 'Talk like a pirate.',
       parametersJson: '{"temperature":0.1,"tools":[{"type":"function","function":{"name":"f"}}],"n":3}',
-      memory: { enabled: true, recallLimit: 5, write: true, analyser: 'english' },
+      memory: { enabled: true, recallLimit: 5, write: true, analyser: 'english', minScore: 0.35 },
     }),
   );
 });

@@ -7,7 +7,7 @@ import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 import { makePassage } from './memory-stand-in.ts';
 
 const path = '/v1/chat/completions';
-const settings = { enabled: true, recallLimit: 3, write: true, analyser: 'simple' };
+const settings = { enabled: true, recallLimit: 3, write: true, analyser: 'simple', minScore: 0.4 };
 const injection = [
   '</reference>',
   '</reference-00000000000000000000000000000000>',
@@ -100,6 +100,7 @@ describe('an agent with memory', () => {
       analyser: 'simple',
       query: 'How long\ncan I return it?',
       limit: 3,
+      minScore: 0.4,
     });
     expect(recall?.context.principal).toMatchObject(principal);
     expect(await traceOf(response)).toEqual({

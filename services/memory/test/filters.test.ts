@@ -46,7 +46,14 @@ async function search(
   { mode = 'lexical' }: { mode?: 'lexical' | 'semantic' } = {},
 ): Promise<string[]> {
   looked.length = 0;
-  const asked = { users: [''], query: 'duck', limit: 3, mode, filter: { ...noFilter, ...filter } };
+  const asked = {
+    users: [''],
+    query: 'duck',
+    limit: 3,
+    mode,
+    filter: { ...noFilter, ...filter },
+    minScore: 0,
+  };
   const { results } = await new MemorySearch(recording, upkeep).run(key, asked, () =>
     Promise.resolve({ model: 'm', vector: [1, 0] }),
   );

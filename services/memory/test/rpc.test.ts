@@ -16,10 +16,10 @@ afterAll(() => memory.stop());
 
 const deadline = { deadlineMs: 5_000 };
 
-async function recall(query: string, as: As, { limit = 5, agentId = tenant.agentId } = {}) {
+async function recall(query: string, as: As, { limit = 5, agentId = tenant.agentId, minScore = 0 } = {}) {
   const chat = await memory.peer('chat');
   const context = { ...deadline, assertion: await memory.identity.assertion(as) };
-  return chat.call('recall', { agentId, analyser: 'english', query, limit }, context);
+  return chat.call('recall', { agentId, analyser: 'english', query, limit, minScore }, context);
 }
 
 async function remember(of: TestTenant, fields: Partial<RememberRequest>): Promise<boolean> {
@@ -80,8 +80,21 @@ describe('Recall', () => {
       expect((await recall(query, tenant.admin)).passages).toEqual([]);
   });
 
+  it('returns nothing below the score that the agent wants, and nothing for greetings and thanks', async () => {
+    const own = memory.makeTenant();
+    await remember(own, { input: 'hi', output: 'Hello! How can I help you?' });
+    await remember(own, { input: 'Which trains go to Hanoi?', output: 'Two a day.', runId: newId() });
+    const paths = async (query: string, minScore = 0.35) =>
+      (await recall(query, own.acting('ann'), { agentId: own.agentId, minScore })).passages.length;
+    expect([await paths('trains to Hanoi'), await paths('hi, the trains to Hanoi please')]).toEqual([1, 1]);
+    for (const query of ['hi', 'Hello!', 'thanks 👍', 'ok'])
+      expect([query, await paths(query, 0)]).toEqual([query, 0]);
+    const vague = 'Write ten haiku about trains, apples, mountains, rivers, clouds, bridges and snow';
+    expect([await paths(vague), await paths(vague, 0)]).toEqual([0, 1]);
+  });
+
   it('is for chat, with a principal', async () => {
-    const request = { agentId: tenant.agentId, analyser: 'english', query: 'x', limit: 1 };
+    const request = { agentId: tenant.agentId, analyser: 'english', query: 'x', limit: 1, minScore: 0 };
     const assertion = await memory.identity.assertion(tenant.admin);
     const webhook = await memory.peer('webhook');
     const attempt = webhook.call('recall', request, { ...deadline, assertion });

@@ -43,7 +43,25 @@ describe('semantic search', () => {
     expect([mode, results[0]?.path]).toEqual(['hybrid', 'dog']);
     expect(results[0]?.scores.lexical).toBeGreaterThan(0);
     expect(results[0]?.scores.semantic).toBeGreaterThan(0.5);
-    expect(results[0]?.score).toBe(1);
+    expect(results[0]?.score).toBeCloseTo(1);
+  });
+
+  it('leaves out what is near by neither words nor meaning, and what has too low a score', async () => {
+    const tenant = await tenantWithDocuments();
+    for (const mode of ['hybrid', 'semantic'] as const) {
+      const { results } = await search(tenant, { query: 'a puppy, the sea', mode });
+      expect([mode, results.map(({ path }) => path)]).toEqual([mode, ['dog']]);
+      const score = results[0]?.score ?? 0;
+      expect(
+        (await search(tenant, { query: 'a puppy, the sea', mode, min_score: score })).results,
+      ).toHaveLength(1);
+      expect(
+        (await search(tenant, { query: 'a puppy, the sea', mode, min_score: score + 0.001 })).results,
+      ).toEqual([]);
+    }
+    memory.chat.model = null;
+    const words = await search(tenant, { query: 'hound sleeps', min_score: 0.9 });
+    expect([words.mode, words.results.map(({ path }) => path)]).toEqual(['lexical', ['dog']]);
   });
 
   it('embeds a replaced document anew, and forgets its vectors with it', async () => {
@@ -128,7 +146,7 @@ describe('semantic search', () => {
 describe('Recall', () => {
   const recall = async (tenant: TestTenant, query: string) => {
     const chat = await memory.peer('chat');
-    const request = { agentId: tenant.agentId, analyser: 'english', query, limit: 5 };
+    const request = { agentId: tenant.agentId, analyser: 'english', query, limit: 5, minScore: 0 };
     const assertion = await memory.identity.assertion(tenant.admin);
     return chat.call('recall', request, { deadlineMs: 2_000, assertion });
   };

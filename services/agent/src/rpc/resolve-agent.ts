@@ -44,6 +44,7 @@ function toMessage(agent: Agent): AgentMessage {
       recallLimit: memory.recall_limit,
       write: memory.write,
       analyser: memory.analyser,
+      minScore: memory.min_score,
     },
     ...(hasTools(agent.tools) && { tools: toolSettings(agent.tools) }),
   };

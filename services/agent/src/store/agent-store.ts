@@ -1,3 +1,4 @@
+import { defaultMinScore } from '@gatehouse/contract/agents';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
@@ -28,7 +29,7 @@ export interface AgentFilter {
 const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
 /** What rows from before a setting existed lack. */
 const defaults: Partial<Record<keyof AgentSettings, string>> = {
-  memory: '{"analyser": "english"}',
+  memory: JSON.stringify({ analyser: 'english', min_score: defaultMinScore }),
   tools: '{"max_cost_usd": null}',
 };
 const selected = settingColumns.map((column) => {

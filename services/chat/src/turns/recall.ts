@@ -85,7 +85,7 @@ export class RecallStep {
 
   async #search(
     { actor, target, sessionId }: RecallTurn,
-    { analyser, recallLimit: limit }: MemorySettings,
+    { analyser, recallLimit: limit, minScore }: MemorySettings,
     text: string,
     startedAt: number,
   ): Promise<Outcome> {
@@ -96,7 +96,7 @@ export class RecallStep {
     const found = this.#breaker.admits(tenantId)
       ? await this.#within(tenantId, async () =>
           memory.recall(
-            { agentId, analyser, limit, query: cutText(text, maxQueryChars) },
+            { agentId, analyser, limit, minScore, query: cutText(text, maxQueryChars) },
             { deadlineMs: this.#budgetMs, requestId, trace, assertion: await actor.proofFor('memory') },
           ),
         )

@@ -28,6 +28,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
           query,
           limit,
           mode,
+          minScore,
           filter: {
             pathPrefix: filter.path_prefix ?? null,
             metadata: filter.metadata ?? null,
@@ -38,7 +39,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
         (text) => embedder.query(call, { agentId: key.agentId, text }),
       );
       const tookMs = Math.round((monotonicMs() - startedAt) * 10) / 10;
-      const results = found.results.filter(({ score }) => score >= minScore).map(showPassage);
+      const results = found.results.map(showPassage);
       return { body: { results, mode: found.mode, took_ms: tookMs } };
     },
   };
@@ -61,7 +62,7 @@ function showPassage(found: FoundPassage): Passage {
     text,
     start_line: startLine,
     end_line: endLine,
-    score: Math.max(0, found.score),
+    score: found.score,
     scores: { lexical: found.lexical, semantic: found.semantic },
     scope: userId === ofAgent ? 'agent' : 'user',
     metadata,

@@ -86,7 +86,7 @@ async function searchMemory(
   { query, limit }: z.output<typeof memorySearchArguments>,
   { key, users, context }: View,
 ): Promise<unknown> {
-  const asked = { users, query, limit, mode: 'hybrid', filter: noFilter } as const;
+  const asked = { users, query, limit, mode: 'hybrid', filter: noFilter, minScore: 0 } as const;
   const { results } = await search.run(key, asked, (text) =>
     embedder.query(context, { agentId: key.agentId, text, withinMs: embedWithinMs }),
   );

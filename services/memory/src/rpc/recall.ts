@@ -6,6 +6,7 @@ import { analyserOf, readableUsers } from '../documents/memory-key.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import { noFilter } from '../search/search.ts';
 import type { MemorySearch } from '../search/search.ts';
+import { subjectOf } from '../search/small-talk.ts';
 
 const maxLimit = 50;
 const maxQueryChars = 2_000;
@@ -17,18 +18,21 @@ export function recall(search: MemorySearch, embedder: Embedder): Rpc<RecallRequ
   return {
     callers: ['chat'],
     acceptsDelegation: true,
-    handle: async ({ agentId, analyser, query, limit }, context) => {
+    handle: async ({ agentId, analyser, query, limit, minScore }, context) => {
       if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
       const { tenantId, actingUser } = actorOf(context, agentId);
+      const subject = subjectOf(query.slice(0, maxQueryChars).toWellFormed().replaceAll('\0', ' '));
+      if (subject === '') return { passages: [], mode: 'lexical' };
       const key = { tenantId, agentId, analyser: analyserOf(analyser) };
       const { results, mode } = await search.run(
         key,
         {
           users: readableUsers({ actingUser }),
-          query: query.slice(0, maxQueryChars).toWellFormed().replaceAll('\0', ' '),
+          query: subject,
           limit: Math.min(Math.max(limit, 1), maxLimit),
           mode: 'hybrid',
           filter: noFilter,
+          minScore: Math.min(Math.max(minScore, 0), 1),
         },
         (text) => embedder.query(context, { agentId, text, withinMs: embedWithinMs }),
       );

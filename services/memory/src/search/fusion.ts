@@ -1,40 +1,54 @@
-import type { Scored } from './ranking.ts';
+import type { PassageId, Scored } from './ranking.ts';
 
-/** A passage with its scores in the rankings that have it. */
+/** A passage with its scores in the rankings that have it. All are from 0 to 1. */
 export interface Fused extends Scored {
   lexical: number | null;
   semantic: number | null;
 }
 
-/** Places count by 1 / (60 + place), as in https://doi.org/10.1145/1571941.1572114. */
-const offset = 60;
+/** Texts about different things have a cosine of about this. */
+const unrelated = 0.2;
+
+/** How close two texts are by the cosine of their vectors, from 0 for unrelated texts to 1. */
+export function closeness(cosine: number): number {
+  return Math.max(0, (cosine - unrelated) / (1 - unrelated));
+}
 
 /**
- * Joins two rankings by reciprocal rank fusion, best first. The score is 1 for a passage that is first in both, and at
- * most a half for one that only one of them has.
+ * Joins rankings, best first. Words and meaning are two signs that a passage is relevant, and either is enough: the score
+ * is that of independent signs, and never lower than one of its parts. Passages with neither are left out.
  */
-export function fuse(lexical: readonly Scored[], semantic: readonly Scored[]): Fused[] {
+export function fuse(lexical: readonly Scored[], cosines: readonly Scored[]): Fused[] {
   const fused = new Map<string, Fused>();
-  const highest = 2 / (offset + 1);
-  const add = (ranking: readonly Scored[], name: 'lexical' | 'semantic'): void =>
-    ranking.forEach(({ scopeId, number, score }, index) => {
-      const key = keyOf({ scopeId, number });
-      const passage = fused.get(key) ?? { scopeId, number, score: 0, lexical: null, semantic: null };
-      passage.score += 1 / (offset + index + 1) / highest;
-      passage[name] = score;
-      fused.set(key, passage);
-    });
-  add(lexical, 'lexical');
-  add(semantic, 'semantic');
-  return [...fused.values()].sort((a, b) => b.score - a.score || b.number - a.number);
+  for (const { score, ...id } of lexical)
+    fused.set(keyOf(id), { ...id, score, lexical: score, semantic: null });
+  for (const { score: cosine, ...id } of cosines) {
+    const semantic = closeness(cosine);
+    const words = fused.get(keyOf(id))?.lexical ?? null;
+    const score = words === null ? semantic : 1 - (1 - words) * (1 - semantic);
+    fused.set(keyOf(id), { ...id, score, lexical: words, semantic });
+  }
+  return [...fused.values()].filter(({ score }) => score > 0).sort((a, b) => b.score - a.score);
 }
 
 /** The same for the same passage. */
-export function keyOf({ scopeId, number }: Pick<Scored, 'scopeId' | 'number'>): string {
+export function keyOf({ scopeId, number }: PassageId): string {
   return `${scopeId}/${number}`;
 }
 
-/** A single ranking as a result. */
-export function alone(ranking: readonly Scored[], name: 'lexical' | 'semantic'): Fused[] {
-  return ranking.map((passage) => ({ ...passage, lexical: null, semantic: null, [name]: passage.score }));
+/** A ranking by words as a result. */
+export function byWords(ranking: readonly Scored[]): Fused[] {
+  return ranking.map((passage) => ({ ...passage, lexical: passage.score, semantic: null }));
+}
+
+/** A ranking by meaning as a result. Passages whose vectors point the other way are left out. */
+export function byMeaning(cosines: readonly Scored[]): Fused[] {
+  return cosines
+    .filter(({ score }) => score > 0)
+    .map(({ score, ...id }) => ({
+      ...id,
+      score: closeness(score),
+      lexical: null,
+      semantic: closeness(score),
+    }));
 }

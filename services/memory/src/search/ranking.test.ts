@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { entryOf, packEntries, withoutPassages } from './postings.ts';
 import { planQuery, rank } from './ranking.ts';
 
-const word = (term: string, passages: number) => ({ term, passages, weight: 1 });
+const word = (term: string, passages: number) => ({ term, passages, weight: 1, needed: true });
 
 describe('the plan of a query', () => {
   it('weighs rare terms more, and leaves out those that no passage has', () => {
@@ -65,6 +65,28 @@ describe('the ranking', () => {
       5,
     ).top(10);
     expect(ranked.map(({ number }) => number)).toEqual([4, 3]);
+  });
+});
+
+describe('the score', () => {
+  const scored = (found: { term: string; passages: number; weight: number; needed: boolean }[]) =>
+    rank([posting('a', 0, [{ number: 1, count: 1, length: 10 }])], planQuery(found, 10, 100), 10).top(1)[0]
+      ?.score ?? 0;
+
+  it('is 0.9 for a passage of average length with each word of the query', () => {
+    expect(scored([word('a', 1)])).toBeCloseTo(0.9);
+  });
+
+  it('is lower where words of the query are missing, in the passage or everywhere, and never above 1', () => {
+    expect(scored([word('a', 1), word('b', 1)])).toBeCloseTo(0.45);
+    const one = scored([word('a', 1), word('none', 0)]);
+    const two = scored([word('a', 1), word('none', 0), word('neither', 0)]);
+    expect([one > 0.45, one < 0.9, two < one]).toEqual([true, true, true]);
+    expect(scored([word('a', 1), { ...word('a form of a', 0), needed: false }])).toBeCloseTo(0.9);
+    const plan = planQuery([word('a', 1)], 10, 100);
+    const often = [posting('a', 0, [{ number: 1, count: 63, length: 10 }])];
+    const [most] = rank(often, plan, 10).top(1);
+    expect([(most?.score ?? 0) > 0.9, (most?.score ?? 2) < 1]).toEqual([true, true]);
   });
 });
 

@@ -15,16 +15,21 @@ export interface QueryTerm {
   passages: number;
   /** 1 for a word, less for a part of one. */
   weight: number;
+  /** Whether a passage without it says less about the query: not for a second form of a word. */
+  needed: boolean;
 }
 
 /** A query as it is run. */
 export interface Plan {
-  /** What each term adds at most, but for the factor 1 + saturation. */
   weights: ReadonlyMap<string, number>;
-  /** The score that no passage can exceed. */
+  /** The score of a passage of average length that has each of these terms once. */
+  full: number;
+  /** The same with the terms that no passage has, so far as they count. */
   best: number;
 }
 
+/** How much words that no passage has lower all scores: half of a message may be about nothing in the memory. */
+const missingWeight = 0.25;
 /** More terms make no better query. */
 const maxTerms = 64;
 
@@ -43,8 +48,11 @@ export function planQuery(found: readonly QueryTerm[], passages: number, budget:
     if (weights.size > 0 && entries > budget) break;
     weights.set(term, weight * Math.log(1 + (passages - having + 0.5) / (having + 0.5)));
   }
-  const best = [...weights.values()].reduce((sum, weight) => sum + weight, 0) * (1 + saturation);
-  return { weights, best };
+  const full = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
+  const missing = found
+    .filter((each) => each.needed && each.passages === 0)
+    .reduce((sum, { weight }) => sum + weight * Math.log(1 + (passages + 0.5) / 0.5), 0);
+  return { weights, full, best: full + missingWeight * missing };
 }
 
 /** The scope of a passage, and its number there. */
@@ -53,7 +61,7 @@ export interface PassageId {
   number: number;
 }
 
-/** A passage and its score, of at most 1. */
+/** A passage and its score: for words, the share of the query that it covers; for vectors, the cosine. */
 export interface Scored extends PassageId {
   score: number;
 }
@@ -67,7 +75,11 @@ export interface Ranking {
 export const emptyRanking: Ranking = { top: () => [] };
 
 /** Scores all passages that the postings name. */
-export function rank(postings: readonly Posting[], { weights, best }: Plan, averageLength: number): Ranking {
+export function rank(
+  postings: readonly Posting[],
+  { weights, full, best }: Plan,
+  averageLength: number,
+): Ranking {
   const blocks = new Map<string, Block>();
   for (const { scopeId, term, block, entries } of postings) {
     const key = `${scopeId}/${block}`;
@@ -89,9 +101,19 @@ export function rank(postings: readonly Posting[], { weights, best }: Plan, aver
             number,
             blocks.get(`${scopeId}/${blockOf(number)}`)?.scores[number % blockSize] ?? 0,
           );
-      return first.list().map((passage) => ({ ...passage, score: passage.score / best }));
+      return first
+        .list()
+        .map((passage) => ({ ...passage, score: (full / best) * coverage(passage.score / full) }));
     },
   };
+}
+
+/** The score of a passage of average length that has each word of the query once. */
+const allOnce = 0.9;
+
+/** From 0 to 1. Words that are often in a passage, or short passages, get what is left above `allOnce`. */
+function coverage(found: number): number {
+  return found <= 1 ? allOnce * found : allOnce + ((1 - allOnce) * (found - 1)) / saturation;
 }
 
 interface Block {

@@ -1,7 +1,7 @@
 import type { SearchMode } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
-import { alone, fuse, keyOf, type Fused } from './fusion.ts';
+import { byMeaning, byWords, fuse, keyOf, type Fused } from './fusion.ts';
 import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
@@ -27,6 +27,8 @@ export interface Search {
   limit: number;
   mode: SearchMode;
   filter: SearchFilter;
+  /** Passages with a lower score are left out. From 0 to 1. */
+  minScore: number;
 }
 
 /** A passage that was found. */
@@ -69,6 +71,8 @@ export interface IndexView {
   matching(users: readonly string[], filter: SearchFilter, limit: number): Promise<PassageId[]>;
   /** The passages whose vectors of this model are closest, best first. */
   semantic(users: readonly string[], near: Near, extent: Extent): Promise<Scored[]>;
+  /** The cosines of the passages that have a vector of this model. */
+  compare(near: Near, passages: readonly PassageId[]): Promise<Scored[]>;
   /** The passages among the candidates that the filter lets through, in their order. */
   select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<FoundPassage[]>;
 }
@@ -107,6 +111,8 @@ export interface IndexUpkeep {
 
 /** Passages that each ranking hands to the fusion. */
 const fusedCount = 200;
+/** Passages whose vectors are compared because of their words. */
+const comparedCount = 100;
 /** Passages that are looked at, best first; more when a filter leaves too few. */
 const candidateSteps = [0, 1_000];
 /** If a filter lets through no more passages than these, they alone are ranked: the best of all may be others. */
@@ -186,18 +192,32 @@ async function rankBy(
   /** A filter that many pass is applied to the closest alone. */
   const isCut = near !== null && only === null && !isEmpty(filter);
   if (mode === 'semantic')
-    return (limit) => ({ candidates: alone(closest.slice(0, limit), 'semantic'), isAll: !isCut });
+    return (limit) => ({ candidates: byMeaning(closest.slice(0, limit)), isAll: !isCut });
   const lexical = await view.lexical(users, query);
-  const fused = near === null ? [] : fuse(lexical.top(fusedCount, only), closest.slice(0, fusedCount));
+  const fused = near === null ? [] : await fuseAll(view, near, { closest, lexical, only });
   const known = new Set(fused.map(keyOf));
   return (limit) => {
-    const words = alone(lexical.top(limit, only), 'lexical');
+    const words = byWords(lexical.top(limit, only));
     const isAll = words.length < limit && !isCut;
     if (mode === 'lexical') return { candidates: words, isAll };
     const rest = words.filter((passage) => !known.has(keyOf(passage)));
-    const candidates = [...fused, ...rest.map((passage) => ({ ...passage, score: 0 }))].slice(0, limit);
+    const candidates = [...fused, ...rest].sort((a, b) => b.score - a.score).slice(0, limit);
     return { candidates, isAll };
   };
+}
+
+/** Joins the best by words and the closest, with both scores of each. */
+async function fuseAll(
+  view: IndexView,
+  near: Near,
+  { closest, lexical, only }: { closest: readonly Scored[]; lexical: Ranking; only: Extent['only'] },
+): Promise<Fused[]> {
+  const first = closest.slice(0, fusedCount);
+  const known = new Set(first.map(keyOf));
+  const worded = lexical.top(fusedCount, only);
+  const further = worded.slice(0, comparedCount).filter((passage) => !known.has(keyOf(passage)));
+  const compared = further.length === 0 ? [] : await view.compare(near, further);
+  return fuse([...worded, ...lexical.top(first.length, first)], [...first, ...compared]);
 }
 
 /** Selects passages among candidates. `isAll`: more candidates would not help. */
@@ -209,7 +229,12 @@ async function select(
   let found: { passages: FoundPassage[]; isAll: boolean } = { passages: [], isAll: true };
   for (const step of candidateSteps) {
     const { candidates, isAll } = ranked(Math.max(step, 3 * search.limit));
-    found = { passages: await view.select(candidates, search), isAll };
+    const wanted = candidates.filter(({ score }) => score >= search.minScore);
+    // Behind a passage with too low a score, all have one.
+    found = {
+      passages: await view.select(wanted, search),
+      isAll: isAll || wanted.length < candidates.length,
+    };
     if (isAll || found.passages.length >= search.limit) break;
   }
   return found;

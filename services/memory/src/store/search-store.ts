@@ -24,7 +24,7 @@ import { kinds, wordsOf } from '../search/words.ts';
 import { noModel } from './embedding-store.ts';
 import { filterValues, matching } from './document-filter.ts';
 import { formerTermsOf, partKind, termsOf, tokeniser } from './term-statements.ts';
-import { readClosest, readVectorScopes, waitsForCopy } from './vector-statements.ts';
+import { readClosest, readCosines, readVectorScopes, waitsForCopy } from './vector-statements.ts';
 import { liveDocument, visibleScope } from './scope-statements.ts';
 
 /** Entries of the index that a search reads at most, but for a query of one term: 4 bytes each. */
@@ -62,6 +62,7 @@ export class SearchStore implements PassageIndex {
         lexical: (users, query) => lexical(db, key, users, query),
         matching: (users, filter, limit) => readMatching(db, key, { users, filter, limit }),
         semantic: (users, near, extent) => semantic(db, key, users, { near, extent }),
+        compare: (near, passages) => readCosines(db, key.tenantId, near, passages),
         select: (candidates, which) => selectPassages(db, key.tenantId, candidates, which),
       }),
     );
@@ -147,6 +148,7 @@ async function readTerms(
     term,
     passages: Number(passages),
     weight: kind === partKind ? partWeight : 1,
+    needed: sources.length === 1 && ![partKind, kinds.marked, kinds.name].includes(kind),
   }));
 }
 

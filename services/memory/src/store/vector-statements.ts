@@ -1,6 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '../documents/memory-key.ts';
-import type { Scored } from '../search/ranking.ts';
+import type { PassageId, Scored } from '../search/ranking.ts';
 import { isEmpty, type Extent, type Near } from '../search/search.ts';
 import { cosine, packVector, sketchOf } from '../search/vectors.ts';
 import { filterValues, matching } from './document-filter.ts';
@@ -69,6 +69,34 @@ export async function readClosest(
   return rows
     .map(({ scopeId, number, vector: packed }) => ({ scopeId, number, score: cosine(vector, packed) }))
     .sort((a, b) => b.score - a.score || b.number - a.number);
+}
+
+/** The cosines of passages, of those that have a vector of the model. */
+export async function readCosines(
+  db: Queryable,
+  tenantId: string,
+  { model, vector }: Near,
+  passages: readonly PassageId[],
+): Promise<Scored[]> {
+  const { rows } = await db.query<PassageId & { vector: Buffer }>(
+    `select e.scope_id as "scopeId", e.number, e.vector
+     from unnest($2::bigint[], $3::integer[]) as listed (scope_id, number) cross join lateral (
+       select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
+       where e.tenant_id = $1 and e.scope_id = listed.scope_id and e.number = listed.number offset 0
+     ) as e where e.model = $4 and octet_length(e.vector) = $5`,
+    [
+      tenantId,
+      passages.map(({ scopeId }) => scopeId),
+      passages.map(({ number }) => number),
+      model,
+      vector.byteLength,
+    ],
+  );
+  return rows.map(({ scopeId, number, vector: packed }) => ({
+    scopeId,
+    number,
+    score: cosine(vector, packed),
+  }));
 }
 
 /** `$1` to `$3`: tenant, scopes, model. `v` has the vectors. */

@@ -100,6 +100,8 @@ export interface MemorySettings {
   write: boolean;
   /** "english" or "simple". */
   analyser: string;
+  /** The score that recalled passages need. From 0 to 1. */
+  minScore: number;
 }
 
 export interface ListToolsRequest {
@@ -830,7 +832,7 @@ export const ToolSettings: MessageFns<ToolSettings> = {
 };
 
 function createBaseMemorySettings(): MemorySettings {
-  return { enabled: false, recallLimit: 0, write: false, analyser: "" };
+  return { enabled: false, recallLimit: 0, write: false, analyser: "", minScore: 0 };
 }
 
 export const MemorySettings: MessageFns<MemorySettings> = {
@@ -846,6 +848,9 @@ export const MemorySettings: MessageFns<MemorySettings> = {
     }
     if (message.analyser !== "") {
       writer.uint32(34).string(message.analyser);
+    }
+    if (message.minScore !== 0) {
+      writer.uint32(41).double(message.minScore);
     }
     return writer;
   },
@@ -893,6 +898,14 @@ export const MemorySettings: MessageFns<MemorySettings> = {
             }
 
             message.analyser = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.minScore = reader.double();
             continue;
           }
         }

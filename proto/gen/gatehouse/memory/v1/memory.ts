@@ -25,6 +25,8 @@ export interface RecallRequest {
   query: string;
   /** At most 50. */
   limit: number;
+  /** Passages with a lower score are left out. From 0 to 1. */
+  minScore: number;
 }
 
 export interface RecallResponse {
@@ -122,7 +124,7 @@ export interface ForgetUserResponse_CountsEntry {
 }
 
 function createBaseRecallRequest(): RecallRequest {
-  return { agentId: "", analyser: "", query: "", limit: 0 };
+  return { agentId: "", analyser: "", query: "", limit: 0, minScore: 0 };
 }
 
 export const RecallRequest: MessageFns<RecallRequest> = {
@@ -138,6 +140,9 @@ export const RecallRequest: MessageFns<RecallRequest> = {
     }
     if (message.limit !== 0) {
       writer.uint32(32).int32(message.limit);
+    }
+    if (message.minScore !== 0) {
+      writer.uint32(41).double(message.minScore);
     }
     return writer;
   },
@@ -185,6 +190,14 @@ export const RecallRequest: MessageFns<RecallRequest> = {
             }
 
             message.limit = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.minScore = reader.double();
             continue;
           }
         }
