@@ -63,6 +63,7 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 	@$(WITH_TOOLS) node test/bench/analytics.ts
 	@$(WITH_TOOLS) node test/bench/graph.ts
 	@$(WITH_TOOLS) node test/bench/retrieval.ts
+	@$(WITH_TOOLS) node test/bench/recall.ts
 	@$(WITH_TOOLS) node test/bench/search.ts
 	@$(WITH_TOOLS) node test/bench/webhooks.ts
 	@$(WITH_TOOLS) node test/bench/channels.ts

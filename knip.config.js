@@ -38,7 +38,7 @@ export default {
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
-        'bench/{run,pass-through,provider,analytics,graph,retrieval,search,vectors,webhooks,channels,tools,transfers}.ts',
+        'bench/{run,pass-through,provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers}.ts',
         'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
       ],
