@@ -62,12 +62,28 @@ const serverRefs = z
   .max(100)
   .describe('Names of MCP servers for all of their tools; `server/tool` for single ones');
 
+/** A host, or all hosts below one: names as URLs spell them, in lower case and punycode. */
+const hostPattern =
+  /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+const webHosts = z
+  .array(
+    storableText(1, 253).regex(
+      hostPattern,
+      'must be a host, such as docs.example.com, or *.example.com for all below it',
+    ),
+  )
+  .max(100)
+  .describe(
+    'Hosts that `web_fetch` may call, redirects included: `docs.example.com`, or `*.example.com` for all below it. Empty: every public host',
+  );
+
 export const agentTools = z.strictObject({
   mcp_servers: serverRefs,
   builtin: z
     .array(z.enum(builtinToolNames))
     .max(10)
     .describe('Tools of the gateway: pages of the web, the memory and the knowledge graph of the agent'),
+  web_hosts: webHosts,
   max_iterations: z.int().min(1).max(50).describe('Calls of the model in one run that may call tools'),
   max_cost_usd: usd.nullable().describe('Once a run has cost so much, it calls no more tools'),
 });
@@ -91,6 +107,7 @@ const defaultIterations = 10;
 const defaultTools = () => ({
   mcp_servers: [],
   builtin: [],
+  web_hosts: [],
   max_iterations: defaultIterations,
   max_cost_usd: null,
 });
@@ -151,6 +168,7 @@ export const createAgent = z.strictObject({
     .strictObject({
       mcp_servers: serverRefs.default([]),
       builtin: agentTools.shape.builtin.default([]),
+      web_hosts: webHosts.default([]),
       max_iterations: agentTools.shape.max_iterations.default(defaultIterations),
       max_cost_usd: agentTools.shape.max_cost_usd.default(null),
     })
@@ -208,7 +226,7 @@ const supportExample = {
   model_fallbacks: ['gpt-4.1-nano'],
   system_prompt: 'You help customers with their orders. Be brief and kind.',
   parameters: { temperature: 0.3, max_tokens: 800 },
-  tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
+  tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
   memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
   visibility: 'tenant',
   owner_user_id: null,

@@ -113,7 +113,7 @@ describe('creating an agent', () => {
       model_fallbacks: [],
       system_prompt: '',
       parameters: {},
-      tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
+      tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
       memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
       visibility: 'tenant',
       status: 'active',
@@ -123,6 +123,7 @@ describe('creating an agent', () => {
     expect(createAgent.parse({ ...least, tools: { builtin: ['web_fetch'] } }).tools).toEqual({
       mcp_servers: [],
       builtin: ['web_fetch'],
+      web_hosts: [],
       max_iterations: 10,
       max_cost_usd: null,
     });
@@ -152,6 +153,8 @@ describe('creating an agent', () => {
     [{ tools: { mcp_servers: ['a b'] } }, 'tools.mcp_servers.0'],
     [{ tools: { mcp_servers: ['files/'] } }, 'tools.mcp_servers.0'],
     [{ tools: { builtin: ['shell'] } }, 'tools.builtin.0'],
+    [{ tools: { web_hosts: ['https://a.example'] } }, 'tools.web_hosts.0'],
+    [{ tools: { web_hosts: ['a.*.example'] } }, 'tools.web_hosts.0'],
     [{ tools: { unknown: 1 } }, 'tools.*'],
     [{ memory: { recall_limit: 51 } }, 'memory.recall_limit'],
     [{ memory: { min_score: 1.1 } }, 'memory.min_score'],

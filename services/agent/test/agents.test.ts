@@ -28,7 +28,7 @@ describe('creating an agent', () => {
       model_fallbacks: [],
       system_prompt: '',
       parameters: {},
-      tools: { mcp_servers: [], builtin: [], max_iterations: 10, max_cost_usd: null },
+      tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
       memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
       visibility: 'tenant',
       owner_user_id: null,
@@ -87,7 +87,13 @@ describe('creating an agent', () => {
       tools: { max_iterations: 3 },
       memory: { enabled: true },
     });
-    expect(agent.tools).toEqual({ mcp_servers: [], builtin: [], max_iterations: 3, max_cost_usd: null });
+    expect(agent.tools).toEqual({
+      mcp_servers: [],
+      builtin: [],
+      web_hosts: [],
+      max_iterations: 3,
+      max_cost_usd: null,
+    });
     expect(agent.memory).toEqual({
       enabled: true,
       recall_limit: 5,

@@ -95,6 +95,20 @@ describe('the tools of the gateway', () => {
 });
 
 describe('a page', () => {
+  it('is fetched from hosts that the agent names, if it names some, also after redirects', async () => {
+    const tools = { builtin: ['web_fetch'], web_hosts: ['127.0.0.1'] };
+    const of = (await agents.makeAgent(tenant.admin, { tools })).id;
+    const notAllowed = { outcome: 'unreachable', content: expect.stringContaining('not allowed') };
+    expect((await fetchPage({ url: at('/') }, { of })).outcome).toBe('ok');
+    expect(await fetchPage({ url: at('/', '127.0.0.2') }, { of })).toEqual(notAllowed);
+    answer = (_, response) => response.writeHead(302, { location: at('/', '127.0.0.2') }).end();
+    expect(await fetchPage({ url: at('/from') }, { of })).toEqual(notAllowed);
+    expect(seen.map(([path]) => path)).toEqual(['/', '/from']);
+    await agents.patch(tenant.admin, of, { tools: { web_hosts: [] } });
+    answer = (_, response) => html(response, '<p>Hello</p>');
+    expect((await fetchPage({ url: at('/', '127.0.0.2') }, { of })).outcome).toBe('ok');
+  });
+
   it('is its readable text, with title and address', async () => {
     const paragraph =
       '<p>The engine was tested again, and it ran for a long time without a fault, they said.</p>';

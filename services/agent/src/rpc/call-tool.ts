@@ -24,7 +24,11 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
       if (isOfGateway && (request.tool !== 'web_fetch' || !agent.tools.builtin.includes('web_fetch')))
         throw noSuchTool();
       const { content, outcome } = isOfGateway
-        ? await webFetch.call({ tenantId, agentId: agent.id, user: actingUser }, argumentsOf(request), signal)
+        ? await webFetch.call(
+            { tenantId, agentId: agent.id, user: actingUser, hosts: agent.tools.web_hosts },
+            argumentsOf(request),
+            signal,
+          )
         : await callServer(dependencies, { tenantId, agent, user: actingUser, request, signal });
       return { content: shortened(content, maxResultChars), outcome };
     },

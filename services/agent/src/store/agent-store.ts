@@ -30,7 +30,7 @@ const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
 /** What rows from before a setting existed lack. */
 const defaults: Partial<Record<keyof AgentSettings, string>> = {
   memory: JSON.stringify({ analyser: 'english', min_score: defaultMinScore }),
-  tools: '{"max_cost_usd": null}',
+  tools: '{"max_cost_usd": null, "web_hosts": []}',
 };
 const selected = settingColumns.map((column) => {
   const missing = defaults[column];

@@ -6,6 +6,7 @@ import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
 import type { CookieOwner } from '../cookies/cookie.ts';
 import { Turns } from '@gatehouse/kit/turns';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
+import { isNamedHost } from './host-pattern.ts';
 import { decoded, kindOf } from './page-content.ts';
 import type { PageTexts } from './page-texts.ts';
 
@@ -15,6 +16,8 @@ export interface FetchFor {
   agentId: string;
   /** Whose cookies are sent; null for none. */
   user: string | null;
+  /** Patterns of hosts that may be called; none: every host. */
+  hosts: readonly string[];
 }
 
 export interface WebFetchOptions {
@@ -52,6 +55,7 @@ export class WebFetch {
     const url = URL.parse(parsed.data.url);
     if (url === null || !isFetchable(url))
       return { content: 'Not called: url must be an address with https.', outcome: 'error' };
+    if (!isNamedHost(of.hosts, url.hostname)) return notAllowed;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(builtinTools.web_fetch.timeoutMs)]);
     try {
       const fetched = async (): Promise<Fetched> => {
@@ -71,7 +75,7 @@ export class WebFetch {
 
   /** Follows redirects with the cookies that a browser would send to each page. */
   async #get(
-    { tenantId, agentId, user }: FetchFor,
+    { tenantId, agentId, user, hosts }: FetchFor,
     first: URL,
     signal: AbortSignal,
   ): Promise<{ response: EgressResponse; at: URL }> {
@@ -89,6 +93,7 @@ export class WebFetch {
       if (!isRedirect(response.status) || location === undefined) return { response, at };
       const next = URL.parse(location, at.href);
       if (next === null || !isFetchable(next) || left === 0) throw new EgressError('invalid_response');
+      if (!isNamedHost(hosts, next.hostname)) throw new EgressError('not_allowed');
       // Browsers keep the fragment.
       if (next.hash === '') next.hash = at.hash;
       at = next;
@@ -120,7 +125,7 @@ const sentences: Partial<Record<McpFailureKind, string>> = {
 };
 
 const notAllowed: Fetched = {
-  content: 'The address is not allowed: it must be https on a public host.',
+  content: 'The address is not allowed: it must be https on a public host that the agent may call.',
   outcome: 'unreachable',
 };
 
