@@ -3,7 +3,7 @@ import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { withTransaction } from '@gatehouse/pg/pool';
 import type { Jobs } from './jobs.ts';
 import { changedIds, inTransaction } from './library.ts';
-import { releaseClaim, type Claim } from './store/job-system-store.ts';
+import { mergeWaiting, releaseClaim, type Claim } from './store/job-system-store.ts';
 import type { Tasks } from './task.ts';
 
 /** What became of a failed attempt. `lost`: another attempt has begun, or the job is gone. */
@@ -19,7 +19,7 @@ export async function finish({ boss }: Jobs<Tasks>, claim: Claim): Promise<boole
  * is stored, because a message may contain content.
  */
 export function fail(
-  { boss, system }: Jobs<Tasks>,
+  { boss, system, schema }: Jobs<Tasks>,
   claim: Claim,
   { error, delayS }: { error: unknown; delayS: number },
 ): Promise<Failed> {
@@ -30,6 +30,7 @@ export function fail(
     if (changedIds(ended).length === 0) return 'lost';
     if (retryCount < retryLimit) {
       await boss.update(task, undefined, { id, startAfter: delayS, db });
+      await mergeWaiting(client, schema, claim);
       return 'retry';
     }
     // The library has copied it to the queue of dead jobs. The original would block its queue, if tasks are in order.
@@ -44,7 +45,8 @@ export async function release({ boss, system, schema }: Jobs<Tasks>, claim: Clai
     await releaseClaim(system, schema, claim);
   } catch (error) {
     // A newer job with its key waits: that one does its work.
-    if (!isUniqueViolation(error, 'job_common_i1')) throw error;
+    if (!isUniqueViolation(error, 'job_common_i1') && !isUniqueViolation(error, 'job_common_i13'))
+      throw error;
     await boss.deleteJob(claim.task, attemptOf(claim));
   }
 }

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { withTenant } from '@gatehouse/pg/pool';
 import { pino } from 'pino';
 import { eventually } from '@gatehouse/test/eventually';
 import { query } from '@gatehouse/test/query';
@@ -31,8 +32,8 @@ afterAll(() => service.stop());
 
 const add = (documentId: string, tenantId = service.tenantId) =>
   service.add({ task: 'embed', ids: { documentId }, tenantId });
-const reply = (messageId: string, queue = 'conversation') =>
-  service.add({ task: 'reply', ids: { messageId }, queue });
+const reply = (messageId: string, key = 'conversation') =>
+  service.add({ task: 'reply', ids: { messageId }, key });
 const fail = (): Promise<never> => Promise.reject(new AppError('provider_timeout', 'of a secret document'));
 
 /** Lets the only job run now, however long it should wait. */
@@ -101,6 +102,17 @@ describe('a failed job', () => {
       expect(service.calls).toHaveLength(2);
     });
     expect(await registry.metrics()).toContain('gatehouse_jobs_done_total{task="reply"} 1');
+  });
+
+  it('keeps what is looked for again from being added beside it', async () => {
+    await service.work({ handle: fail });
+    const again = (unlessTried?: true) =>
+      service.add({ task: 'embed', ids: { documentId: 'a' }, key: 'a', ...(unlessTried && { unlessTried }) });
+    await again();
+    await eventually(async () => expect(await service.rows()).toMatchObject([{ state: 'retry' }]));
+    expect(await again(true)).toBeUndefined();
+    expect(await service.rows()).toHaveLength(1);
+    expect(await again()).toEqual(expect.any(String));
   });
 
   it('fails at its deadline, also if its handler ignores the signal', async () => {
@@ -191,44 +203,76 @@ describe('fairness', () => {
 });
 
 describe('jobs in order', () => {
-  it('run one after the other within their queue, beside those of other queues', async () => {
-    const names = ['a', 'b', 'c', 'd'];
-    for (const name of names) for (const queue of ['1', '2']) await reply(`${queue}${name}`, queue);
+  it('run one at a time for each key, beside those of other keys', async () => {
     const running = new Set<string>();
-    let most = 0;
+    const both = Promise.withResolvers<undefined>();
     const handle = async ({ ids }: Call): Promise<void> => {
-      const queue = ids.messageId?.charAt(0) ?? '';
-      expect(running).not.toContain(queue);
-      running.add(queue);
-      most = Math.max(most, running.size);
+      const key = ids.messageId?.charAt(0) ?? '';
+      expect(running).not.toContain(key);
+      running.add(key);
+      if (running.size === 2) both.resolve(undefined);
+      await both.promise;
       await sleep(20);
-      running.delete(queue);
+      running.delete(key);
     };
     await service.work({ handle });
     await service.work({ handle });
+    for (const name of ['a', 'b', 'c', 'd']) for (const key of ['1', '2']) await reply(`${key}${name}`, key);
     await eventually(async () => expect(await service.rows()).toEqual([]));
-    for (const queue of ['1', '2'])
-      expect(service.handled().filter((id) => id.startsWith(queue))).toEqual(
-        names.map((name) => `${queue}${name}`),
-      );
-    expect(most).toBe(2);
+    expect(running.size).toBe(0);
   });
 
-  it('wait for one that is tried again, and go on when it is dead', async () => {
-    const handle = ({ ids }: Call) => (ids.messageId === 'bad' ? fail() : Promise.resolve());
+  it('wait once for each key, at the earlier time', async () => {
+    const later = (afterS: number) =>
+      service.add({ task: 'reply', ids: { messageId: 'a' }, key: 'conversation', afterS });
+    expect(await later(600)).toEqual(expect.any(String));
+    expect(await later(60)).toBeUndefined();
+    expect(await later(300)).toBeUndefined();
+    const rows = await service.rows();
+    expect(rows).toHaveLength(1);
+    expect(rows[0]?.in_seconds).toBeLessThan(61);
+  });
+
+  it('start once every transaction is over that relies on them', async () => {
+    await reply('first');
+    await withTenant(service.app, service.tenantId, async (db) => {
+      const { tenantId } = service;
+      await service.jobs.add(db, {
+        task: 'reply',
+        tenantId,
+        ids: { messageId: 'first' },
+        key: 'conversation',
+      });
+      await service.work();
+      await sleep(400);
+      expect(service.handled()).toEqual([]);
+    });
+    await eventually(() => expect(service.handled()).toEqual(['first']));
+  });
+
+  it('do in their next attempt what was added meanwhile, and nothing waits beside them', async () => {
+    const release = Promise.withResolvers<undefined>();
+    const handle = ({ context }: Call) =>
+      context.attempt === 1 ? release.promise.then(fail) : Promise.resolve();
     await service.work({ handle });
-    await reply('bad');
-    await reply('next');
-    await eventually(() => expect(service.handled()).toEqual(['bad', 'bad', 'next']));
+    await reply('first');
+    await eventually(() => expect(service.handled()).toEqual(['first']));
+    await reply('while it runs');
+    expect(await service.rows()).toHaveLength(2);
+    release.resolve(undefined);
+    await eventually(async () => expect(await service.rows()).toMatchObject([{ state: 'retry' }]));
+    await reply('while it waits');
+    await eventually(async () => expect(await service.rows()).toEqual([]));
+    expect(service.handled()).toEqual(['first', 'first']);
   });
 
-  it('keep the queues of tenants apart', async () => {
+  it('keep the keys of tenants apart', async () => {
     const release = Promise.withResolvers<undefined>();
     await service.work({
       handle: ({ ids }) => (ids.messageId === 'a' ? release.promise : Promise.resolve()),
     });
     await reply('a', 'same');
-    await service.add({ task: 'reply', ids: { messageId: 'b' }, queue: 'same', tenantId: newId() });
+    await service.add({ task: 'reply', ids: { messageId: 'b' }, key: 'same', tenantId: newId() });
     await eventually(() => expect(service.handled().sort()).toEqual(['a', 'b']));
     release.resolve(undefined);
   });

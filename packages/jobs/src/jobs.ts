@@ -2,10 +2,10 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { afterCommit, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { PgBoss, QueuePolicy } from 'pg-boss';
-import { createBoss, inTransaction } from './library.ts';
+import { createBoss } from './library.ts';
 import { jobsSchema } from './schema.ts';
 import { assertIds, assertTasks, deadQueue, type IdsOf, type Task, type Tasks } from './task.ts';
-import { anyActive, deleteWaiting } from './store/job-store.ts';
+import { addJob, anyActive, deleteWaiting } from './store/job-store.ts';
 
 export interface JobsOptions<Known extends Tasks> {
   /** The service whose jobs these are; `jobs: true` in the list of services. */
@@ -27,11 +27,12 @@ export interface NewJob<Known extends Tasks, Name extends keyof Known> {
   afterS?: number;
   /**
    * At most one job of the tenant and task with this key waits for its first attempt; adding another one changes
-   * nothing. One that is running or was tried does not count, because it may have read what has changed since.
+   * nothing. One that is running or was tried does not count, because it may have read what has changed since. Tasks
+   * `inOrder` need a key: there one that was tried counts too, and one that waits runs at the earlier of both times.
    */
   key?: string;
-  /** For tasks `inOrder`, which need it: jobs with the same queue run in order. */
-  queue?: string;
+  /** Adds nothing either if a job with the key waits for a later attempt. For what is looked for again and again. */
+  unlessTried?: true;
   /** Higher ones of a task run first. Default: 0. */
   priority?: number;
 }
@@ -67,21 +68,18 @@ export class Jobs<Known extends Tasks> {
     db: Queryable,
     job: NewJob<Known, Name>,
   ): Promise<string | undefined> {
-    const { task: name, tenantId, ids, runAt, afterS = 0, priority } = job;
-    const task = this.#taskOf(name);
+    const { task: name, tenantId, ids, key, runAt = null, afterS = 0, priority = 0 } = job;
+    const { inOrder = false, retryAfterS } = this.#taskOf(name);
     assertIds(ids);
-    const id = await this.boss.send(name, ids, {
-      id: newId(),
-      group: { id: tenantId },
-      singletonKey: singletonKey(name, task, job),
-      retryLimit: task.retryAfterS.length,
-      db: inTransaction(db),
-      ...(runAt !== undefined && { startAfter: runAt }),
-      ...(afterS > 0 && { startAfter: afterS }),
-      ...(priority !== undefined && { priority }),
+    if (inOrder && key === undefined) throw new Error(`a job of ${name} needs a key`);
+    const id = newId();
+    const row = { id, task: name, tenantId, ids, runAt, afterS, priority, retryLimit: retryAfterS.length };
+    const added = await addJob(db, this.schema, {
+      job: { ...row, key: keyOf(tenantId, key ?? id) },
+      ...{ inOrder, unlessTried: inOrder || job.unlessTried === true },
     });
-    if (id !== null) afterCommit(db, () => this.#onAdded(name, tenantId));
-    return id ?? undefined;
+    if (added || inOrder) afterCommit(db, () => this.#onAdded(name, tenantId));
+    return added ? id : undefined;
   }
 
   /**
@@ -92,7 +90,6 @@ export class Jobs<Known extends Tasks> {
     db: Queryable,
     { task: name, tenantId, key }: { task: Name; tenantId: string; key: string },
   ): Promise<number> {
-    if (this.#taskOf(name).inOrder === true) throw new Error(`jobs of ${name} have no keys`);
     return deleteWaiting(db, this.schema, { task: name, key: keyOf(tenantId, key) });
   }
 
@@ -148,19 +145,6 @@ const keptS = 30 * 24 * 3600;
 /** `short`: one job with a key waits for its first attempt. `key_strict_fifo`: one job with a key runs at a time. */
 function policyOf({ inOrder }: Task): QueuePolicy {
   return inOrder === true ? 'key_strict_fifo' : 'short';
-}
-
-function singletonKey(
-  name: string,
-  { inOrder }: Task,
-  { tenantId, key, queue }: { tenantId: string; key?: string; queue?: string },
-): string {
-  const wanted = inOrder === true ? queue : (key ?? newId());
-  const other = inOrder === true ? key : queue;
-  if (wanted === undefined) throw new Error(`a job of ${name} needs a queue`);
-  if (other !== undefined)
-    throw new Error(inOrder === true ? `jobs of ${name} have no keys` : `${name} has no queues`);
-  return keyOf(tenantId, wanted);
 }
 
 /** Keys of different tenants never meet. */

@@ -2,6 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { getConstructionPlans, getMigrationPlans } from 'pg-boss';
 import {
+  addTurns,
   createSchema,
   grantAccess,
   readVersions,
@@ -29,12 +30,13 @@ export async function migrateJobs(owner: Queryable, service: string): Promise<vo
   const schema = jobsSchema(service);
   const found = await readVersions(owner, schema);
   const { version, usableFrom } = thisRelease;
-  if (found !== undefined && (found.version > version || (found.version === version && found.usableFrom > 0)))
-    return;
+  if (found !== undefined && found.version > version) return;
+  if (found?.version === version && found.usableFrom > 0) return addTurns(owner, schema, service);
   await createSchema(owner, schema);
   if (found === undefined) await owner.query(getConstructionPlans(schema));
   else if (found.version < version) await owner.query(upgradeOf(schema, found.version));
   await grantAccess(owner, schema, service);
+  await addTurns(owner, schema, service);
   await recordRelease(owner, schema, { version, usableFrom });
 }
 

@@ -5,7 +5,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { fail, finish, release } from './attempts.ts';
 import type { JobMetrics } from './job-metrics.ts';
 import type { Jobs } from './jobs.ts';
-import type { Claim } from './store/job-system-store.ts';
+import { lastOfTurns, takeNext, type Claim, type TakenJob } from './store/job-system-store.ts';
 import type { JobHandler, JobIds, Task, Tasks } from './task.ts';
 
 export interface TaskRunnerOptions {
@@ -22,6 +22,8 @@ export interface TaskRunnerOptions {
 /** Time that a handler has to end after its signal has aborted; then its job goes on without it. */
 export const graceMs = 1_000;
 const settleRetryMs = 1_000;
+/** Comes before the id of every tenant. */
+const beforeAll = '';
 /** A runner that nothing wakes looks for jobs by itself, after so many polls of its worker. */
 const restPolls = 15;
 
@@ -45,6 +47,8 @@ export class TaskRunner {
   #empty: { full: readonly string[]; until: number } | undefined;
   #wake = Promise.withResolvers<undefined>();
   #loop: Promise<void> = Promise.resolve();
+  /** The tenant of the last job that was begun. */
+  #lastTenant = beforeAll;
   /** Set at the end of a drain: what can't be settled now is left to other replicas. */
   #givenUp = false;
 
@@ -62,7 +66,7 @@ export class TaskRunner {
     this.wake();
   }
 
-  /** A job was added. While its tenant has all its slots, looking for it would read all that waits for the tenant. */
+  /** A job was added. While its tenant has all its slots, it can't run. */
   added(tenantId: string): void {
     if ((this.#tenants.get(tenantId) ?? 0) < this.#options.task.perTenant) this.wake();
   }
@@ -118,22 +122,44 @@ export class TaskRunner {
   }
 
   /**
-   * One statement for each job, so that each sees which tenants have no slot left. A statement that finds nothing may
-   * have passed over all jobs of such a tenant, so it is not repeated until something has changed.
+   * One statement for each job, so that each sees which tenants have no slot left. One that finds nothing has looked at
+   * every tenant, so it is not repeated until something has changed.
    */
   async #fill(): Promise<void> {
-    const { jobs, name, task, pollMs } = this.#options;
-    while (this.#running.size < task.concurrency && !this.#stopping.signal.aborted) {
+    const { jobs, task, pollMs } = this.#options;
+    while (this.#running.size < task.concurrency && !this.#isStopping()) {
       const full = [...this.#tenants].flatMap(([tenant, count]) => (count >= task.perTenant ? [tenant] : []));
       if (this.#isEmpty(full)) return;
-      const [job] = await jobs.boss.fetch<JobIds>(name, { includeMetadata: true, ignoreGroups: full });
-      if (job === undefined) {
+      const job = await this.#take(full);
+      if (job === null) {
         this.#empty = { full, until: monotonicMs() + pollMs / 2 };
         return;
       }
-      const { id, groupId, retryCount, retryLimit, data } = job;
-      this.#begin({ task: name, id, tenantId: groupId ?? '', retryCount, retryLimit }, data);
+      const { ids, ...claim } = job;
+      if (this.#isStopping()) return release(jobs, claim);
+      this.#lastTenant = claim.tenantId;
+      this.#begin(claim, ids);
     }
+  }
+
+  /** The next job: tenants take turns, after the one that had the last. Null if none may run. */
+  async #take(full: readonly string[]): Promise<TakenJob | null> {
+    const { jobs, name: task, task: options } = this.#options;
+    const { system, schema } = jobs;
+    let after = this.#lastTenant;
+    let isLastRound = after === beforeAll;
+    for (;;) {
+      const job = await takeNext(system, schema, { task, inOrder: options.inOrder === true, after, full });
+      if (job !== null) return job;
+      const last = await lastOfTurns(system, schema, { task, after });
+      if (last === null && isLastRound) return null;
+      isLastRound ||= last === null;
+      after = last ?? beforeAll;
+    }
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   #isEmpty(full: readonly string[]): boolean {

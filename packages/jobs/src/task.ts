@@ -16,9 +16,8 @@ export interface TaskOptions {
   /** How many of them may belong to one tenant; less than `concurrency`, so that no tenant takes all. */
   perTenant: number;
   /**
-   * Whether jobs of the same `queue` run one after the other, in the order in which the transactions that added them
-   * began. A job that waits for its next attempt holds up its queue until it is done or dead. Default: false. A task
-   * can't change this: use a new name.
+   * Whether jobs with the same key run one after the other. One that waits for its next attempt does the work of those
+   * that were added since. Default: false. A task can't change this: use a new name.
    */
   inOrder?: boolean;
 }

@@ -141,6 +141,8 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
       converse: converse({
         turns: new TurnStore(app),
         send: (db, conversation) => conversations.send(db, conversation),
+        again: (conversation) =>
+          withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
         ...{ adapters, channels, texts, writer, completions, tenants, waysOf, metrics },
       }),
       send_replies: sendReplies({

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Jobs } from '@gatehouse/jobs/jobs';
+import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
+import { ConversationQueue } from '../src/channels/conversation-queue.ts';
+import { tasks } from '../src/jobs/tasks.ts';
 import {
   deleteExpiredKeys,
   deleteExpiredMessages,
@@ -102,6 +106,35 @@ describe('a message', () => {
     await forget(Date.now() + 1_000);
     expect((await write(webhooks, channel, message)).body.status).toBe('duplicate');
     expect(await count('channel_messages')).toBe(0);
+  });
+
+  it('adds no job to the one that waits through an outage, and is answered after it', async () => {
+    const outage = new AppError('service_unavailable', 'Try again.');
+    webhooks.chat.failures.push(outage, outage, outage);
+    const waiting = () =>
+      webhooks.rows<{ name: string; state: string }>(
+        `select name, state::text from webhook_jobs.job_common
+         where group_id = $1 and name = 'converse' and state <> 'active'`,
+        [tenant.id],
+      );
+    await write(webhooks, channel, written('through an outage'));
+    await eventually(async () => expect(await waiting()).toMatchObject([{ state: 'retry' }]), patienceMs);
+    const jobs = new Jobs({ service: 'webhook', tasks, system, log: createLogger('test', 'silent') });
+    const queue = new ConversationQueue(jobs);
+    const [row] = await webhooks.rows<{ id: string }>(
+      'select id from webhook.conversations where tenant_id = $1',
+      [tenant.id],
+    );
+    for (let round = 0; round < 3; round += 1) {
+      await write(webhooks, channel, written(`message ${round}`));
+      // As the upkeep does.
+      await withTenant(app, tenant.id, (db) => queue.answer(db, { tenantId: tenant.id, id: row?.id ?? '' }));
+      expect((await waiting()).length).toBeLessThanOrEqual(1);
+    }
+    const texts = await replies(2);
+    expect(texts[0]).toContain('through an outage');
+    expect(texts[1]).toContain('message 2');
+    await eventually(async () => expect(await waiting()).toEqual([]));
   });
 
   it('is forgotten with the turn that began after the request', async () => {

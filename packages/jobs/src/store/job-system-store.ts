@@ -1,4 +1,4 @@
-import type { Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { jobTable } from './schema-store.ts';
 
 /** One attempt of a job: it holds while no later attempt has begun. */
@@ -9,6 +9,125 @@ export interface Claim {
   /** 0 for the first attempt. */
   retryCount: number;
   retryLimit: number;
+}
+
+/** A job that an attempt has begun of. */
+export interface TakenJob extends Claim {
+  ids: Readonly<Record<string, string>>;
+}
+
+/** Turns that one statement looks at: a tenant has one for each priority of its jobs. */
+export const mostTurns = 200;
+
+/**
+ * Statistics lag behind a table whose rows come and go: while they say that it is empty, reading and sorting all that
+ * waits looks as cheap as a step in the index.
+ */
+const indexOnly = ['sort', 'incremental_sort', 'bitmapscan', 'seqscan']
+  .map((plan) => `set local enable_${plan} = off`)
+  .join('; ');
+
+const inOrderOfIndex = 'order by group_id, (-priority), start_after';
+
+/**
+ * The turns after the tenant `$2`, each with the time of its first job: one row is read for each, however many jobs
+ * wait. A plain scan in the order of jobs would pass over all that wait of tenants without a free slot.
+ */
+function turnsOf(schema: string): string {
+  const from = `from ${schema}.${jobTable} where name = $1 and state < 'active' and not blocked`;
+  const first = `${inOrderOfIndex} limit 1`;
+  return `with recursive turns (tenant, rank, start_after, place) as (
+    (select group_id, -priority, start_after, 1 ${from} and group_id > $2 ${first})
+    union all
+    select next.group_id, next.rank, next.start_after, place + 1 from turns cross join lateral (
+      select group_id, -priority as rank, start_after ${from} and (group_id, -priority) > (turns.tenant, turns.rank)
+      ${first}) as next
+    where place < ${mostTurns})`;
+}
+
+/** The statement of {@link takeNext}. */
+export function takeNextText(schema: string, inOrder: boolean): string {
+  const table = `${schema}.${jobTable}`;
+  // A subquery, which the planner does not turn into a join with all jobs that run.
+  const isFree = inOrder
+    ? `and (select true from ${table} as other
+           where other.name = job.name and other.singleton_key = job.singleton_key and other.id <> job.id
+             and other.state in ('active', 'retry', 'failed') and other.policy = 'key_strict_fifo' limit 1) is null`
+    : '';
+  return `${turnsOf(schema)},
+    next as materialized (
+      select job.id from turns cross join lateral (
+        select id from ${table} as job
+        where name = $1 and state < 'active' and not blocked and group_id = turns.tenant and -priority = turns.rank
+          and start_after <= now() ${isFree}
+        ${inOrderOfIndex} limit 1 for update skip locked) as job
+      where turns.start_after <= now() and turns.tenant <> all ($3)
+      limit 1)
+    update ${table} set state = 'active', started_on = now(), heartbeat_on = now(),
+      retry_count = case when started_on is null then retry_count else retry_count + 1 end
+    where name = $1 and id = (select id from next)
+    returning name as task, id, group_id as "tenantId", retry_count as "retryCount", retry_limit as "retryLimit",
+      data as ids`;
+}
+
+/**
+ * Begins an attempt of a job: of the next tenant after `after` that has one which may run and is not among `full`. Null
+ * if none of the next {@link mostTurns} turns has one. As the library's `fetch`, it counts an attempt unless the one
+ * before was released.
+ */
+export async function takeNext(
+  pool: Pool,
+  schema: string,
+  { task, inOrder, after, full }: { task: string; inOrder: boolean; after: string; full: readonly string[] },
+): Promise<TakenJob | null> {
+  return inSteps(pool, async (db) => {
+    const { rows } = await db.query<TakenJob>({
+      name: `take_next ${schema} ${inOrder}`,
+      text: takeNextText(schema, inOrder),
+      values: [task, after, full],
+    });
+    return rows[0] ?? null;
+  });
+}
+
+/** Runs `work` in a transaction whose statements step through indexes. */
+export function inSteps<Result>(pool: Pool, work: (db: Queryable) => Promise<Result>): Promise<Result> {
+  return withTransaction(pool, async (db) => {
+    await db.query(indexOnly);
+    return work(db);
+  });
+}
+
+/** The tenant of the last turn that {@link takeNext} looks at; null if no further ones follow. */
+export async function lastOfTurns(
+  pool: Pool,
+  schema: string,
+  { task, after }: { task: string; after: string },
+): Promise<string | null> {
+  return inSteps(pool, async (db) => {
+    const { rows } = await db.query<{ tenant: string }>(
+      `${turnsOf(schema)} select tenant from turns where place = ${mostTurns}`,
+      [task, after],
+    );
+    return rows[0]?.tenant ?? null;
+  });
+}
+
+/**
+ * Deletes the job that waits behind one that is tried again, if its task is in order: the next attempt does its work. So
+ * each key has one job that waits.
+ */
+export async function mergeWaiting(
+  db: Queryable,
+  schema: string,
+  { task, id }: Pick<Claim, 'task' | 'id'>,
+): Promise<void> {
+  const table = `${schema}.${jobTable}`;
+  await db.query(
+    `delete from ${table} where name = $1 and state = 'created' and policy = 'key_strict_fifo'
+       and singleton_key = (select singleton_key from ${table} where name = $1 and id = $2)`,
+    [task, id],
+  );
 }
 
 /** Attempts of these tasks whose process has not shown for `lostAfterMs` that it still runs them. */

@@ -16,15 +16,16 @@ export class ConversationQueue {
     this.#jobs = jobs;
   }
 
-  /** Answers what waits, when no more can belong to it. */
-  async answer(db: Queryable, { tenantId, id }: Ref): Promise<void> {
+  /** Answers what waits, when no more can belong to it, or in some seconds. */
+  async answer(db: Queryable, { tenantId, id }: Ref, afterS: number = burst.seconds): Promise<void> {
     const ids = { conversationId: id };
-    await this.#jobs.add(db, { task: 'converse', tenantId, ids, queue: id, afterS: burst.seconds });
+    await this.#jobs.add(db, { task: 'converse', tenantId, ids, key: id, afterS });
   }
 
   /** Goes on with conversations of a tenant. */
   async resume(db: Queryable, waiting: readonly Ref[]): Promise<void> {
-    for (const conversation of waiting) {
+    // In one order in every transaction, because each job that waits is locked.
+    for (const conversation of waiting.toSorted((a, b) => a.id.localeCompare(b.id))) {
       await this.answer(db, conversation);
       await this.send(db, conversation);
     }
@@ -33,6 +34,6 @@ export class ConversationQueue {
   /** Sends the replies that wait: now, or in some seconds. */
   async send(db: Queryable, { tenantId, id }: Ref, afterS = 0): Promise<void> {
     const ids = { conversationId: id };
-    await this.#jobs.add(db, { task: 'send_replies', tenantId, ids, queue: id, afterS });
+    await this.#jobs.add(db, { task: 'send_replies', tenantId, ids, key: id, afterS });
   }
 }

@@ -60,6 +60,11 @@ export class DeliveryOutbox {
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
   }
 
+  /** The same for a target whose job was lost. One that waits for its next attempt was not. */
+  async wakeLost(db: Queryable, { tenantId, target }: Target): Promise<void> {
+    await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key: target, unlessTried: true });
+  }
+
   async #add(
     db: Queryable,
     delivery: { tenantId: string; url: string } & (

@@ -32,6 +32,8 @@ export interface ConverseDependencies {
   metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  /** Goes on with a conversation in a job of its own. */
+  again: (conversation: { tenantId: string; id: string }) => Promise<void>;
 }
 
 /** After so many attempts a limit is taken for one that lasts. */
@@ -42,11 +44,11 @@ function isInUse(channel: Channel | null): channel is Channel {
 }
 
 /**
- * Answers the messages of a conversation that wait, one turn after the other. Jobs of one conversation run in order, so
+ * Answers the messages of a conversation that wait, one turn after the other. Jobs of one conversation run one at a time, so
  * no turn overtakes another; a turn that was begun is finished first, by the same call id.
  */
 export function converse(dependencies: ConverseDependencies): JobHandler<{ conversationId: string }> {
-  const { turns, channels, tenants, texts } = dependencies;
+  const { turns, channels, tenants, texts, again } = dependencies;
   return async ({ conversationId }, context) => {
     const { tenantId, signal } = context;
     for (;;) {
@@ -58,12 +60,12 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       const { turn, waiting } = await turns.open(conversation);
       if (turn !== null) {
         await answer(dependencies, { turn, conversation, channel }, context);
-        // Attempts count for one turn: later messages have jobs of their own.
-        if (context.attempt > 1) return;
         continue;
       }
       const { messages, readyInS } = nextBurst(waiting);
       if (messages.length === 0) return;
+      // Attempts count for one turn.
+      if (context.attempt > 1) return again(conversation);
       if (readyInS > 0) await sleep(readyInS * 1_000);
       else await begin({ conversation, channel, messages }, context);
     }

@@ -38,7 +38,7 @@ const overdueMs = 15_000;
 /** Queues what is overdue: its job was lost, or was not added because one with its key was just ending. */
 export async function wakeOverdue({ app, system, outbox }: UpkeepOptions): Promise<boolean> {
   const overdue = await findOverdueTargets(system, batch);
-  for (const target of overdue) await withTenant(app, target.tenantId, (db) => outbox.wake(db, target));
+  for (const target of overdue) await withTenant(app, target.tenantId, (db) => outbox.wakeLost(db, target));
   return false;
 }
 
@@ -73,7 +73,7 @@ export async function deleteEmptyConversations({ app, system }: UpkeepOptions): 
 /** Queues refreshes of tokens that are due. */
 export async function refreshDue({ app, system, tokenJobs }: UpkeepOptions): Promise<boolean> {
   const due = await findDueRefreshes(system, batch);
-  for (const channel of due) await withTenant(app, channel.tenantId, (db) => tokenJobs.queue(db, channel));
+  for (const channel of due) await withTenant(app, channel.tenantId, (db) => tokenJobs.queueDue(db, channel));
   return false;
 }
 
