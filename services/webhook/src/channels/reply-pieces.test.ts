@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { piecesOf } from './reply-pieces.ts';
+import { lexer } from 'marked';
+import { piecesOf, unformatted } from './reply-pieces.ts';
 import type { ReplyStyle } from './reply-style.ts';
 
 const one = (markdown: string, style: ReplyStyle): string => {
@@ -68,8 +69,74 @@ describe('an answer', () => {
     );
   });
 
-  it('stays as it is where the provider takes Markdown', () => {
-    expect(one(sample, 'markdown')).toBe(sample);
+  it('stays as it is where the provider takes Markdown, but for HTML', () => {
+    expect(one(sample, 'markdown')).toBe(sample.replace('quoted <b>', 'quoted \\<b\\>'));
+  });
+});
+
+describe('links', () => {
+  const hostile = [
+    '[hello](!channel)',
+    '[hello](<!here>)',
+    '[hello](@U012345)',
+    '[hello](#C012345)',
+    '[hello](tg://user?id=12345)',
+    '[hello](javascript:alert(1))',
+    '[hello](JavaScript&#58;alert)',
+    '[hello](data:text/html,x)',
+    '[hello][ref]\n\n[ref]: javascript:alert(1)',
+    '![hello](tg://user?id=12345)',
+    '> [hello\n> you](tg://user?id=12345)',
+    '| [hello](tg://user?id=1) |\n|---|\n| [hello](!channel) |',
+    '- [**hello**](skype:hello?call)',
+    '# [hello](!everyone)',
+    '[hello](https:!channel)',
+  ];
+
+  it.each(hostile)('%s is its text, for Telegram and Slack', (markdown) => {
+    for (const style of ['telegram', 'slack', 'plain'] as const) {
+      const text = one(markdown, style);
+      expect(text).toContain('hello');
+      expect(text).not.toMatch(/<a |<[!@#]|<\w+:|href|tg:|script|everyone|channel|skype/i);
+    }
+  });
+
+  it.each(hostile)('%s is no link in Markdown', (markdown) => {
+    const text = one(markdown, 'markdown');
+    expect(text).toContain('hello');
+    expect(JSON.stringify(lexer(text))).not.toMatch(/"type":"(link|image|html)"/);
+  });
+
+  it.each([
+    '<!channel>',
+    'hi <!here|you>',
+    '<@U012345>',
+    '`<!here>`',
+    '**<!subteam^S1>**',
+    '<a href="tg://user?id=1">x</a>',
+  ])('in the text itself stay text: %s', (markdown) => {
+    for (const style of ['telegram', 'slack'] as const)
+      expect(one(markdown, style)).not.toMatch(/<[!@#]|<a /);
+    expect(JSON.stringify(lexer(one(markdown, 'markdown')))).not.toMatch(/"type":"(link|image|html)"/);
+  });
+
+  it.each(['https://example.com/a_b?c=(d)', 'http://example.com', 'mailto:ann@example.com'])(
+    'to the web or a mailbox stay links: %s',
+    (url) => {
+      const markdown = `See [it](${url}), or <${url}>.`;
+      expect(one(markdown, 'telegram')).toContain(`<a href="${url}">it</a>`);
+      expect(one(markdown, 'slack')).toContain(`<${url}|it>`);
+      expect(one(markdown, 'plain')).toContain(`it (${url})`);
+      expect(one(markdown, 'markdown')).toBe(markdown);
+    },
+  );
+
+  it('of what is too long to be formatted stay text', () => {
+    const [piece] = unformatted('[hello](javascript:alert) <!channel>', {
+      style: 'markdown',
+      maxChars: 4_000,
+    });
+    expect(JSON.stringify(lexer(piece?.text ?? ''))).not.toMatch(/"type":"(link|image|html)"/);
   });
 });
 

@@ -1,5 +1,5 @@
 import { lexer, type Token } from 'marked';
-import { escaped, written, type ReplyStyle } from './reply-style.ts';
+import { escaped, safeMarkdown, written, type ReplyStyle } from './reply-style.ts';
 
 /** An answer, as Markdown, and what the provider's messages are like. */
 export interface Answer {
@@ -28,16 +28,18 @@ export function sendable(answer: Answer): Answer {
 /** Splits an answer into messages that are short enough: between blocks, else at ends of sentences. */
 export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
   const text = markdown.trim();
-  if (style === 'markdown' && text.length <= maxChars) return [{ text, plainText: text }];
   const write = (source: string): string =>
-    style === 'markdown' ? source.trim() : written(lexer(source), style);
+    style === 'markdown' ? safeMarkdown(lexer(source)).trim() : written(lexer(source), style);
   const fits = (source: string): boolean => write(source).length <= maxChars;
   const sources = joined(
     lexer(text).flatMap((token) => parts(token, { fits, maxChars })),
     fits,
   );
   const pieces = sources
-    .map((source) => ({ text: write(source), plainText: written(lexer(source), 'plain') }))
+    .map((source) => {
+      const text = write(source);
+      return { text, plainText: style === 'markdown' ? text : written(lexer(source), 'plain') };
+    })
     .filter((piece) => piece.plainText.trim() !== '')
     .flatMap((piece) =>
       isShort(piece, maxChars) ? [piece] : unformatted(piece.plainText, { style, maxChars }),

@@ -68,7 +68,57 @@ export function written(tokens: readonly Token[], style: Exclude<ReplyStyle, 'ma
 
 /** A text without any markup. */
 export function escaped(text: string, style: ReplyStyle): string {
-  return style === 'markdown' ? text : markups[style].escape(text);
+  return style === 'markdown' ? markdownText(text) : markups[style].escape(text);
+}
+
+/**
+ * Markdown whose links all lead to the web or to a mailbox: other links are their text, and HTML is text. A model may
+ * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`.
+ */
+export function safeMarkdown(tokens: readonly Token[]): string {
+  return tokens.map(safeBlock).join('');
+}
+
+function safeBlock(token: Token): string {
+  const { raw } = token;
+  let safe = '';
+  let from = 0;
+  for (const { raw: found, text } of unsafeIn(token)) {
+    const at = raw.indexOf(found, from);
+    // Such as a link over two lines of a quotation, whose marks are not in the link's own source.
+    if (at < 0) return `${markdownText(written([token], 'plain'))}\n\n`;
+    safe += raw.slice(from, at) + text;
+    from = at + found.length;
+  }
+  return safe + raw.slice(from);
+}
+
+/** What must not stay as it is, in its order, and the Markdown that takes its place. */
+function* unsafeIn(token: Token): Generator<{ raw: string; text: string }> {
+  const { type, raw } = token;
+  const isUnsafeLink = (type === 'link' || type === 'image' || type === 'def') && !isWebLink(hrefOf(token));
+  if (isUnsafeLink) yield { raw, text: markdownText(inlineOne(token, markups.plain)) };
+  else if (type === 'html') yield { raw, text: markdownText(raw) };
+  else for (const child of childrenOf(token)) yield* unsafeIn(child);
+}
+
+function childrenOf(token: Token): readonly Token[] {
+  if (token.type === 'list') return (token as Tokens.List).items;
+  if (token.type === 'table') {
+    const { header, rows } = token as Tokens.Table;
+    return [header, ...rows].flat().flatMap(({ tokens }) => tokens);
+  }
+  return (token as { tokens?: Token[] }).tokens ?? [];
+}
+
+const hrefOf = (token: Token): string => (token as Tokens.Link).href;
+
+/** A text as Markdown: nothing in it is markup. */
+const markdownText = (text: string): string => text.replaceAll(/[\\`*_[\]<>!~|&]/g, '\\$&');
+
+/** Whether a link may be one: clients call, mention or run what other schemes name. */
+function isWebLink(href: string): boolean {
+  return /^(?:https?:\/\/|mailto:)[^\s\p{Cc}<>]+$/iu.test(href);
 }
 
 function blocks(tokens: readonly Token[], markup: Markup): string {
@@ -149,11 +199,14 @@ function inlineOne(token: Token, markup: Markup): string {
     case 'br':
       return '\n';
     case 'link':
-      return markup.link(inner(), markup.escape((token as Tokens.Link).href));
+      return isWebLink(hrefOf(token)) ? markup.link(inner(), markup.escape(hrefOf(token))) : inner();
     case 'image': {
       const { text, href } = token as Tokens.Image;
-      return markup.link(markup.escape(text === '' ? href : text), markup.escape(href));
+      const label = markup.escape(text === '' ? href : text);
+      return isWebLink(href) ? markup.link(label, markup.escape(href)) : label;
     }
+    case 'def':
+      return '';
     default:
       return markup.escape(token.raw);
   }
