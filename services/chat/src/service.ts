@@ -102,7 +102,7 @@ export async function createChatService(
     runOutbox.committed();
     if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) published.committed();
   };
-  const instance = new Instance(pool, log);
+  const instance = new Instance({ pool, url: config.DATABASE_URL, log });
   const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });
   const pricing = await Pricing.create(catalogue);
   const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry, onEvents });

@@ -72,6 +72,8 @@ export class ChatHarness {
   readonly events: string[] = [];
   /** The costs of runs that the tenant service received. */
   readonly settlements: Settlement[] = [];
+  /** The other instances that it said live. */
+  readonly liveHolders = new Set<string>();
   /** Their settlements can't be charged. */
   readonly stuckTenants = new Set<string>();
   /** The memory service. */
@@ -296,7 +298,8 @@ export class ChatHarness {
       },
       settle: {
         callers: ['chat'],
-        handle: ({ settlements }) => {
+        handle: ({ settlements, liveHolderIds }) => {
+          for (const id of liveHolderIds) this.liveHolders.add(id);
           this.settlements.push(...settlements);
           const stuck = settlements.filter(({ tenantId }) => this.stuckTenants.has(tenantId));
           return Promise.resolve({ unchargedIds: stuck.map(({ id }) => id) });

@@ -276,7 +276,7 @@ describe('what is kept of a run under way', () => {
 
 describe('a start that the database writes after the client was refused', () => {
   it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
-    const instance = new Instance(pool, log);
+    const instance = new Instance({ pool, url: database.url, log });
     const recorder = new RunRecorder({
       pool,
       instance,

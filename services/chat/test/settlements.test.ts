@@ -42,3 +42,15 @@ it('settlements that cannot be charged stay, and do not delay those of other ten
   harness.stuckTenants.clear();
   await eventually(async () => expect(await left(stuck)).toHaveLength(0), 50_000);
 }, 120_000);
+
+it('reports other instances whose heartbeats are fresh, so that they keep their slots', async () => {
+  const [fresh, silent, dead] = [newId(), newId(), newId()];
+  await harness.rows(
+    `insert into chat.instances (id, heartbeat_at, dead_at)
+     values ($1, now() + interval '1 minute', null), ($2, now() - interval '8 seconds', null),
+            ($3, now() + interval '1 minute', now())`,
+    [fresh, silent, dead],
+  );
+  await eventually(() => expect(harness.liveHolders).toContain(fresh), 20_000);
+  expect([...harness.liveHolders]).toEqual([fresh]);
+}, 30_000);

@@ -6,6 +6,7 @@ import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 const log = createLogger('chat', 'silent');
 
 export interface SystemDatabase {
+  url: string;
   /** Acts as `chat_system`. */
   pool: Pool;
   drop: () => Promise<void>;
@@ -19,7 +20,7 @@ export async function createSystemDatabase(): Promise<SystemDatabase> {
     await pool.end();
     await database.drop();
   };
-  return { pool, drop };
+  return { url: database.url, pool, drop };
 }
 
 /** The ends of a run that wait for publication: one at most, unless something is wrong. */

@@ -80,6 +80,24 @@ describe('requests and tokens of a minute', () => {
 });
 
 describe('concurrency', () => {
+  it('stays with a replica that is too busy to show that it lives, while another one says so', async () => {
+    const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });
+    const [busy, other] = [new Replica(service), new Replica(service)];
+    const slots = (needs: bigint[]) => ({ resource: Resource.CONCURRENCY, needs });
+    await busy.lease(tenant.id, [slots([1n, 1n])]);
+    const silent = () =>
+      service.rows(`update tenant.quota_holders set seen_at = now() - interval '21 seconds' where id = $1`, [
+        busy.id,
+      ]);
+    await silent();
+    await other.showLife([busy.id, newId()]);
+    expect(await other.leaseOne(tenant.id, slots([1n, 1n]))).toMatchObject({ granted: 1n });
+    await silent();
+    expect(await other.leaseOne(tenant.id, { ...slots([1n, 1n]), holding: 1n })).toMatchObject({
+      granted: 2n,
+    });
+  });
+
   it('frees the slots of a replica that has not been heard of for 20 s', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });
     const slots = { resource: Resource.CONCURRENCY };
@@ -270,7 +288,7 @@ it('limits are leased by chat alone', async () => {
   await expect(
     agent.call(
       'settle',
-      { holderId: newId(), settlements: [], releasedHolderIds: [] },
+      { holderId: newId(), settlements: [], releasedHolderIds: [], liveHolderIds: [] },
       { deadlineMs: 5_000 },
     ),
   ).rejects.toMatchObject({ code: 'caller_not_allowed' });

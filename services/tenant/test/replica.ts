@@ -53,11 +53,18 @@ export class Replica {
     return this.#settle({ settlements, releasedHolderIds: [], acceptsPartial: true });
   }
 
-  async #settle(request: Omit<SettleRequest, 'holderId'>): Promise<string[]> {
+  /** A heartbeat, also of others. */
+  async showLife(liveHolderIds: string[]): Promise<void> {
+    await this.#settle({ settlements: [], releasedHolderIds: [], liveHolderIds });
+  }
+
+  async #settle(
+    request: Omit<SettleRequest, 'holderId' | 'liveHolderIds'> & { liveHolderIds?: string[] },
+  ): Promise<string[]> {
     const peer = await this.#service.peer('chat');
     const { unchargedIds } = await peer.call(
       'settle',
-      { holderId: this.id, ...request },
+      { holderId: this.id, liveHolderIds: [], ...request },
       { deadlineMs: 5_000 },
     );
     return unchargedIds;

@@ -1,8 +1,8 @@
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
+import { Heartbeat } from '@gatehouse/pg/heartbeat';
 import type { Pool } from '@gatehouse/pg/pool';
-import { insertInstance, signOff, touchInstance } from '../store/instance-system-store.ts';
+import { beatOf, insertInstance, signOff, type BeatRow } from '../store/instance-system-store.ts';
 
 export const heartbeatMs = 5_000;
 /** The next heartbeat comes sooner after a failed one, since silence counts as death. */
@@ -17,21 +17,28 @@ export const deadAfterMs = 15_000;
  */
 export const gapMs = 7_500;
 
-/** This process among the instances of chat: its identity in the database, and its heartbeat. */
+/**
+ * This process among the instances of chat: its identity in the database, and its heartbeat, which comes from a thread: a
+ * busy event loop is not dead.
+ */
 export class Instance {
   readonly #pool: Pool;
   readonly #log: Logger;
-  /** One at a time: a heartbeat that hangs must not take more than one connection of the pool. */
-  readonly #loop = new BackgroundLoop(async () => ((await this.#beat()) ? heartbeatMs : retryMs));
+  readonly #heartbeat: Heartbeat<BeatRow>;
   #id = newId();
   /** By the database clock: the last heartbeat, and the first one after the last gap. */
   #lastBeat = -Infinity;
   #steadySince = Infinity;
   #renewing: Promise<void> | null = null;
 
-  constructor(pool: Pool, log: Logger) {
+  /** `pool` acts as `chat_system`; `url` is its database. */
+  constructor({ pool, url, log }: { pool: Pool; url: string; log: Logger }) {
     this.#pool = pool;
     this.#log = log;
+    this.#heartbeat = new Heartbeat({
+      ...{ url, role: 'chat_system', service: 'chat', log, everyMs: heartbeatMs, retryMs },
+      onBeat: ([row]: readonly BeatRow[]) => this.#take(row),
+    });
   }
 
   get id(): string {
@@ -49,11 +56,12 @@ export class Instance {
 
   async start(): Promise<void> {
     this.#note(await insertInstance(this.#pool, this.#id));
-    this.#loop.start(heartbeatMs);
+    this.#heartbeat.set(beatOf(this.#id));
+    this.#heartbeat.start();
   }
 
   async stop(): Promise<void> {
-    await this.#loop.stop();
+    await this.#heartbeat.stop();
     await signOff(this.#pool, this.#id).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'failed to remove the instance; it will be declared dead');
     });
@@ -76,19 +84,17 @@ export class Instance {
       'declared dead by another instance; registered under a new id',
     );
     this.#id = id;
+    this.#heartbeat.set(beatOf(id));
   }
 
-  async #beat(): Promise<boolean> {
-    const id = this.#id;
-    try {
-      const at = await touchInstance(this.#pool, id);
-      if (at === null) await this.renew(id);
-      else this.#note(at);
-      return true;
-    } catch (error) {
-      this.#log.warn({ err: error }, 'heartbeat failed');
-      return false;
+  /** The row of a heartbeat; none if this instance was declared dead. */
+  #take(row: BeatRow | undefined): void {
+    if (row !== undefined) {
+      this.#note(row.beat_at);
+      return;
     }
+    // The next heartbeat tries again.
+    this.renew(this.#id).catch((error: unknown) => this.#log.warn({ err: error }, 'failed to register anew'));
   }
 
   #note(at: number): void {

@@ -13,7 +13,8 @@ import {
   maxUncharged,
   type Settlement,
 } from '../store/settlement-system-store.ts';
-import type { Instance } from './instance.ts';
+import { findLive } from '../store/instance-system-store.ts';
+import { gapMs, type Instance } from './instance.ts';
 
 const everyMs = 1_000;
 /** In rounds. The tenant service declares a holder dead after 20 s of silence. */
@@ -85,7 +86,7 @@ export class Settler {
     this.#limiter.forgetIdle();
     if (this.#round % signEveryRounds === 0) {
       // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
-      if (this.#limiter.inUse) await this.#try(() => this.#send([], []));
+      await this.#try(() => this.#showLife());
       await this.#try(() => this.#releaseDead());
     }
     if (this.#countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
@@ -109,9 +110,18 @@ export class Settler {
     this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
   }
 
+  /**
+   * Keeps the slots of this replica, and of others whose heartbeats go on although they may be too busy for this. A dead
+   * one's are kept for `gapMs` more.
+   */
+  async #showLife(): Promise<void> {
+    const others = await findLive(this.#pool, this.#instance.id, gapMs).catch(() => []);
+    if (this.#limiter.inUse || others.length > 0) await this.#send({ liveHolderIds: others });
+  }
+
   async #charge(settlements: readonly Settlement[]): Promise<void> {
     if (settlements.length === 0) return;
-    const unchargedIds = new Set(await this.#send(settlements, []));
+    const unchargedIds = new Set(await this.#send({ settlements }));
     this.#failures.inc(unchargedIds.size);
     const charged = settlements.filter((settlement) => !unchargedIds.has(settlement.id));
     await deleteSettlements(
@@ -125,14 +135,23 @@ export class Settler {
   async #releaseDead(): Promise<void> {
     const released = await findReleasable(this.#pool);
     if (released.length === 0) return;
-    await this.#send([], released);
+    await this.#send({ releasedHolderIds: released });
     await markReleased(this.#pool, released);
   }
 
   /** Returns the ids of settlements that could not be charged. */
-  async #send(settlements: readonly Settlement[], releasedHolderIds: string[]): Promise<string[]> {
+  async #send({
+    settlements = [],
+    releasedHolderIds = [],
+    liveHolderIds = [],
+  }: {
+    settlements?: readonly Settlement[];
+    releasedHolderIds?: string[];
+    liveHolderIds?: string[];
+  }): Promise<string[]> {
     return this.#leases.settle({
       holderId: this.#instance.id,
+      liveHolderIds,
       settlements: settlements.map(({ charges, ...settlement }) => ({
         ...settlement,
         charges: charges.map((charge) => ({ ...charge, windowStart: BigInt(charge.windowStart) })),

@@ -1,7 +1,5 @@
+import type { Beat } from '@gatehouse/pg/heartbeat';
 import type { Pool } from '@gatehouse/pg/pool';
-
-/** The time of a slower heartbeat is uncertain, and the next one is near. */
-const patienceMs = 3_000;
 
 const beatAt = '(extract(epoch from heartbeat_at) * 1000)::float8 as beat_at';
 
@@ -14,15 +12,17 @@ export async function insertInstance(pool: Pool, id: string): Promise<number> {
   return result.rows[0]?.beat_at ?? 0;
 }
 
-/** Writes a heartbeat and returns its time; null if the instance was declared dead, after which it may start nothing. */
-export async function touchInstance(pool: Pool, id: string): Promise<number | null> {
-  const query = {
+/** A row of `beatOf`. */
+export interface BeatRow {
+  beat_at: number;
+}
+
+/** Writes a heartbeat and returns its time; no row if the instance was declared dead, after which it may start nothing. */
+export function beatOf(id: string): Beat {
+  return {
     text: `update chat.instances set heartbeat_at = now() where id = $1 and dead_at is null returning ${beatAt}`,
     values: [id],
-    giveUpAfterMs: patienceMs,
   };
-  const result = await pool.query<{ beat_at: number }>(query);
-  return result.rows[0]?.beat_at ?? null;
 }
 
 /**
@@ -42,6 +42,16 @@ export async function markSilentInstancesDead(
     [silentMs, judgeBeat, validMs],
   );
   return result.rows.map((row) => row.id);
+}
+
+/** Other instances whose last heartbeat is newer than `silentMs`, up to 1,000. */
+export async function findLive(pool: Pool, id: string, silentMs: number): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from chat.instances
+     where id <> $1 and dead_at is null and heartbeat_at > now() - $2 * interval '1 millisecond' limit 1000`,
+    [id, silentMs],
+  );
+  return rows.map((row) => row.id);
 }
 
 /** Deletes an instance that stops in order, and those that died a day ago and hold nothing any more. */

@@ -9,8 +9,9 @@ export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleRespo
   return {
     callers: ['chat'],
     handle: async (request, { log }) => {
-      const { holderId, settlements, releasedHolderIds, acceptsPartial } = request;
+      const { holderId, settlements, releasedHolderIds, liveHolderIds, acceptsPartial } = request;
       assertValid(request);
+      if (liveHolderIds.length > 0) await leases.touchHolders(liveHolderIds);
       const uncharged = await leases.settle(
         holderId,
         settlements.map(({ charges, ...settlement }) => ({
@@ -36,14 +37,14 @@ export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleRespo
   };
 }
 
-function assertValid({ holderId, settlements, releasedHolderIds }: SettleRequest): void {
+function assertValid({ holderId, settlements, releasedHolderIds, liveHolderIds }: SettleRequest): void {
   const ids = settlements.flatMap((settlement) => [
     settlement.id,
     settlement.tenantId,
     settlement.holderId,
     ...settlement.charges.map((charge) => charge.subjectId),
   ]);
-  if (![holderId, ...releasedHolderIds, ...ids].every(isUuid))
+  if (![holderId, ...releasedHolderIds, ...liveHolderIds, ...ids].every(isUuid))
     throw new AppError(
       'invalid_value',
       'The ids of holders, settlements, tenants and subjects must be UUIDs.',

@@ -137,6 +137,16 @@ export class LeaseSystemStore {
     return uncharged;
   }
 
+  /** Heartbeats of replicas that hold something, on the word of another one. Several say the same at once. */
+  async touchHolders(holderIds: readonly string[]): Promise<void> {
+    await this.#pool.query(
+      `update tenant.quota_holders set seen_at = now() where id = any (array (
+         select id from tenant.quota_holders
+         where id = any($1::uuid[]) and seen_at < now() - interval '1 second' order by id for update skip locked))`,
+      [holderIds],
+    );
+  }
+
   /**
    * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
    * that used it, and finished replicas stay released when the call exceeds its deadline.

@@ -204,7 +204,14 @@ export interface SettleRequest {
    * Whether the caller reads `uncharged_ids`. For the previous release, which does not, the call fails when a charge
    * fails.
    */
-  acceptsPartial?: boolean | undefined;
+  acceptsPartial?:
+    | boolean
+    | undefined;
+  /**
+   * Other holders that live according to chat's database: this call is a heartbeat of theirs too, in case they are too
+   * busy for one.
+   */
+  liveHolderIds: string[];
 }
 
 /** The cost of runs of one tenant that one holder reserved. */
@@ -1247,7 +1254,7 @@ export const Grant: MessageFns<Grant> = {
 };
 
 function createBaseSettleRequest(): SettleRequest {
-  return { holderId: "", settlements: [], releasedHolderIds: [], acceptsPartial: undefined };
+  return { holderId: "", settlements: [], releasedHolderIds: [], acceptsPartial: undefined, liveHolderIds: [] };
 }
 
 export const SettleRequest: MessageFns<SettleRequest> = {
@@ -1263,6 +1270,9 @@ export const SettleRequest: MessageFns<SettleRequest> = {
     }
     if (message.acceptsPartial !== undefined) {
       writer.uint32(32).bool(message.acceptsPartial);
+    }
+    for (const v of message.liveHolderIds) {
+      writer.uint32(42).string(v!);
     }
     return writer;
   },
@@ -1310,6 +1320,14 @@ export const SettleRequest: MessageFns<SettleRequest> = {
             }
 
             message.acceptsPartial = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.liveHolderIds.push(reader.string());
             continue;
           }
         }
