@@ -8,6 +8,8 @@ const pollMs = 50;
 export class Follower {
   /** The latest state of each run. */
   readonly latest = new Map<string, Trace>();
+  /** Runs whose estimated end was replaced by an exact one. */
+  readonly corrected = new Set<string>();
   /** What must never happen, in words. */
   readonly complaints: string[] = [];
   readonly #url: string;
@@ -65,7 +67,10 @@ export class Follower {
 
   #note(trace: Trace): void {
     const before = this.latest.get(trace.id);
-    if (before !== undefined && before.status !== 'running')
+    const corrects =
+      before?.status === 'interrupted' && before.usage_estimated && !this.corrected.has(trace.id);
+    if (corrects) this.corrected.add(trace.id);
+    else if (before !== undefined && before.status !== 'running')
       this.complaints.push(`${trace.id} came as ${trace.status} after it was ${before.status}`);
     this.latest.set(trace.id, trace);
   }
