@@ -146,7 +146,7 @@ export const memoryCounts = z.strictObject({
 export type MemoryCounts = z.output<typeof memoryCounts>;
 
 export const memoryStats = memoryCounts.extend({
-  bytes: count,
+  bytes: count.describe('Of documents: what counts towards the limit of memory bytes'),
   pending_embeddings: count.describe('Passages that wait for their embedding'),
 });
 export type MemoryStats = z.output<typeof memoryStats>;

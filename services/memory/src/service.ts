@@ -95,6 +95,7 @@ export async function createMemoryService(
   const { idempotency } = changes;
   const agents = new AgentClient(agent);
   const limits = new MemoryLimitsClient(tenant);
+  const limitsOf = (tenantId: string) => limits.of(tenantId);
   const splitter = new Splitter(shell.log);
   const embedder = new Embedder(chat, shell.signer);
   const jobs = new Jobs({ service: 'memory', tasks, system, log: shell.log });
@@ -114,7 +115,7 @@ export async function createMemoryService(
     copyVectors: (key) => withTenant(rpc, key.tenantId, (db) => requestJob('copy_half_vectors')(db, key)),
   };
   const transferSteps = new MemorySteps({
-    limitsOf: (tenantId) => limits.of(tenantId),
+    limitsOf,
     requestEmbeddings,
     requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),
@@ -124,7 +125,6 @@ export async function createMemoryService(
   const recalling = new MemorySearch(new SearchStore(rpc), upkeep);
   const forgetting = new ForgetStore(app);
   const removing = new ForgetStore(background);
-  const maxEntities = async (tenantId: string) => (await limits.of(tenantId)).entities;
   const graphs = new GraphStore(app);
   const imports = new ImportStore(app);
   const leftImports = new ImportStore(background);
@@ -156,9 +156,9 @@ export async function createMemoryService(
           traversals: new TraversalStore(app),
           changes,
           work,
-          maxEntities,
+          limitsOf,
         }),
-        ...extractHandlers({ agents, completions: new CompletionClient(chat), changes, work, maxEntities }),
+        ...extractHandlers({ agents, completions: new CompletionClient(chat), changes, work, limitsOf }),
       },
       rawHandlers: movingHandlers({
         agents,

@@ -86,7 +86,9 @@ it(
     const stored = await memory.rows(
       `select (select count(*) from memory.documents where tenant_id = $1)::int as documents,
             (select count(*) from memory.chunks where tenant_id = $1)::int as chunks,
-            (select coalesce(sum(octet_length(text)), 0) from memory.documents where tenant_id = $1)::int as bytes,
+            (select coalesce(sum(octet_length(d.text) + octet_length(d.path) + octet_length(s.user_id)), 0)
+             from memory.documents as d join memory.scopes as s on s.id = d.scope_id
+             where d.tenant_id = $1)::int as bytes,
             (select coalesce(sum(length), 0) from memory.chunks where tenant_id = $1)::int as tokens`,
       values,
     );

@@ -3,6 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { everything } from '../src/store/removal-statements.ts';
+import { noLimits } from '../src/store/scope-statements.ts';
 import { upsertEntities } from '../src/store/entity-statements.ts';
 import { GraphForgetStore } from '../src/store/graph-forget-store.ts';
 import { GraphStore } from '../src/store/graph-store.ts';
@@ -127,7 +128,7 @@ describe('forgetting', () => {
   it('a run removes what it has left, and the relations to it', async () => {
     await fill();
     const [runId, at] = [newId(), new Date()];
-    const write = { userId: 'ann', at, runId, maxEntities: null };
+    const write = { userId: 'ann', at, runId, limits: noLimits };
     await withTenant(pool, tenant.id, async (db) => {
       const entity = { externalId: 'x', name: 'x', type: 't', description: undefined, properties: undefined };
       await upsertEntities(db, keyOf(tenant), write, [entity]);
@@ -202,9 +203,9 @@ describe('an export', () => {
     const ids = new Map<string, string>();
     await withTenant(pool, target.id, async (db) => {
       for (const [userId, batch] of Map.groupBy(entities, (entity) => entity.userId))
-        await importEntities(db, keyOf(target), { userId, at, maxEntities: null, ids }, batch);
+        await importEntities(db, keyOf(target), { userId, at, limits: noLimits, ids }, batch);
       for (const [userId, batch] of Map.groupBy(relations, (relation) => relation.userId))
-        await importRelations(db, keyOf(target), { userId, at, maxEntities: null, ids }, batch.map(asInput));
+        await importRelations(db, keyOf(target), { userId, at, limits: noLimits, ids }, batch.map(asInput));
     });
     for (const user of [null, 'ann', 'bob']) {
       const of = (each: TestTenant) =>
@@ -272,7 +273,7 @@ describe('the limit of a tenant', () => {
     description: undefined,
     properties: undefined,
   });
-  const write = { userId: '', at: new Date(), maxEntities: 3 };
+  const write = { userId: '', at: new Date(), limits: { entities: 3, bytes: null } };
   const store = (...names: string[]) =>
     withTenant(pool, tenant.id, (db) => upsertEntities(db, keyOf(tenant), write, names.map(entity)));
 

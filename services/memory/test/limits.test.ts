@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsResponse, MemoryLimits } from '@gatehouse/proto/tenant/v1/tenant';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
+import { manyDocuments, MovingClient } from './moving-client.ts';
 
 let memory: MemoryServiceUnderTest;
 beforeAll(async () => {
@@ -40,7 +41,7 @@ it('a tenant stores as many documents as its limit, and may replace and delete t
   expect(await put(tenant, 'b', 'two, longer')).toEqual([200]);
   await memory.call('DELETE', `${tenant.base}/memory/documents/a`, { as: tenant.admin });
   expect(await put(tenant, 'c', 'three')).toEqual([201]);
-  expect(await usage(tenant)).toEqual({ documents: 2n, bytes: 16n, entities: 0n });
+  expect(await usage(tenant)).toEqual({ documents: 2n, bytes: 18n, entities: 0n });
 });
 
 it('a refused document changes nothing, not even the one that it would replace', async () => {
@@ -51,17 +52,108 @@ it('a refused document changes nothing, not even the one that it would replace',
   expect((await memory.get(tenant, 'a')).body.text).toBe('a heron stands');
   expect(await memory.pathsFor(tenant, 'kingfisher')).toEqual([]);
   expect(await memory.pathsFor(tenant, 'heron')).toEqual(['a']);
-  expect(await usage(tenant)).toEqual({ documents: 1n, bytes: 14n, entities: 0n });
+  expect(await usage(tenant)).toEqual({ documents: 1n, bytes: 15n, entities: 0n });
 });
 
 it('counts bytes as UTF-8, and a tenant above a lowered limit may still shrink', async () => {
-  const tenant = tenantWith({ bytes: 10n });
+  const tenant = tenantWith({ bytes: 11n });
   expect(await put(tenant, 'a', 'ééééé')).toEqual([201]);
   expect(await put(tenant, 'a', 'éééééé')).toEqual([403, 'limit_reached']);
   memory.tenant.settings.set(tenant.id, { memoryLimits: { ...plenty, bytes: 4n } });
   await new Promise((resolve) => setTimeout(resolve, 1_100));
   expect(await put(tenant, 'a', 'éééé')).toEqual([200]);
   expect(await put(tenant, 'b', 'x')).toEqual([403, 'limit_reached']);
+});
+
+describe('bytes count that are', () => {
+  const filler = 'x'.repeat(2_000);
+  const send = (tenant: TestTenant, path: string, body: object) =>
+    memory.call('POST', `${tenant.base}/${path}`, { as: tenant.admin, body });
+  const entity = (fields: object) => ({ entities: [{ external_id: 'e', name: 'e', type: 't', ...fields }] });
+  const relation = (fields: object) => ({
+    relations: [{ source: 'e', target: 'e', type: 'knows', ...fields }],
+  });
+
+  it.each([
+    ['the metadata of a document', 'a', { metadata: { filler } }],
+    ['the title of a document', 'a', { title: filler.slice(0, 200) }],
+    ['the path of a document', 'p'.repeat(500), {}],
+  ])('%s', async (_what, path, fields) => {
+    const tenant = tenantWith({ bytes: 100n });
+    const answer = await memory.call('PUT', `${tenant.base}/memory/documents/${path}`, {
+      as: tenant.admin,
+      body: { text: 'x', ...fields },
+    });
+    expect([answer.status, answer.body.error.code]).toEqual([403, 'limit_reached']);
+    expect(await put(tenant, 'b', 'x')).toEqual([201]);
+  });
+
+  it('the metadata of an imported document, in a small and in a large import', async () => {
+    const tenant = tenantWith({ bytes: 100_000n });
+    const moving = new MovingClient(memory);
+    for (const count of [60, 400]) {
+      const documents = manyDocuments(count).map(({ path }) => ({ path, text: 'x', metadata: { filler } }));
+      expect((await moving.import(tenant, documents)).error?.code).toBe('limit_reached');
+    }
+    expect(await usage(tenant)).toMatchObject({ documents: 0n, bytes: 0n });
+  });
+
+  it.each([
+    ['the description of an entity', entity({ description: filler })],
+    ['the properties of an entity', entity({ properties: { filler } })],
+  ])('%s', async (_what, body) => {
+    const tenant = tenantWith({ bytes: 1_000n });
+    expect((await send(tenant, 'kg/entities', body)).body.error.code).toBe('limit_reached');
+    expect((await send(tenant, 'kg/entities', entity({}))).status).toBe(200);
+    expect((await send(tenant, 'kg/entities', body)).body.error.code).toBe('limit_reached');
+  });
+
+  it('the properties of a relation, also of a changed one', async () => {
+    const tenant = tenantWith({ bytes: 1_000n });
+    await send(tenant, 'kg/entities', entity({}));
+    const large = relation({ properties: { filler } });
+    expect((await send(tenant, 'kg/relations', large)).body.error.code).toBe('limit_reached');
+    expect((await send(tenant, 'kg/relations', relation({}))).status).toBe(200);
+    expect((await send(tenant, 'kg/relations', large)).body.error.code).toBe('limit_reached');
+  });
+
+  it('those of a conversation', async () => {
+    const tenant = tenantWith({ bytes: 100n });
+    const chat = await memory.peer('chat');
+    const turn = {
+      input: 'Hello',
+      output: 'Hi',
+      startedAtMs: BigInt(Date.now()),
+      sessionId: 's'.repeat(200),
+    };
+    const of = { tenantId: tenant.id, agentId: tenant.agentId, analyser: 'english', userId: 'ann' };
+    const remembered = chat.call('remember', { ...turn, ...of, runId: newId() }, deadline);
+    await expect(remembered).rejects.toMatchObject({ code: 'limit_reached' });
+  });
+
+  it('given back with what is replaced, forgotten and deleted', async () => {
+    const tenant = tenantWith({});
+    const ann = tenant.acting('ann');
+    const url = `${tenant.base}/memory/documents/a`;
+    for (const metadata of [{ filler }, { other: filler.slice(0, 5) }])
+      await memory.call('PUT', url, { as: ann, body: { text: 'é', title: 'T', metadata } });
+    const stored = 'é'.length + 1 + 'aTann{"other":"xxxxx"}'.length;
+    expect((await usage(tenant)).bytes).toBe(BigInt(stored));
+    const kg = (path: string, body: object) =>
+      memory.call('POST', `${tenant.base}/kg/${path}`, { as: ann, body });
+    for (const description of [filler, 'short']) await kg('entities', entity({ description }));
+    for (const properties of [{ filler }, {}]) await kg('relations', relation({ properties }));
+    expect((await usage(tenant)).bytes).toBe(BigInt(stored + 'eetshortknows'.length));
+    const peer = await memory.peer('tenant');
+    const request = {
+      tenantId: tenant.id,
+      userId: 'ann',
+      deletionId: newId(),
+      requestedAtMs: BigInt(Date.now()),
+    };
+    await peer.call('forgetUser', request, deadline);
+    expect(await usage(tenant)).toEqual({ documents: 0n, bytes: 0n, entities: 0n });
+  });
 });
 
 it('all agents of a tenant share its limits, and concurrent writers stay within them', async () => {

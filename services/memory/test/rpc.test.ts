@@ -235,5 +235,5 @@ it('GetUsage returns what a tenant uses', async () => {
   expect(await usage()).toEqual({ documents: 0n, bytes: 0n, entities: 0n });
   await memory.put(own, 'a', 'four');
   await memory.put(own, 'a', 'seven!!', own.acting('ann'));
-  expect(await usage()).toEqual({ documents: 2n, bytes: 11n, entities: 0n });
+  expect(await usage()).toEqual({ documents: 2n, bytes: 16n, entities: 0n });
 });

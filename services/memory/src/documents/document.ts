@@ -36,6 +36,14 @@ export interface NewDocument {
   updatedAt?: string | undefined;
 }
 
+/** What a document counts towards the limit of its tenant's bytes: everything that was given. */
+export function sizeOf({ text, path, title, metadata, userId, source }: NewDocument): number {
+  const given = [text, path, title ?? '', userId, source.session_id ?? ''];
+  const json = JSON.stringify(metadata);
+  if (json !== '{}') given.push(json);
+  return given.reduce((sum, each) => sum + Buffer.byteLength(each), 0);
+}
+
 const maxMetadataBytes = 64 * 1024;
 
 /** Throws for a text or metadata that is too large. */

@@ -10,6 +10,7 @@ import { callIdOf, extractionRequest, readExtraction, type Extraction } from '..
 import { showRelation } from '../graph/relation.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { CompletionClient } from '../peers/completions.ts';
+import type { GraphLimits } from '../store/graph-statements.ts';
 import { upsertEntities, type GraphWrite } from '../store/entity-statements.ts';
 import { upsertRelations } from '../store/relation-statements.ts';
 import { graphChange } from './graph-change.ts';
@@ -21,19 +22,19 @@ export interface ExtractDependencies {
   changes: Changes;
   /** Limits the work that one tenant has under way. */
   work: Turns;
-  /** The limit `memory.entities` of a tenant; null without one. */
-  maxEntities: (tenantId: string) => Promise<number | null>;
+  /** Those of a tenant. */
+  limitsOf: (tenantId: string) => Promise<GraphLimits>;
 }
 
 /** `/v1/agents/{agentID}/kg/extract` */
 export function extractHandlers(dependencies: ExtractDependencies): Record<string, Handler> {
-  const { agents, completions, changes, work, maxEntities } = dependencies;
+  const { agents, completions, changes, work, limitsOf } = dependencies;
   return {
     'kg.extract': async (call: Call<ExtractGraph>) => {
       const memory = await memoryOf(call, agents);
       const { key, principal } = memory;
       const userId = writableUser(principal);
-      const limit = await maxEntities(key.tenantId);
+      const limits = await limitsOf(key.tenantId);
       const { text } = call.body;
       const at = new Date();
       const request = {
@@ -44,7 +45,7 @@ export function extractHandlers(dependencies: ExtractDependencies): Record<strin
       // No connection is held while the model answers.
       const { runId, json } = await completions.complete(call, request);
       const extraction = readExtraction(json);
-      const write = { userId, at, maxEntities: limit, runId: isUuid(runId) ? runId : null };
+      const write = { userId, at, limits, runId: isUuid(runId) ? runId : null };
       return work.run(key.tenantId, () =>
         changes.change(call, (db) => storeExtraction(db, memory, write, extraction).catch(blameModel)),
       );

@@ -17,6 +17,7 @@ import { readableUsers, writableUser } from '../documents/memory-key.ts';
 import { showEntity, showNode, type EntityInput } from '../graph/entity.ts';
 import { showEdge, showRelation } from '../graph/relation.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import type { GraphLimits } from '../store/graph-statements.ts';
 import { upsertEntities, type GraphWrite } from '../store/entity-statements.ts';
 import { deleteEntity, type GraphStore } from '../store/graph-store.ts';
 import { upsertRelations, type NewRelation } from '../store/relation-statements.ts';
@@ -35,15 +36,15 @@ export interface GraphDependencies {
   changes: Changes;
   /** Limits the work that one tenant has under way. */
   work: Turns;
-  /** The limit `memory.entities` of a tenant; null without one. */
-  maxEntities: (tenantId: string) => Promise<number | null>;
+  /** Those of a tenant. */
+  limitsOf: (tenantId: string) => Promise<GraphLimits>;
 }
 
 /** `/v1/agents/{agentID}/kg/*` without `extract` */
 export function graphHandlers(dependencies: GraphDependencies): Record<string, Handler> {
-  const { agents, graphs, traversals, changes, work, maxEntities } = dependencies;
+  const { agents, graphs, traversals, changes, work, limitsOf } = dependencies;
   const writeOf = async ({ key: { tenantId } }: MemoryCall, userId: string): Promise<GraphWrite> => {
-    return { userId, at: new Date(), maxEntities: await maxEntities(tenantId) };
+    return { userId, at: new Date(), limits: await limitsOf(tenantId) };
   };
   return {
     'kg.entities.list': async (call: List) => {

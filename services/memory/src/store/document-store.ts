@@ -4,7 +4,7 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { NewDocument, StoredDocument } from '../documents/document.ts';
+import { sizeOf as bytesOf, type NewDocument, type StoredDocument } from '../documents/document.ts';
 import type { MemoryKey } from '../documents/memory-key.ts';
 import { wasDeleted } from './deleted-user-statements.ts';
 import { noModel } from './embedding-store.ts';
@@ -12,6 +12,7 @@ import { removeDocuments, type Located, type Removed } from './removal-statement
 import { countReplaced, stagedIn } from './replaced-statements.ts';
 import { analysePassages, deleteChunks, insertChunks } from './index-statements.ts';
 import {
+  countedBytes,
   growScope,
   growTenant,
   holdMemory,
@@ -169,7 +170,7 @@ export async function storeDocument(
   const [scopeId, ...others] = await lockOwnScope(db, key, document.userId);
   const before = await selectByPath(db, tenantId, [scopeId, ...others], document.path);
   if (before !== null && !replace) return null;
-  const bytes = Buffer.byteLength(document.text);
+  const bytes = bytesOf(document);
   let removed = { chunks: 0, tokens: 0 };
   if (before !== null) {
     removed = await deleteChunks(db, { tenantId, scopeId: before.scopeId }, [before.id]);
@@ -228,7 +229,7 @@ async function selectByPath(
   path: string,
 ): Promise<Located | null> {
   const { rows } = await db.query<Located>(
-    `select d.id, d.scope_id as "scopeId", d.bytes, true as counted
+    `select d.id, d.scope_id as "scopeId", ${countedBytes} as bytes, true as counted
      from memory.documents as d join memory.scopes as s on s.id = d.scope_id
      join memory.agents as a on a.tenant_id = $1 and a.agent_id = s.agent_id
      where d.tenant_id = $1 and d.scope_id = any ($2::bigint[]) and d.path = $3 and ${liveDocument}`,
@@ -250,6 +251,7 @@ interface DocumentValues {
   tenantId: string;
   scopeId: string;
   id: string;
+  /** What it counts towards the limit of its tenant. */
   bytes: number;
   document: NewDocument;
 }
@@ -261,8 +263,8 @@ async function insertDocument(
 ): Promise<void> {
   await db.query(
     `insert into memory.documents (tenant_id, id, scope_id, title, metadata, source_kind, run_id, session_id, text, bytes,
-       chunks, created_at, updated_at, path, replaced_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, now()), coalesce($13, now()), $14, $15)`,
+       chunks, created_at, updated_at, size, path, replaced_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, now()), coalesce($13, now()), $14, $15, $16)`,
     [...documentValues(values), values.document.path, replacedBy],
   );
 }
@@ -271,7 +273,7 @@ async function updateDocument(db: Queryable, values: DocumentValues): Promise<vo
   await db.query(
     `update memory.documents set scope_id = $3, title = $4, metadata = $5, source_kind = $6, run_id = $7, session_id = $8,
        text = $9, bytes = $10, chunks = $11, embedded_by = null, created_at = coalesce($12, created_at),
-       updated_at = coalesce($13, clock_timestamp())
+       updated_at = coalesce($13, clock_timestamp()), size = $14
      where tenant_id = $1 and id = $2`,
     documentValues(values),
   );
@@ -290,10 +292,11 @@ function documentValues({ tenantId, scopeId, id, bytes, document }: DocumentValu
     runId,
     sessionId,
     text,
-    bytes,
+    Buffer.byteLength(text),
     passages.length,
     createdAt ?? null,
     updatedAt ?? null,
+    bytes,
   ];
 }
 

@@ -10,7 +10,7 @@ import {
   type PlannedEntity,
   type StoredEntity,
 } from '../graph/entity.ts';
-import { growGraph, lockGraph, type Graph } from './graph-statements.ts';
+import { bytesOf, growGraph, lockGraph, type Graph, type GraphLimits } from './graph-statements.ts';
 
 /** Whose graph to write, and within which limit. */
 export interface GraphWrite {
@@ -20,8 +20,8 @@ export interface GraphWrite {
   at: Date;
   /** The run that extracted it; null if a client sent it. */
   runId?: string | null;
-  /** The limit `memory.entities` of the tenant; null without a limit. */
-  maxEntities: number | null;
+  /** Those of the tenant. */
+  limits: GraphLimits;
 }
 
 export interface Upserted<Row> {
@@ -42,26 +42,35 @@ export const entitySize = `octet_length(e.name) + coalesce(octet_length(e.descri
 export async function upsertEntities(
   db: Queryable,
   key: MemoryKey,
-  { userId, at, runId = null, maxEntities }: GraphWrite,
+  { userId, at, runId = null, limits }: GraphWrite,
   inputs: readonly EntityInput[],
 ): Promise<Upserted<StoredEntity>> {
   const { tenantId } = key;
   const graph = await lockGraph(db, key, { userId, at });
   const plan = planEntities(await selectKnown(db, tenantId, graph.id, inputs), inputs);
   const inserted = plan.filter(({ isNew }) => isNew);
+  const changed = plan.filter(({ isNew }) => !isNew);
+  const before = await bytesOf(db, 'entities', { tenantId, ids: idsOf(changed) });
   await insertEntities(db, { tenantId, graphId: graph.id, runId }, inserted);
-  await updateEntities(
-    db,
-    tenantId,
-    plan.filter(({ isNew }) => !isNew),
-  );
+  await updateEntities(db, tenantId, changed);
   const rows = await selectInOrder(db, tenantId, graph, plan);
+  const bytes = (await bytesOf(db, 'entities', { tenantId, ids: idsOf(plan) })) - before;
   await growGraph(
     db,
-    { tenantId, graphId: graph.id, maxEntities },
-    { entities: inserted.length, relations: 0 },
+    { tenantId, graphId: graph.id, limits },
+    { entities: inserted.length, relations: 0, bytes },
   );
   return { rows, created: inserted.length, updated: plan.length - inserted.length };
+}
+
+function idsOf(planned: readonly PlannedEntity[]): string[] {
+  return planned.map(({ id }) => id);
+}
+
+/** SQL expression for what an entity counts towards the limit of its tenant's bytes. */
+function countedSize(description: string, properties: string): string {
+  return `octet_length(name) + octet_length(type) + coalesce(octet_length(external_id), 0)
+    + coalesce(octet_length(${description}), 0) + coalesce(octet_length(nullif(${properties}::text, '{}')), 0)`;
 }
 
 /** Stored entities that an input may be the same as. */
@@ -107,9 +116,10 @@ async function insertEntities(
   if (planned.length === 0) return;
   await db.query(
     `insert into memory.entities
-       (tenant_id, graph_id, run_id, id, external_id, name, type, name_key, type_key, description, properties)
-     select $1, $2, $3, * from
-       unnest($4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::json[])`,
+       (tenant_id, graph_id, run_id, id, external_id, name, type, name_key, type_key, description, properties, size)
+     select $1, $2, $3, new.*, ${countedSize('description', 'properties')} from
+       unnest($4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::json[])
+       as new (id, external_id, name, type, name_key, type_key, description, properties)`,
     [
       tenantId,
       graphId,
@@ -133,20 +143,23 @@ async function updateEntities(
   if (planned.length === 0) return;
   await db.query(
     `insert into memory.entities as e
-       (tenant_id, graph_id, id, external_id, name, type, name_key, type_key, description, properties)
+       (tenant_id, graph_id, id, external_id, name, type, name_key, type_key, description, properties, size)
      select $1, old.graph_id, input.id, input.external_id, input.name, input.type, input.name_key, input.type_key,
-            case when input.has_description then input.description else old.description end,
-            coalesce(input.properties, old.properties)
+            merged.description, merged.properties, ${countedSize('merged.description', 'merged.properties')}
      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::json[],
        $10::boolean[])
        as input (id, external_id, name, type, name_key, type_key, description, properties, has_description)
      cross join lateral (
        select graph_id, description, properties from memory.entities where id = input.id and tenant_id = $1 limit 1
      ) as old
+     cross join lateral (
+       select case when input.has_description then input.description else old.description end as description,
+              coalesce(input.properties, old.properties) as properties
+     ) as merged
      on conflict (id, tenant_id) do update
        set external_id = excluded.external_id, name = excluded.name, type = excluded.type,
            name_key = excluded.name_key, type_key = excluded.type_key, description = excluded.description,
-           properties = excluded.properties, updated_at = clock_timestamp()
+           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp()
        where (e.external_id, e.name, e.type, e.description, e.properties::text)
          is distinct from (excluded.external_id, excluded.name, excluded.type, excluded.description,
                            excluded.properties::text)`,

@@ -1,7 +1,14 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { deleteChunks, insertPassages, type IndexedPassage } from './index-statements.ts';
 import type { ImportKey } from './import-statements.ts';
-import { growScope, liveDocument, lockOwnScope, shareAgent, visibleScope } from './scope-statements.ts';
+import {
+  countedBytes,
+  growScope,
+  liveDocument,
+  lockOwnScope,
+  shareAgent,
+  visibleScope,
+} from './scope-statements.ts';
 
 const batchDocuments = 100;
 const batchChunks = 300;
@@ -18,7 +25,7 @@ export async function foldGeneration(db: Queryable, key: ImportKey): Promise<boo
   const [to] = await lockOwnScope(db, key, from.userId);
   const { rows } = await db.query<{ id: string; bytes: number }>(
     `select id, bytes from (
-       select d.id, d.bytes, sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
+       select d.id, ${countedBytes} as bytes, sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
        from memory.documents as d join memory.agents as a on a.tenant_id = $1 and a.agent_id = $3
        where d.tenant_id = $1 and d.scope_id = $2 and ${liveDocument}
        order by d.id limit ${batchDocuments}

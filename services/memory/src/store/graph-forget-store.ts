@@ -1,5 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { Forgotten } from '../documents/forget.ts';
 import { ofAgent } from '../documents/memory-key.ts';
 import { growGraph, type GraphGrowth } from './graph-statements.ts';
@@ -129,14 +130,18 @@ export async function removeGraphBatch(
   if (graphId === null) return null;
   const graph = { tenantId, graphId };
   const found = [tenantId, graphId, part.runId];
-  const { rowCount } = await db.query(
-    `delete from memory.relations where tenant_id = $1 and id in (
-       select id from memory.relations
-       where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchRelations})`,
+  const removed = await db.query<{ relations: number; bytes: number }>(
+    `with gone as (
+       delete from memory.relations where tenant_id = $1 and id in (
+         select id from memory.relations
+         where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchRelations})
+       returning size
+     )
+     select count(*)::float8 as relations, coalesce(sum(size), 0)::float8 as bytes from gone`,
     found,
   );
-  const relations = rowCount ?? 0;
-  await growGraph(db, graph, { entities: 0, relations: -relations });
+  const { relations, bytes } = only(removed);
+  await growGraph(db, graph, { entities: 0, relations: -relations, bytes: -bytes });
   if (relations === batchRelations) return { entities: 0, relations };
   const { rows } = await db.query<{ id: string }>(
     `select id from memory.entities

@@ -3,7 +3,7 @@ import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { ofAgent, type MemoryKey } from '../documents/memory-key.ts';
 import { wasDeleted } from './deleted-user-statements.ts';
-import { holdMemory, type AgentKey } from './scope-statements.ts';
+import { assertWithin, holdMemory, noLimits, type AgentKey, type MemoryLimits } from './scope-statements.ts';
 
 /** What belongs to one user of an agent, or to the agent. */
 export interface Graph {
@@ -81,15 +81,20 @@ async function ownGraph(db: Queryable, key: MemoryKey, userId: string, lock: Loc
 interface Growing {
   tenantId: string;
   graphId: string;
-  /** The limit `memory.entities` of the tenant; null without one. */
-  maxEntities?: number | null;
+  /** Those of the tenant; none by default. */
+  limits?: GraphLimits;
 }
+
+export type GraphLimits = Pick<MemoryLimits, 'entities' | 'bytes'>;
 
 /** Amounts by which a graph grows; negative for less. */
 export interface GraphGrowth {
   entities: number;
   relations: number;
 }
+
+/** The same, with what it counts towards the limit of the tenant's bytes. */
+type CountedGrowth = GraphGrowth & { bytes: number };
 
 /**
  * Versions of relations that a tenant may have for each entity of its limit. Nothing else limits them: an entity may
@@ -103,11 +108,11 @@ const maxRelationsPerEntity = 50;
  */
 export async function growGraph(
   db: Queryable,
-  { tenantId, graphId, maxEntities = null }: Growing,
-  growth: GraphGrowth,
+  { tenantId, graphId, limits = noLimits }: Growing,
+  growth: CountedGrowth,
 ): Promise<void> {
   await growGraphAlone(db, { tenantId, graphId }, growth);
-  await growTenantGraph(db, { tenantId, maxEntities }, growth);
+  await growTenantGraph(db, { tenantId, limits }, growth);
 }
 
 /** Counts in a graph alone. */
@@ -126,25 +131,37 @@ export async function growGraphAlone(
 /** Counts in a tenant alone, with the rules of {@link growGraph}. */
 export async function growTenantGraph(
   db: Queryable,
-  { tenantId, maxEntities = null }: Pick<Growing, 'tenantId' | 'maxEntities'>,
-  { entities, relations }: GraphGrowth,
+  { tenantId, limits = noLimits }: Pick<Growing, 'tenantId' | 'limits'>,
+  { entities, relations, bytes }: CountedGrowth,
 ): Promise<void> {
-  if (entities === 0 && relations === 0) return;
+  if (entities === 0 && relations === 0 && bytes === 0) return;
   const used = only(
-    await db.query<{ entities: string; relations: string }>(
-      `insert into memory.tenants as t (tenant_id, entities, relations) values ($1, $2, $3)
+    await db.query<{ entities: string; relations: string; bytes: string }>(
+      `insert into memory.tenants as t (tenant_id, entities, relations, bytes) values ($1, $2, $3, $4)
        on conflict (tenant_id) do update
-         set entities = t.entities + excluded.entities, relations = t.relations + excluded.relations
-       returning entities, relations`,
-      [tenantId, entities, relations],
+         set entities = t.entities + excluded.entities, relations = t.relations + excluded.relations,
+             bytes = t.bytes + excluded.bytes
+       returning entities, relations, bytes`,
+      [tenantId, entities, relations, bytes],
     ),
   );
-  if (maxEntities === null) return;
-  if (entities > 0 && Number(used.entities) > maxEntities) throw limitReached('entities', maxEntities);
-  const maxRelations = maxEntities * maxRelationsPerEntity;
-  if (relations > 0 && Number(used.relations) > maxRelations) throw limitReached('relations', maxRelations);
+  const maxRelations = limits.entities === null ? null : limits.entities * maxRelationsPerEntity;
+  assertWithin('entities', entities, Number(used.entities), limits.entities);
+  assertWithin('relations', relations, Number(used.relations), maxRelations);
+  assertWithin('bytes', bytes, Number(used.bytes), limits.bytes);
 }
 
-function limitReached(resource: string, limit: number): AppError {
-  return new AppError('limit_reached', `The tenant has reached its limit of memory ${resource}: ${limit}.`);
+/** What rows count towards the limit of the tenant's bytes. */
+export async function bytesOf(
+  db: Queryable,
+  table: 'entities' | 'relations',
+  { tenantId, ids }: { tenantId: string; ids: readonly string[] },
+): Promise<number> {
+  if (ids.length === 0) return 0;
+  const counted = await db.query<{ bytes: number }>(
+    `select coalesce(sum(size), 0)::float8 as bytes from memory.${table}
+     where id = any ($2::uuid[]) and tenant_id = $1`,
+    [tenantId, ids],
+  );
+  return only(counted).bytes;
 }

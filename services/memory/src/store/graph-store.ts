@@ -6,7 +6,14 @@ import type { MemoryKey } from '../documents/memory-key.ts';
 import { labelKey, type StoredEntity } from '../graph/entity.ts';
 import { entityColumns, entitySize } from './entity-statements.ts';
 import type { AgentKey } from './scope-statements.ts';
-import { growGraph, lockGraph, selectGraphs, type Graph, type GraphGrowth } from './graph-statements.ts';
+import {
+  bytesOf,
+  growGraph,
+  lockGraph,
+  selectGraphs,
+  type Graph,
+  type GraphGrowth,
+} from './graph-statements.ts';
 
 export interface EntityFilter {
   /** Part of the name, or the whole external id. */
@@ -126,11 +133,12 @@ export async function deleteEntityRows(
   { tenantId, graphId }: { tenantId: string; graphId: string },
   ids: readonly string[],
 ): Promise<void> {
+  const bytes = await bytesOf(db, 'entities', { tenantId, ids });
   await db.query('delete from memory.entities where tenant_id = $1 and id = any ($2::uuid[])', [
     tenantId,
     ids,
   ]);
-  await growGraph(db, { tenantId, graphId }, { entities: -ids.length, relations: 0 });
+  await growGraph(db, { tenantId, graphId }, { entities: -ids.length, relations: 0, bytes: -bytes });
 }
 
 /**
@@ -142,21 +150,22 @@ export async function deleteRelationsOf(
   tenantId: string,
   entityIds: readonly string[],
 ): Promise<number> {
-  const { rows } = await db.query<{ graphId: string; count: string }>(
+  const { rows } = await db.query<{ graphId: string; count: string; bytes: number }>(
     `with found as materialized (
        select r.id from memory.relations as r where r.tenant_id = $1 and r.source_id = any ($2::uuid[])
        union
        select r.id from memory.relations as r where r.tenant_id = $1 and r.target_id = any ($2::uuid[])
        limit ${batchRelations}
      ), deleted as (
-       delete from memory.relations where id = any (array(select id from found)) and tenant_id = $1 returning graph_id
+       delete from memory.relations where id = any (array(select id from found)) and tenant_id = $1 returning graph_id, size
      )
-     select graph_id as "graphId", count(*) as count from deleted group by graph_id order by graph_id`,
+     select graph_id as "graphId", count(*) as count, coalesce(sum(size), 0)::float8 as bytes
+     from deleted group by graph_id order by graph_id`,
     [tenantId, entityIds],
   );
   let removed = 0;
-  for (const { graphId, count } of rows) {
-    await growGraph(db, { tenantId, graphId }, { entities: 0, relations: -Number(count) });
+  for (const { graphId, count, bytes } of rows) {
+    await growGraph(db, { tenantId, graphId }, { entities: 0, relations: -Number(count), bytes: -bytes });
     removed += Number(count);
   }
   return removed;

@@ -2,13 +2,14 @@ import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { NewDocument } from '../documents/document.ts';
+import { sizeOf, type NewDocument } from '../documents/document.ts';
 import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
 import type { Passage } from '../documents/split-markdown.ts';
 import { repeatedDocument, type NumberedDocument } from '../moving/record-batches.ts';
 import { analysePassages, insertPassages } from './index-statements.ts';
 import {
   closeAgent,
+  countedBytes,
   growScope,
   holdMemory,
   liveDocument,
@@ -139,16 +140,17 @@ export async function stageDocuments(
     id: newId(),
     scopeId: scopes.get(document.userId) ?? '',
     bytes: Buffer.byteLength(document.text),
+    size: sizeOf(document),
   }));
   const { rows } = await db.query<{ id: string }>(
     `insert into memory.documents (tenant_id, id, scope_id, path, title, metadata, source_kind, run_id, session_id, text,
-       bytes, chunks, created_at, updated_at)
+       bytes, chunks, created_at, updated_at, size)
      select $1, id, scope_id, path, title, metadata::jsonb, source_kind, run_id, session_id, text, bytes, chunks,
-            coalesce(created_at, now()), coalesce(updated_at, now())
+            coalesce(created_at, now()), coalesce(updated_at, now()), size
      from unnest($2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::text[],
-                 $10::text[], $11::integer[], $12::integer[], $13::timestamptz[], $14::timestamptz[])
+                 $10::text[], $11::integer[], $12::integer[], $13::timestamptz[], $14::timestamptz[], $15::integer[])
        as staged (id, scope_id, path, title, metadata, source_kind, run_id, session_id, text, bytes, chunks, created_at,
-                  updated_at)
+                  updated_at, size)
      on conflict on constraint documents_path_key do nothing
      returning id`,
     [
@@ -166,13 +168,14 @@ export async function stageDocuments(
       staged.map(({ passages }) => passages.length),
       staged.map(({ createdAt }) => createdAt ?? null),
       staged.map(({ updatedAt }) => updatedAt ?? null),
+      staged.map(({ size }) => size),
     ],
   );
   const stored = new Set(rows.map(({ id }) => id));
   const repeated = staged.find(({ id }) => !stored.has(id));
   if (repeated !== undefined) throw repeatedDocument(repeated.line);
   for (const [scopeId, own] of Map.groupBy(staged, (document) => document.scopeId)) {
-    const bytes = own.reduce((sum, document) => sum + document.bytes, 0);
+    const bytes = own.reduce((sum, document) => sum + document.size, 0);
     await growScope(db, key.tenantId, scopeId, { documents: own.length, chunks: 0, bytes, tokens: 0 });
   }
   return staged;
@@ -309,7 +312,7 @@ export async function publishImport(db: Queryable, key: ImportKey): Promise<Publ
   );
   const replaced = only(
     await db.query<Published['replaced']>(
-      `select count(*)::float8 as documents, coalesce(sum(d.bytes), 0)::float8 as bytes
+      `select count(*)::float8 as documents, coalesce(sum(${countedBytes}), 0)::float8 as bytes
        from memory.documents as d
        join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2
        where d.tenant_id = $1 and d.replaced_by = $3`,

@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { removeDocuments, type Located } from './removal-statements.ts';
 import { addGeneration, deadAfter, type ImportKey } from './import-statements.ts';
-import { closeAgent, liveDocument, shareAgent, visibleScope } from './scope-statements.ts';
+import { closeAgent, countedBytes, liveDocument, shareAgent, visibleScope } from './scope-statements.ts';
 
 export type GenerationKey = Omit<ImportKey, 'analyser'>;
 
@@ -131,7 +131,7 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
   );
   const { rows } = await db.query<Located>(
     `select id, scope_id as "scopeId", bytes, false as counted from (
-       select d.id, d.scope_id, d.bytes,
+       select d.id, d.scope_id, ${countedBytes} as bytes,
               sum(d.chunks) over (order by d.scope_id, d.id rows between unbounded preceding and 1 preceding) as before
        from memory.documents as d
        where d.tenant_id = $1 and d.scope_id = any ($2::bigint[]) and d.replaced_by = $3

@@ -14,7 +14,7 @@ import {
   type StoredRelation,
 } from '../graph/relation.ts';
 import { assertShown, type GraphWrite, type Upserted } from './entity-statements.ts';
-import { growGraph, lockGraph, type Graph } from './graph-statements.ts';
+import { bytesOf, growGraph, lockGraph, type Graph } from './graph-statements.ts';
 
 /** A relation whose source and target are ids or external ids. */
 export interface NewRelation extends Omit<RelationInput, 'sourceId' | 'targetId'> {
@@ -32,7 +32,7 @@ export const relationColumns = `r.id, r.source_id as "sourceId", r.target_id as 
 export async function upsertRelations(
   db: Queryable,
   key: MemoryKey,
-  { userId, at, runId = null, maxEntities }: GraphWrite,
+  { userId, at, runId = null, limits }: GraphWrite,
   inputs: readonly NewRelation[],
 ): Promise<Upserted<StoredRelation>> {
   const { tenantId } = key;
@@ -40,14 +40,23 @@ export async function upsertRelations(
   const resolved = resolveEnds(inputs, await selectEnds(db, tenantId, graph.readable, inputs));
   const known = await selectVersions(db, { tenantId, graphId: graph.id }, resolved);
   const plan = planRelations(known, resolved, await databaseTime(db));
+  const changed = plan.updated.map(({ id }) => id);
+  const before = await bytesOf(db, 'relations', { tenantId, ids: [...plan.removed, ...changed] });
   await deleteVersions(db, tenantId, plan.removed);
   // Before the new versions: two may not begin at the same time.
   await updateVersions(db, tenantId, plan.updated);
   await insertVersions(db, { tenantId, graphId: graph.id, runId }, plan.inserted);
   const rows = await selectInOrder(db, tenantId, plan.ids);
   const relations = plan.inserted.length - plan.removed.length;
-  await growGraph(db, { tenantId, graphId: graph.id, maxEntities }, { entities: 0, relations });
+  const stored = [...changed, ...plan.inserted.map(({ id }) => id)];
+  const bytes = (await bytesOf(db, 'relations', { tenantId, ids: stored })) - before;
+  await growGraph(db, { tenantId, graphId: graph.id, limits }, { entities: 0, relations, bytes });
   return { rows, created: plan.inserted.length, updated: plan.replaced };
+}
+
+/** SQL expression for what a version counts towards the limit of its tenant's bytes. */
+function countedSize(type: string, properties: string): string {
+  return `octet_length(${type}) + coalesce(octet_length(nullif(${properties}::text, '{}')), 0)`;
 }
 
 /** The time in milliseconds, as the database's clock has it. */
@@ -165,9 +174,10 @@ async function updateVersions(
   if (versions.length === 0) return;
   await db.query(
     `insert into memory.relations
-       (tenant_id, graph_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties)
+       (tenant_id, graph_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties, size)
      select $1, old.graph_id, input.id, old.source_id, old.target_id, old.type, input.valid_from, input.valid_to,
-            coalesce(input.weight, old.weight), coalesce(input.properties, old.properties)
+            coalesce(input.weight, old.weight), coalesce(input.properties, old.properties),
+            ${countedSize('old.type', 'coalesce(input.properties, old.properties)')}
      from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::float8[], $6::json[])
        as input (id, valid_from, valid_to, weight, properties)
      cross join lateral (
@@ -176,7 +186,7 @@ async function updateVersions(
      ) as old
      on conflict (id, tenant_id) do update
        set valid_from = excluded.valid_from, valid_to = excluded.valid_to, weight = excluded.weight,
-           properties = excluded.properties, updated_at = clock_timestamp()`,
+           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp()`,
     [tenantId, versions.map(({ id }) => id), ...valuesOf(versions)],
   );
 }
@@ -189,9 +199,10 @@ async function insertVersions(
   if (versions.length === 0) return;
   await db.query(
     `insert into memory.relations
-       (tenant_id, graph_id, run_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties)
-     select $1, $2, $3, * from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::timestamptz[],
-       $9::timestamptz[], $10::float8[], $11::json[])`,
+       (tenant_id, graph_id, run_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties, size)
+     select $1, $2, $3, new.*, ${countedSize('type', 'properties')} from unnest($4::uuid[], $5::uuid[], $6::uuid[],
+       $7::text[], $8::timestamptz[], $9::timestamptz[], $10::float8[], $11::json[])
+       as new (id, source_id, target_id, type, valid_from, valid_to, weight, properties)`,
     [tenantId, graphId, runId, versions.map(({ id }) => id), ...endsOf(versions), ...valuesOf(versions)],
   );
 }

@@ -2,6 +2,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { Forgotten } from '../documents/forget.ts';
 import { deleteChunks } from './index-statements.ts';
 import {
+  countedBytes,
   growScope,
   growTenant,
   liveDocument,
@@ -42,7 +43,7 @@ export async function forgetDocuments(
   const scopeIds = await lockScopesOf(db, key, { ...which, staged });
   const { rows } = await db.query<Located & { chunks: number }>(
     `select id, scope_id as "scopeId", bytes, chunks, counted from (
-       select d.id, d.scope_id, d.bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
+       select d.id, d.scope_id, ${countedBytes} as bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
               sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
        from memory.documents as d join memory.scopes as s on s.id = d.scope_id
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $6
@@ -89,6 +90,7 @@ async function lockScopesOf(
 export interface Located {
   id: string;
   scopeId: string;
+  /** By `countedBytes`. */
   bytes: number;
   /** Whether it counts towards the use of the tenant: not if an import has replaced it, or will publish it. */
   counted: boolean;

@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { NewDocument } from '../documents/document.ts';
-import { visibleScope, type AgentKey } from './scope-statements.ts';
+import { countedBytes, visibleScope, type AgentKey } from './scope-statements.ts';
 
 /** What the scopes count although an import has replaced it. */
 export async function countReplaced(
@@ -11,7 +11,7 @@ export async function countReplaced(
 ): Promise<{ documents: number; chunks: number; bytes: number }> {
   const counted = await db.query<{ documents: number; chunks: number; bytes: number }>(
     `select count(*)::float8 as documents, coalesce(sum(d.chunks), 0)::float8 as chunks,
-            coalesce(sum(d.bytes), 0)::float8 as bytes
+            coalesce(sum(${countedBytes}), 0)::float8 as bytes
      from memory.agents as a
      join memory.documents as d on d.tenant_id = $1 and d.replaced_by = any (a.replacing)
      join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2

@@ -15,6 +15,9 @@ export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is 
  */
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';
 
+/** The SQL expression for what a document `d` counts towards the limit of its tenant. */
+export const countedBytes = 'coalesce(d.size, d.bytes)';
+
 /**
  * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
  * agent is not deleted. These wait before later writers do, which they would not for a lock of the agent's row; that
@@ -162,7 +165,8 @@ export async function growTenant(
   assertWithin('bytes', bytes, Number(used.bytes), limits.bytes);
 }
 
-function assertWithin(resource: string, growth: number, used: number, limit: number | null): void {
+/** Throws `limit_reached` when what has grown is past its limit. */
+export function assertWithin(resource: string, growth: number, used: number, limit: number | null): void {
   if (growth <= 0 || limit === null || used <= limit) return;
   throw new AppError('limit_reached', `The tenant has reached its limit of memory ${resource}: ${limit}.`);
 }

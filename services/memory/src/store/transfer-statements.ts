@@ -37,7 +37,7 @@ interface Copied {
   ids: readonly string[];
   /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
   ofRuns: boolean;
-  /** What a batch adds up: documents by their bytes, chunks by their tokens. */
+  /** What a batch adds up: chunks by their tokens, others by what they count towards the limit of bytes. */
   amount: string;
 }
 
@@ -47,9 +47,27 @@ const times = ['created_at', 'updated_at'] as const;
 
 const copied = {
   documents: {
-    ...{ part: 'scope_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: 'bytes' },
+    ...{
+      part: 'scope_id',
+      key: byId,
+      limit: 200,
+      ids: ['id'],
+      ofRuns: true,
+      amount: 'coalesce(size, bytes)',
+    },
     same: [
-      ...['path', 'title', 'metadata', 'source_kind', 'session_id', 'text', 'bytes', 'chunks', 'embedded_by'],
+      ...[
+        'path',
+        'title',
+        'metadata',
+        'source_kind',
+        'session_id',
+        'text',
+        'bytes',
+        'chunks',
+        'embedded_by',
+        'size',
+      ],
       ...times,
     ],
   },
@@ -70,8 +88,11 @@ const copied = {
     same: ['number', 'model', 'vector', 'sketch'],
   },
   entities: {
-    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: '0' },
-    same: [...['external_id', 'name', 'type', 'name_key', 'type_key', 'description', 'properties'], ...times],
+    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: 'coalesce(size, 0)' },
+    same: [
+      ...['external_id', 'name', 'type', 'name_key', 'type_key', 'description', 'properties', 'size'],
+      ...times,
+    ],
   },
   relations: {
     ...{
@@ -80,9 +101,9 @@ const copied = {
       limit: 300,
       ids: ['id', 'source_id', 'target_id'],
       ofRuns: true,
-      amount: '0',
+      amount: 'coalesce(size, 0)',
     },
-    same: ['type', 'weight', 'properties', 'valid_from', 'valid_to', ...times],
+    same: ['type', 'weight', 'properties', 'valid_from', 'valid_to', 'size', ...times],
   },
 } as const satisfies Record<string, Copied>;
 export type PartTable = keyof typeof copied;
@@ -251,7 +272,8 @@ export async function copyBatch(
   const relations = table === 'relations' ? count : 0;
   await growGraphAlone(db, { tenantId, graphId: partId }, { entities, relations });
   await actAs(db, transfer.sourceTenantId);
-  return { last: batch.last, grown: { documents, bytes: documents === 0 ? 0 : amount, entities, relations } };
+  const bytes = documents + entities + relations === 0 ? 0 : amount;
+  return { last: batch.last, grown: { documents, bytes, entities, relations } };
 }
 
 /** Counts what was copied. Call it last in a transaction: all writers of the target wait. Throws `limit_reached`. */
@@ -262,8 +284,8 @@ export async function growTarget(
   limits: MemoryLimits,
 ): Promise<void> {
   await actAs(db, tenantId);
-  if (documents > 0) await growTenant(db, tenantId, { documents, bytes }, limits);
-  await growTenantGraph(db, { tenantId, maxEntities: limits.entities }, { entities, relations });
+  if (documents > 0 || bytes > 0) await growTenant(db, tenantId, { documents, bytes }, limits);
+  await growTenantGraph(db, { tenantId, limits }, { entities, relations, bytes: 0 });
   await actAs(db, sourceTenantId);
 }
 
