@@ -140,6 +140,36 @@ describe('a transfer', () => {
     expect(steps).not.toContain('abort');
   });
 
+  it('is undone when nothing of it is effective after a quarter of an hour', async () => {
+    for (const isEffective of [false, true]) {
+      let isStuck = true;
+      steps = [];
+      sides.runStep = ({ step }) => {
+        steps.push(step);
+        if (step === 'commit' && isStuck)
+          throw new AppError('query_timeout', 'The database query timed out.');
+        if (step === 'abort' && isEffective)
+          throw new AppError('resource_locked', 'The transfer is committed already.');
+        return Promise.resolve({ completed: true });
+      };
+      const { body } = await begin();
+      await eventually(() => expect(steps).toContain('commit'), 30_000);
+      expect(steps).not.toContain('abort');
+      await tenants.rows(
+        `update tenant.transfers set phase_at = now() - interval '16 minutes' where id = $1`,
+        [body.id],
+      );
+      await eventually(() => expect(steps).toContain('abort'), 60_000);
+      if (isEffective) isStuck = false;
+      expect(await ended(body)).toMatchObject(
+        isEffective
+          ? { status: 'completed', error: null }
+          : { status: 'failed', error: { code: 'resource_locked' } },
+      );
+      expect(await inUse()).toEqual([]);
+    }
+  }, 180_000);
+
   it('shows how long the oldest one has been in its phase', async () => {
     let isHeld = true;
     answer((step) => step !== 'copy' || !isHeld);

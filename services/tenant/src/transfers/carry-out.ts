@@ -33,7 +33,7 @@ const deadlineMs = 120_000;
 const shiftMs = 30_000;
 const pauseMs = 200;
 /** A transfer that can't begin to be effective is undone. */
-const patienceS = { locking: 300, closing: 120 };
+const patienceS = { locking: 300, closing: 120, committing: 900 };
 /** Attempts of a job that fail one after the other: a quarter of an hour. */
 const maxFailures = 60;
 /** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
@@ -43,6 +43,9 @@ export const transferTask = defineTask<{ transferId: string }>({
   retryAfterS: whileSomebodyWaits,
   ...{ deadlineMs, concurrency: 4, perTenant: 2 },
 });
+
+/** A transfer was undone in the service in which it would have become effective first. */
+class UndoneError extends AppError {}
 
 /**
  * Takes a transfer through its phases. Each step is repeatable, and the phase is stored before the first step of it, so
@@ -89,6 +92,8 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         await sleep(pauseMs, signal);
         return phase;
       case 'committing':
+        if (transfer.phaseS > patienceS.committing && (await isUndone(runStep, transfer)))
+          throw new UndoneError('resource_locked', 'The transfer could not become effective in time.');
         return (await all(transfer, 'commit', signal, until)) ? 'completed' : phase;
       case 'aborting':
         return (await all(transfer, 'abort', signal, until)) ? 'failed' : phase;
@@ -128,8 +133,23 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
   };
 }
 
+/**
+ * Undoes a transfer in the service that is the first to make it effective. Returns false where that has been: then it
+ * must go on. A commit that is late finds it undone.
+ */
+async function isUndone(runStep: CarryOutOptions['runStep'], transfer: Transfer): Promise<boolean> {
+  const [first] = transferServices;
+  try {
+    return await runStep(first, transfer, 'abort');
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'resource_locked') return false;
+    throw error;
+  }
+}
+
 /** Not once it is effective anywhere; and an outage may end. */
 function mayGiveUp({ phase }: Transfer, error: unknown, attempt: number): boolean {
+  if (error instanceof UndoneError) return true;
   if (phase !== 'locking' && phase !== 'copying' && phase !== 'closing') return false;
   if (!(error instanceof AppError)) return false;
   const passes = isOutage(error) || error.status >= 500;

@@ -8,8 +8,8 @@ import type { Dependency, SourceSide, TargetSide } from './transfer-plan.ts';
 export const openPhases = ['locking', 'copying', 'closing', 'committing', 'aborting'] as const;
 
 /**
- * Phases of a transfer. Up to `closing` it can still be undone; from `committing` on it goes on until it is done in all
- * services.
+ * Phases of a transfer. Up to `closing` it can still be undone, and in `committing` as long as no service has made it
+ * effective; then it goes on until it is done in all services.
  */
 export type Phase = (typeof openPhases)[number] | 'completed' | 'failed';
 
