@@ -49,6 +49,17 @@ export const alertData = {
     user_id: z.string().nullable(),
     reason: z.string(),
   }),
+  'mcp.tool_changed': z.object({
+    mcp_server_id: uuid,
+    name: z.string(),
+    // Whose list of tools it is; null for all users.
+    user_id: z.string().nullable(),
+    tool: z.string(),
+    digest: z.string(),
+    // Cut where they are long.
+    description: z.string(),
+    accepted_description: z.string().nullable(),
+  }),
   'key.expiring': z.object({ api_key_id: uuid, name: z.string(), expires_at: utcTime }),
   'transfer.finished': z.object({
     transfer_id: uuid,
@@ -74,6 +85,7 @@ export const tenantAlertTypes = [
   'endpoint.disabled',
   'channel.needs_reauth',
   'mcp.needs_auth',
+  'mcp.tool_changed',
   'key.expiring',
   'transfer.finished',
 ] as const;

@@ -110,17 +110,31 @@ const toolFilter = z
   .strictObject({ allow: toolNames, deny: toolNames })
   .describe('Names of tools. An empty `allow` allows all; `deny` wins');
 
-export const mcpTool = z.strictObject({
-  name: z.string().describe('As the server names it'),
-  model_name: z.string().describe('As models get it: `<server>__<tool>`'),
+const toolDefinition = {
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema, as the server gives it'),
   read_only: z.boolean().describe('Whether the server says that the tool changes nothing'),
   idempotent: z.boolean().describe('Whether the server says that a repeated call changes nothing more'),
+};
+
+export const mcpTool = z.strictObject({
+  name: z.string().describe('As the server names it'),
+  model_name: z.string().describe('As models get it: `<server>__<tool>`'),
+  ...toolDefinition,
   enabled: z.boolean().describe('Whether `tool_filter` lets agents use it'),
+  digest: z.string().describe('SHA-256 of the definition'),
+  status: z
+    .enum(['accepted', 'needs_review'])
+    .describe('`needs_review`: the definition has changed, and agents are not offered the tool'),
+  accepted: z
+    .strictObject(toolDefinition)
+    .nullable()
+    .describe('The definition that was accepted, of a tool that needs a review; null if it is not known'),
 });
 
 export const mcpStatus = z.enum(['pending', 'connected', 'needs_auth', 'error', 'disabled']);
+export const mcpTrusts = ['pin', 'follow'] as const;
+export type McpTrust = (typeof mcpTrusts)[number];
 export type McpStatus = z.output<typeof mcpStatus>;
 
 const settings = {
@@ -130,6 +144,9 @@ const settings = {
   tool_filter: toolFilter,
   timeout_ms: z.int().min(100).max(300_000).describe('For each call of a tool'),
   enabled: z.boolean(),
+  trust: z
+    .enum(mcpTrusts)
+    .describe('`pin`: tools whose definition changes are offered after a review; `follow`: at once'),
 };
 
 export const mcpServer = z.strictObject({
@@ -160,6 +177,7 @@ export const createMcpServer = z.strictObject({
     .default(noFilter),
   timeout_ms: settings.timeout_ms.default(60_000),
   enabled: settings.enabled.default(true),
+  trust: settings.trust.default('pin'),
   verify: z
     .boolean()
     .default(true)
@@ -174,6 +192,14 @@ export type PatchMcpServer = z.output<typeof patchMcpServer>;
 
 export const listMcpServers = z.strictObject(page);
 export const mcpServerList = listOf(mcpServer);
+
+export const acceptMcpTool = z.strictObject({
+  digest: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be the digest of a tool')
+    .describe('Of the definition that was reviewed'),
+});
+export type AcceptMcpTool = z.output<typeof acceptMcpTool>;
 
 export const mcpConsentLink = z.strictObject({
   url: z.string().describe('To be opened in the browser of the person who consents'),
@@ -197,6 +223,7 @@ const serverExample = {
   tool_filter: { allow: [], deny: [] },
   timeout_ms: 60_000,
   enabled: true,
+  trust: 'pin',
   status: 'connected',
   status_reason: null,
   protocol_version: '2025-11-25',
@@ -209,6 +236,9 @@ const serverExample = {
       read_only: true,
       idempotent: false,
       enabled: true,
+      digest: '5e0c4d2d5b3e0d6f6f2a8b0c9d1e7f3a4b5c6d7e8f90123456789abcdef01234',
+      status: 'accepted',
+      accepted: null,
     },
   ],
   tools_updated_at: '2026-01-10T09:00:00.000Z',
@@ -265,8 +295,10 @@ export const routes: readonly Route[] = [
     id: 'mcp.servers.get',
     method: 'GET',
     path: '/v1/mcp/servers/{id}',
+    actingUser: true,
     response: ok(mcpServer),
     summary: 'Get an MCP server with its tools',
+    description: 'Where each user has a login, the tools are those of the acting user.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
   }),
   route({
@@ -307,6 +339,27 @@ export const routes: readonly Route[] = [
     description:
       '422 `mcp_unreachable` if that fails; the tools from before stay. Changes nothing where each user has a login.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
+  }),
+  route({
+    ...common,
+    id: 'mcp.servers.tools.accept',
+    method: 'POST',
+    path: '/v1/mcp/servers/{id}/tools/{name}/accept',
+    body: acceptMcpTool,
+    response: ok(mcpServer),
+    summary: 'Accept the changed definition of a tool',
+    description: [
+      'Offers the tool to agents again, with the definition of this digest. 400 `invalid_value` if the server lists',
+      'another one meanwhile. Where each user has a login, the definition is accepted for all users.',
+    ].join('\n'),
+    examples: {
+      tool: {
+        summary: 'A definition that was reviewed',
+        params: { id, name: 'search_tickets' },
+        body: { digest: '5e0c4d2d5b3e0d6f6f2a8b0c9d1e7f3a4b5c6d7e8f90123456789abcdef01234' },
+        response: serverExample,
+      },
+    },
   }),
   route({
     service: 'agent',

@@ -48,7 +48,7 @@ import { SealedColumn, secretsToReseal } from './secrets/sealed-column.ts';
 import { AgentStore } from './store/agent-store.ts';
 import { CookieStore, deleteOldCookies } from './store/cookie-store.ts';
 import { LoginStore, raiseLost } from './store/login-store.ts';
-import { goodSecondsOf, McpServerStore } from './store/mcp-server-store.ts';
+import { goodSecondsOf, McpServerStore, raiseChanged } from './store/mcp-server-store.ts';
 import { TransferStore } from './store/transfer-store.ts';
 import { AgentSteps } from './transfers/agent-steps.ts';
 
@@ -113,7 +113,11 @@ export async function createAgentService(
   const lists: UserLists = {
     find: (server, user) => loginStore.findList(ownerOf(server, user)),
     set: (server, user, { tools, ttlMs }) =>
-      loginStore.setList(ownerOf(server, user), { tools, goodS: goodSecondsOf(ttlMs) }),
+      loginStore.setList(
+        ownerOf(server, user),
+        { tools, goodS: goodSecondsOf(ttlMs), trust: server.trust },
+        (db, changes) => raiseChanged(db, { server, userId: user, changes }, raise),
+      ),
   };
   const mcp = new McpRegistry({ egress, record: servers, accesses, lists, log });
   const agentsOfRpcs = new AgentStore(rpc);
@@ -144,7 +148,7 @@ export async function createAgentService(
         ...cookieHandlers({ agents, cookies, app, values }),
         ...mcpServerHandlers({
           verification: new Verification(mcp, oauth),
-          ...{ servers, registry: mcp, guard, secrets, changes },
+          ...{ servers, registry: mcp, lists, guard, secrets, changes },
         }),
         ...mcpConsentLinkHandlers(consents),
       },

@@ -207,11 +207,16 @@ describe('a consent for each user', () => {
       mcp.server.tools = [{ name: `of-${mcp.login.userOf(request) ?? 'none'}` }];
       return intercept(request, response);
     };
-    await mcp.register({ type: 'oauth', per_user: true });
+    const id = await mcp.register({ type: 'oauth', per_user: true });
     const agentId = await mcp.makeAgent();
     for (const user of ['ann', 'bob']) await mcp.connect('mail', user, mcp.tenant.bound(user));
     for (const user of ['ann', 'bob', 'ann'])
       expect(await mcp.toolsOf(agentId, mcp.tenant.bound(user))).toEqual([`mail__of-${user}`]);
+    expect(await mcp.toolsOf(agentId, mcp.tenant.bound('eve'))).toEqual(['mail__connect']);
+    expect(await mcp.toolsOf(agentId, mcp.tenant.admin)).toEqual(['mail__connect']);
+    expect(await mcp.getServer(id)).toMatchObject({ status: 'connected', tools: [] });
+    const own = await mcp.agents.call('GET', `/v1/mcp/servers/${id}`, { as: mcp.tenant.acting('bob') });
+    expect(own.body.tools.map(({ name }) => name)).toEqual(['of-bob']);
     expect((await mcp.call(agentId, { as: mcp.tenant.bound('ann') })).outcome).toBe('ok');
   });
 

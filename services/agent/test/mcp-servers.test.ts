@@ -59,12 +59,14 @@ describe('registration', () => {
         {
           ...{ name: 'search', model_name: 'mail__search', description: 'Searches.' },
           ...{ input_schema: { type: 'object' }, read_only: true, idempotent: false, enabled: true },
+          ...{ digest: expect.stringMatching(/^[0-9a-f]{64}$/), status: 'accepted', accepted: null },
         },
         {
           ...{ name: 'send mail!', description: '' },
           model_name: expect.stringMatching(/^mail__send_mail__[0-9a-f]{8}$/),
           input_schema: tools[1]?.inputSchema,
           ...{ read_only: false, idempotent: true, enabled: true },
+          ...{ digest: expect.stringMatching(/^[0-9a-f]{64}$/), status: 'accepted', accepted: null },
         },
       ]);
       expect(JSON.stringify(body.tools[1]?.input_schema)).toBe(JSON.stringify(tools[1]?.inputSchema));

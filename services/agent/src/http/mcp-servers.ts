@@ -1,6 +1,7 @@
 import type { Changes } from '@gatehouse/changes/changes';
 import {
   maxMcpServers,
+  type AcceptMcpTool,
   type CreateMcpServer,
   type listMcpServers,
   type PatchMcpServer,
@@ -15,7 +16,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { McpFailure } from '../mcp/failure.ts';
-import type { Listed, McpRegistry } from '../mcp/mcp-registry.ts';
+import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
 import type { Verification } from '../mcp/verification.ts';
 import {
   connectsDifferently,
@@ -29,9 +30,11 @@ import {
   type McpServer,
   type McpSettings,
 } from '../mcp/mcp-server.ts';
+import { digestOf } from '../mcp/tool-review.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import { deleteOldLogins, hasLogin } from '../store/login-store.ts';
 import {
+  acceptTool,
   countMcpServers,
   deleteMcpServer,
   insertMcpServer,
@@ -45,6 +48,7 @@ import {
 type List = Call<unknown, z.output<typeof listMcpServers>>;
 type Create = Call<CreateMcpServer>;
 type Patch = Call<PatchMcpServer>;
+type Accept = Call<AcceptMcpTool>;
 
 const what = 'MCP server';
 const needsConsent = 'A user must open a consent link.';
@@ -52,6 +56,7 @@ const needsConsent = 'A user must open a consent link.';
 export interface McpServerDependencies {
   servers: McpServerStore;
   registry: McpRegistry;
+  lists: UserLists;
   verification: Verification;
   guard: Guard;
   /** Encrypts what authenticates requests. */
@@ -61,7 +66,7 @@ export interface McpServerDependencies {
 
 /** `/v1/mcp/servers*` */
 export function mcpServerHandlers(dependencies: McpServerDependencies): Record<string, Handler> {
-  const { servers, registry, guard, changes } = dependencies;
+  const { servers, registry, lists, guard, changes } = dependencies;
   return {
     'mcp.servers.list': async (call: List) => {
       const { limit, cursor } = call.query;
@@ -72,8 +77,12 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     'mcp.servers.create': (call: Create) => create(call, dependencies),
 
     'mcp.servers.get': async (call: Call) => {
-      const server = await servers.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showServer(found(server, what)) };
+      const { tenantId, actingUser } = tenantOf(call);
+      const server = found(await servers.find(tenantId, resourceId(call.params, what)), what);
+      // Of the lists that users have, only their own.
+      const isOwn = isPerUser(server) && actingUser !== null;
+      const own = isOwn ? await lists.find(server, actingUser) : null;
+      return { body: showServer(server, own && { ...own, tools: own.tools ?? [] }) };
     },
 
     'mcp.servers.patch': async (call: Patch) => {
@@ -112,6 +121,8 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
       registry.forget(server);
       return reply;
     },
+
+    'mcp.servers.tools.accept': (call: Accept) => accept(call, dependencies),
 
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
@@ -157,10 +168,26 @@ async function create(
   });
 }
 
+async function accept(call: Accept, { changes }: McpServerDependencies): Promise<Reply> {
+  const id = resourceId(call.params, what);
+  const { name = '' } = call.params;
+  const { digest } = call.body;
+  return changes.change(call, async (db) => {
+    const before = found(await lockMcpServer(db, id), what);
+    if (!isPerUser(before)) {
+      const tool = found(before.tools.find((each) => each.name === name) ?? null, 'tool');
+      if (digestOf(tool) !== digest)
+        throw new AppError('invalid_value', 'The tool has another definition now.', { param: 'digest' });
+    }
+    const [old, after] = [showServer(before), showServer(await acceptTool(db, before, { name, digest }))];
+    return { body: after, changes: [{ action: 'mcp_server.updated', id, before: old, after }] };
+  });
+}
+
 type Db = Parameters<typeof noteTools>[0];
 
 async function known(db: Db, server: McpServer, listed: Listed | null): Promise<McpServer> {
-  return listed === null ? server : ((await noteTools(db, server, listed)) ?? server);
+  return listed === null ? server : ((await noteTools(db, server, listed))?.server ?? server);
 }
 
 /** What an update writes. Another origin gets no secret of the one before. */

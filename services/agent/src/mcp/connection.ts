@@ -1,3 +1,4 @@
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import {
   Client,
   ProtocolError,
@@ -17,7 +18,8 @@ import { bearerFetch } from './bearer-fetch.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { causesOf, mcpFailure } from './failure.ts';
-import type { McpTool } from './mcp-server.ts';
+import type { McpTool } from './mcp-tool.ts';
+import { digestOf } from './tool-review.ts';
 import type { MessageReader } from './message-reader.ts';
 import { maxTools, pageBytesKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-accesses.ts';
@@ -132,7 +134,7 @@ export class McpConnection {
         cursor = listed.nextCursor;
         if (cursor === undefined) break;
       }
-      return list.collected;
+      return await withDigests(list.collected);
     } catch (error) {
       throw mcpFailure(this.#fault ?? error);
     }
@@ -223,6 +225,23 @@ function isClientError(error: unknown): boolean {
   for (const cause of causesOf(error))
     if (cause instanceof SdkHttpError) return [400, 404, 405].includes(cause.status);
   return false;
+}
+
+/** Sorts and hashes a schema of 64 KiB in about 2 ms; between so many, the loop takes a turn. */
+const hashedAtOnce = 256 * 1024;
+
+async function withDigests(list: ToolList): Promise<ToolList> {
+  const tools: McpTool[] = [];
+  let chars = 0;
+  for (const tool of list.tools) {
+    chars += JSON.stringify(tool).length;
+    if (chars > hashedAtOnce) {
+      await turnOfTheLoop();
+      chars = 0;
+    }
+    tools.push({ ...tool, digest: digestOf(tool) });
+  }
+  return { ...list, tools };
 }
 
 /** The tools of a list, page by page, up to its limits. */

@@ -9,7 +9,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { McpConnection } from './connection.ts';
 import { MessageReader } from './message-reader.ts';
-import type { McpTool } from './mcp-server.ts';
+import type { McpTool } from './mcp-tool.ts';
 
 /** Ten times as long as the event loop may be held up. */
 const blockMs = 500;

@@ -8,7 +8,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { said, TestMcpServer, type TestTool } from '@gatehouse/test/mcp-server';
 import { McpRegistry, type KnownServer } from './mcp-registry.ts';
-import type { McpTool } from './mcp-server.ts';
+import type { McpTool } from './mcp-tool.ts';
 import type { ServerAccesses } from './server-accesses.ts';
 
 const open = { of: () => Promise.resolve({ loginId: null, headers: {}, tokens: null }) };
@@ -27,14 +27,14 @@ beforeEach(() => {
   registry = new McpRegistry({
     egress,
     record: {
-      setTools: () => Promise.resolve(),
+      setTools: (_server, { tools }) => Promise.resolve(tools),
       setConnected: () => Promise.resolve(),
       setFailure: (_server, { status }) => Promise.resolve(void noted.push(status)),
       expireTools: () => Promise.resolve(void (expired += 1)),
     },
     // Each server here is for all.
     accesses: open as unknown as ServerAccesses,
-    lists: { find: () => Promise.resolve(null), set: () => Promise.resolve() },
+    lists: { find: () => Promise.resolve(null), set: () => Promise.resolve([]) },
     log: createLogger('test', 'silent'),
   });
 });
@@ -65,7 +65,15 @@ async function serve(
       statusReason: null,
       protocolVersion: null,
     },
-    ...{ tools: [], toolsUpdatedAt: null, isStale: false, retryInS: 0, createdAt: new Date() },
+    ...{
+      trust: 'pin',
+      accepted: [],
+      tools: [],
+      toolsUpdatedAt: null,
+      isStale: false,
+      retryInS: 0,
+      createdAt: new Date(),
+    },
     updatedAt: new Date(),
     ...fields,
   };

@@ -6,8 +6,10 @@ import { Turns } from '@gatehouse/kit/turns';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
 import { MessageReader } from './message-reader.ts';
-import { isPerUser, loginUserOf, type McpServer, type McpSettings, type McpTool } from './mcp-server.ts';
+import { isPerUser, loginUserOf, type McpServer, type McpSettings } from './mcp-server.ts';
+import { connectTool, type McpTool } from './mcp-tool.ts';
 import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
+import { isAccepted, type AcceptedTool } from './tool-review.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
 /** A stored server, and what is known of its health. */
@@ -25,7 +27,8 @@ export interface Listed extends ToolList {
 
 /** Where the registry notes what it learns about servers. Each applies only while the connection is the same. */
 export interface ServerRecord {
-  setTools(server: McpServer, listed: Listed): Promise<void>;
+  /** Returns the tools that may be used. */
+  setTools(server: McpServer, listed: Listed): Promise<McpTool[]>;
   setFailure(server: McpServer, failure: { status: 'error' | 'needs_auth'; reason: string }): Promise<void>;
   /** It answers again. */
   setConnected(server: McpServer): Promise<void>;
@@ -35,8 +38,12 @@ export interface ServerRecord {
 /** The lists of servers where each user has a login. */
 export interface UserLists {
   /** Null without a login; `tools` is null if the server was not asked for this user yet. */
-  find: (server: McpServer, user: string) => Promise<{ tools: McpTool[] | null; isStale: boolean } | null>;
-  set: (server: McpServer, user: string, listed: Listed) => Promise<void>;
+  find: (
+    server: McpServer,
+    user: string,
+  ) => Promise<{ tools: McpTool[] | null; accepted: AcceptedTool[]; isStale: boolean } | null>;
+  /** Returns the tools that may be used. */
+  set: (server: McpServer, user: string, listed: Listed) => Promise<McpTool[]>;
 }
 
 export interface McpRegistryOptions {
@@ -104,8 +111,8 @@ export class McpRegistry {
   }
 
   /**
-   * Lists the tools of a server again, as a user or as the tenant, and notes them, or what went wrong. Throws
-   * `McpFailure`.
+   * Lists the tools of a server again, as a user or as the tenant, and notes them, or what went wrong. Returns those that
+   * may be used. Throws `McpFailure`.
    */
   async refresh(server: McpServer, user: string | null): Promise<Listed> {
     const key = `${server.connectionId}/${loginUserOf(server, user)}`;
@@ -128,17 +135,20 @@ export class McpRegistry {
   }
 
   /**
-   * The tools of a server as a user was listed them last. A user without a login gets those of the last list of any user,
-   * so that a call can say what is missing.
+   * The tools of a server that may be used, as a user was listed them last. A user without a login gets a tool whose call
+   * says what is missing.
    */
   async seenBy(
     server: KnownServer,
     user: string | null,
   ): Promise<{ tools: readonly McpTool[]; isStale: boolean }> {
-    if (!isPerUser(server)) return server;
+    const { trust, accepted, isStale } = server;
+    if (!isPerUser(server))
+      return { tools: server.tools.filter((tool) => isAccepted(tool, { trust, accepted })), isStale };
     const list = user === null ? null : await this.#options.lists.find(server, user);
-    if (list === null) return { tools: server.tools, isStale: false };
-    return { tools: list.tools ?? server.tools, isStale: list.isStale };
+    if (list === null) return { tools: [connectTool], isStale: false };
+    const all = { trust, accepted: [...list.accepted, ...accepted] };
+    return { tools: (list.tools ?? []).filter((tool) => isAccepted(tool, all)), isStale: list.isStale };
   }
 
   /**
@@ -186,9 +196,10 @@ export class McpRegistry {
           this.#list(connection, signal),
         );
       const listed = await this.#listings.run(server.tenantId, list, signal);
-      await this.#options.record.setTools(server, listed);
-      if (isPerUser(server) && user !== null) await this.#options.lists.set(server, user, listed);
-      return listed;
+      const { record, lists } = this.#options;
+      if (!isPerUser(server)) return { ...listed, tools: await record.setTools(server, listed) };
+      await record.setConnected(server);
+      return { ...listed, tools: user === null ? [] : await lists.set(server, user, listed) };
     } catch (error) {
       const failure = signal.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
       if (failure.kind !== 'busy') await this.#note(server, failure);

@@ -3,22 +3,16 @@ import type {
   McpAuth,
   McpStatus,
   McpTransport,
+  McpTrust,
   PatchMcpServer,
   ShownMcpAuth,
   WireMcpServer,
 } from '@gatehouse/contract/mcp-servers';
 import { mergePatch } from '../agents/merge-patch.ts';
+import type { McpTool } from './mcp-tool.ts';
 import { modelNames } from './model-names.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
-
-/** A tool as its server describes it. */
-export interface McpTool {
-  name: string;
-  description: string;
-  inputSchema: Record<string, unknown>;
-  readOnly: boolean;
-  idempotent: boolean;
-}
+import { digestOf, isAccepted, type AcceptedTool } from './tool-review.ts';
 
 /** What is public of the authentication of a server. */
 export type PublicAuth =
@@ -59,6 +53,8 @@ export interface McpSettings {
   toolFilter: { allow: string[]; deny: string[] };
   timeoutMs: number;
   enabled: boolean;
+  /** Whether changed definitions of tools are used without a review. */
+  trust: McpTrust;
 }
 
 export interface McpServer extends McpSettings {
@@ -71,7 +67,9 @@ export interface McpServer extends McpSettings {
   /** Another one after a change of what a connection depends on. */
   connectionId: string;
   protocolVersion: string | null;
+  /** Empty where each user has a list of their own. */
   tools: McpTool[];
+  accepted: AcceptedTool[];
   toolsUpdatedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -105,8 +103,8 @@ export function splitAuth(auth: McpAuth): { auth: PublicAuth; secrets: AuthSecre
 }
 
 export function newSettings(body: CreateMcpServer): McpSettings {
-  const { name, url, transport, enabled, tool_filter: toolFilter, timeout_ms: timeoutMs } = body;
-  return { name, url, transport, enabled, toolFilter, timeoutMs, auth: splitAuth(body.auth).auth };
+  const { name, url, transport, enabled, trust, tool_filter: toolFilter, timeout_ms: timeoutMs } = body;
+  return { name, url, transport, enabled, trust, toolFilter, timeoutMs, auth: splitAuth(body.auth).auth };
 }
 
 /** The settings after a patch. Members of the tool filter that it lacks are kept; `auth` is replaced as a whole. */
@@ -145,15 +143,21 @@ export function isEnabled({ toolFilter }: Pick<McpServer, 'toolFilter'>, tool: s
   return !deny.includes(tool) && (allow.length === 0 || allow.includes(tool));
 }
 
-export function showServer(server: McpServer): WireMcpServer {
-  const { id, name, url, transport, enabled, status, tools } = server;
+/** `own`: the list of the acting user, of a server where each user has one. */
+export function showServer(
+  server: McpServer,
+  own: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] } | null = null,
+): WireMcpServer {
+  const { id, name, url, transport, enabled, status, trust } = server;
+  const tools = isPerUser(server) ? (own?.tools ?? []) : server.tools;
+  const accepted = [...(own?.accepted ?? []), ...server.accepted];
   const names = modelNames(tools.map((tool) => ({ server: name, tool: tool.name })));
   return {
     ...{ id, name, url, transport },
     auth: showAuth(server),
     tool_filter: server.toolFilter,
     timeout_ms: server.timeoutMs,
-    ...{ enabled, status },
+    ...{ enabled, trust, status },
     status_reason: server.statusReason,
     protocol_version: server.protocolVersion,
     tools: tools.map((tool, index) => ({
@@ -164,10 +168,33 @@ export function showServer(server: McpServer): WireMcpServer {
       read_only: tool.readOnly,
       idempotent: tool.idempotent,
       enabled: isEnabled(server, tool.name),
+      ...reviewOf(tool, { trust, accepted }),
     })),
     tools_updated_at: server.toolsUpdatedAt?.toISOString() ?? null,
     created_at: server.createdAt.toISOString(),
     updated_at: server.updatedAt.toISOString(),
+  };
+}
+
+function reviewOf(
+  tool: McpTool,
+  by: { trust: McpTrust; accepted: readonly AcceptedTool[] },
+): Pick<WireMcpServer['tools'][number], 'digest' | 'status' | 'accepted'> {
+  const digest = digestOf(tool);
+  if (isAccepted(tool, by)) return { digest, status: 'accepted', accepted: null };
+  const before = by.accepted.find(({ name }) => name === tool.name)?.definition;
+  return {
+    digest,
+    status: 'needs_review',
+    accepted:
+      before === undefined
+        ? null
+        : {
+            description: before.description,
+            input_schema: before.inputSchema,
+            read_only: before.readOnly,
+            idempotent: before.idempotent,
+          },
   };
 }
 

@@ -6,8 +6,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
-import { isEnabled } from '../mcp/mcp-server.ts';
-import { isNamed } from '../tools/agent-tools.ts';
+import { isOffered } from '../tools/agent-tools.ts';
 import { agentOf } from './agent-of.ts';
 import type { ToolDependencies } from './list-tools.ts';
 
@@ -50,8 +49,7 @@ async function callServer(
   const { mcp_servers: refs } = agent.tools;
   const seen = server === null ? null : await registry.seenBy(server, user);
   const tool = seen?.tools.find((each) => each.name === name);
-  const isOffered = server?.enabled === true && isEnabled(server, name) && isNamed(refs, server.name, name);
-  if (tool === undefined || server === null || !isOffered) throw noSuchTool();
+  if (tool === undefined || server?.enabled !== true || !isOffered(refs, server, tool)) throw noSuchTool();
   try {
     const { text, isError } = await registry.call(server, { tool, args: argumentsOf(request), user }, signal);
     return { content: text, outcome: isError ? 'error' : 'ok' };

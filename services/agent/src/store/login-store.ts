@@ -2,7 +2,9 @@ import { newId } from '@gatehouse/kit/ids';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { McpTool } from '../mcp/mcp-server.ts';
+import type { McpTrust } from '@gatehouse/contract/mcp-servers';
+import type { McpTool } from '../mcp/mcp-tool.ts';
+import { isAccepted, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
 
 /** A login at an MCP server. */
 export interface Login {
@@ -39,6 +41,7 @@ export interface NewLogin extends LoginOf {
 /** Tools as a server listed them for one user; null if it was not asked yet. */
 export interface LoginList {
   tools: McpTool[] | null;
+  accepted: AcceptedTool[];
   isStale: boolean;
 }
 
@@ -85,7 +88,7 @@ export class LoginStore {
   async findList({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<LoginList | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<LoginList>(
-        `select tools, tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"
+        `select tools, accepted, tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"
          from agent.mcp_logins
          where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
         [serverId, connectionId, userId],
@@ -94,17 +97,44 @@ export class LoginStore {
     });
   }
 
+  /**
+   * Stores what a server listed for an owner, and returns the tools that may be used. `onChanged` runs in the transaction
+   * if definitions have changed.
+   */
   async setList(
     { tenantId, serverId, connectionId, userId }: LoginOf,
-    { tools, goodS }: { tools: readonly McpTool[]; goodS: number },
-  ): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_logins set tools = $4, tools_expire_at = clock_timestamp() + make_interval(secs => $5)
+    { tools, goodS, trust }: { tools: readonly McpTool[]; goodS: number; trust: McpTrust },
+    onChanged: (db: Queryable, changes: readonly ToolChange[]) => Promise<void>,
+  ): Promise<McpTool[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const owner = [serverId, connectionId, userId];
+      const { rows } = await db.query<{
+        tools: McpTool[] | null;
+        accepted: AcceptedTool[];
+        byAll: AcceptedTool[];
+      }>(
+        `select l.tools, l.accepted, s.accepted as "byAll"
+         from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
+         where l.server_id = $1 and l.connection_id = $2 and l.user_id = $3 for update of l`,
+        owner,
+      );
+      const [before] = rows;
+      if (before === undefined) return [];
+      const last = { tools: before.tools ?? [], accepted: before.accepted };
+      const { accepted, changes } = reviewed(last, tools, trust);
+      await db.query(
+        `update agent.mcp_logins set tools = $4, accepted = $6,
+           tools_expire_at = clock_timestamp() + make_interval(secs => $5)
          where server_id = $1 and connection_id = $2 and user_id = $3`,
-        [serverId, connectionId, userId, JSON.stringify(tools), goodS],
-      ),
-    );
+        [...owner, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
+      );
+      const all = { trust, accepted: [...accepted, ...before.byAll] };
+      await onChanged(
+        db,
+        changes.filter(({ tool }) => !isAccepted(tool, all)),
+      );
+      return tools.filter((tool) => isAccepted(tool, all));
+    });
   }
 
   async find({ tenantId, id }: Ref): Promise<Login | null> {

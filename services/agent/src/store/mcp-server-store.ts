@@ -1,4 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
+import { cutText } from '@gatehouse/events/cut-text';
 import { isUuid, newId } from '@gatehouse/kit/ids';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRows } from '@gatehouse/kit/page';
@@ -9,6 +10,15 @@ import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
+import type { McpTool } from '../mcp/mcp-tool.ts';
+import {
+  digestOf,
+  isAccepted,
+  maxAccepted,
+  reviewed,
+  type AcceptedTool,
+  type ToolChange,
+} from '../mcp/tool-review.ts';
 
 /** The column of each setting. */
 const settingColumns = {
@@ -19,13 +29,14 @@ const settingColumns = {
   toolFilter: 'tool_filter',
   timeoutMs: 'timeout_ms',
   enabled: 'enabled',
+  trust: 'trust',
 } as const satisfies Record<keyof McpSettings, string>;
 const settingNames = Object.keys(settingColumns) as (keyof McpSettings)[];
 
 const columns = `id, tenant_id as "tenantId",
   ${settingNames.map((name) => `${settingColumns[name]} as "${name}"`).join(', ')},
   secrets, status, status_reason as "statusReason", connection_id as "connectionId",
-  protocol_version as "protocolVersion", tools, tools_updated_at as "toolsUpdatedAt",
+  protocol_version as "protocolVersion", tools, accepted, tools_updated_at as "toolsUpdatedAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
 const health = `tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale",
   greatest(extract(epoch from retry_at - clock_timestamp()), 0)::float8 as "retryInS"`;
@@ -61,7 +72,7 @@ export class McpServerStore implements ServerRecord {
         columns,
         from: `agent.mcp_servers where tenant_id = $1 and ($2::uuid is null or id < $2)`,
         order: 'id desc',
-        size: sizeOf('tools::text', 'tool_filter::text', 'url'),
+        size: sizeOf('tools::text', 'accepted::text', 'tool_filter::text', 'url'),
         limit,
         values: [tenantId, before],
       }),
@@ -110,8 +121,13 @@ export class McpServerStore implements ServerRecord {
     });
   }
 
-  async setTools(server: McpServer, listed: Listed): Promise<void> {
-    await withTenant(this.#pool, server.tenantId, (db) => noteTools(db, server, listed));
+  async setTools(server: McpServer, listed: Listed): Promise<McpTool[]> {
+    return withTenant(this.#pool, server.tenantId, async (db) => {
+      const noted = await noteTools(db, server, listed);
+      if (noted === null) return [];
+      await raiseChanged(db, { server, userId: null, changes: noted.changes }, this.#raise);
+      return noted.server.tools.filter((tool) => isAccepted(tool, noted.server));
+    });
   }
 
   async setFailure(
@@ -209,7 +225,12 @@ export async function insertMcpServer(
   return only(await inserted.catch(nameTaken));
 }
 
-/** Throws `mcp_name_taken`. With another `connectionId`, what was known of the server is known no longer. */
+const urlAt = settingNames.indexOf('url') + 6;
+
+/**
+ * Throws `mcp_name_taken`. With another `connectionId`, what was known of the server is known no longer. Another URL is
+ * another server: nothing of its tools is accepted.
+ */
 export async function updateMcpServer(
   db: Queryable,
   id: string,
@@ -225,7 +246,9 @@ export async function updateMcpServer(
     `update agent.mcp_servers set connection_id = $2, secrets = $3, status = $4, status_reason = $5,
        ${settingNames.map((name, index) => `${settingColumns[name]} = $${index + 6}`).join(', ')},
        updated_at = clock_timestamp(), failures = 0, retry_at = null,
-       tools_expire_at = case when connection_id = $2 then tools_expire_at end
+       tools_expire_at = case when connection_id = $2 then tools_expire_at end,
+       tools = case when url = $${urlAt} then tools else '[]' end,
+       accepted = case when url = $${urlAt} then accepted else '[]' end
      where id = $1 returning ${columns}`,
     [id, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
   );
@@ -237,21 +260,70 @@ export function goodSecondsOf(ttlMs: number | null): number {
   return ttlMs === null ? ttlS.usual : Math.min(Math.max(ttlMs / 1_000, ttlS.least), ttlS.most);
 }
 
-/** Stores what a server listed, if its connection is still the same. */
+/** Stores what a server listed, if its connection is still the same, and finds definitions that have changed. */
 export async function noteTools(
   db: Queryable,
   { id, connectionId }: Pick<McpServer, 'id' | 'connectionId'>,
   { tools, ttlMs, protocolVersion }: Listed,
-): Promise<McpServer | null> {
+): Promise<{ server: McpServer; changes: ToolChange[] } | null> {
   const goodS = goodSecondsOf(ttlMs);
-  const { rows } = await db.query<McpServer>(
+  const last = await db.query<Pick<McpServer, 'tools' | 'accepted' | 'trust'>>(
+    'select tools, accepted, trust from agent.mcp_servers where id = $1 and connection_id = $2 for update',
+    [id, connectionId],
+  );
+  const [before] = last.rows;
+  if (before === undefined) return null;
+  const { accepted, changes } = reviewed(before, tools, before.trust);
+  const noted = await db.query<McpServer>(
     `update agent.mcp_servers set status = case when enabled then 'connected' else status end,
-       status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4,
+       status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4, accepted = $6,
        tools_updated_at = clock_timestamp(), tools_expire_at = clock_timestamp() + make_interval(secs => $5)
      where id = $1 and connection_id = $2 returning ${columns}`,
-    [id, connectionId, protocolVersion, JSON.stringify(tools), goodS],
+    [id, connectionId, protocolVersion, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
   );
-  return rows[0] ?? null;
+  return { server: only(noted), changes };
+}
+
+/** Of one list; the API shows all. */
+const maxRaised = 20;
+/** Of a description in an event. */
+const maxDescriptionChars = 1_000;
+
+/** Raises an alert for tools whose definition has changed. */
+export async function raiseChanged(
+  db: Queryable,
+  { server, userId, changes }: { server: McpServer; userId: string | null; changes: readonly ToolChange[] },
+  raise: RaiseAlert,
+): Promise<void> {
+  const { id, name, tenantId } = server;
+  for (const { tool, accepted } of changes.slice(0, maxRaised)) {
+    const data = {
+      ...{ mcp_server_id: id, name, user_id: userId, tool: tool.name, digest: digestOf(tool) },
+      description: cutText(tool.description, maxDescriptionChars),
+      accepted_description: accepted && cutText(accepted.description, maxDescriptionChars),
+    };
+    await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.tool_changed', data });
+  }
+}
+
+/** Accepts the definition of this digest for a tool. */
+export async function acceptTool(
+  db: Queryable,
+  { id, accepted }: Pick<McpServer, 'id' | 'accepted'>,
+  tool: AcceptedTool,
+): Promise<McpServer> {
+  const others = accepted.filter(({ name }) => name !== tool.name);
+  if (others.length >= maxAccepted)
+    throw new AppError(
+      'limit_reached',
+      `The definitions of ${maxAccepted} tools of a server can be accepted.`,
+    );
+  return only(
+    await db.query<McpServer>(
+      `update agent.mcp_servers set accepted = $2, updated_at = clock_timestamp() where id = $1 returning ${columns}`,
+      [id, JSON.stringify([...others, tool])],
+    ),
+  );
 }
 
 export async function deleteMcpServer(db: Queryable, id: string): Promise<void> {

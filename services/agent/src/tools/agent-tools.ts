@@ -1,5 +1,6 @@
 import { modelNames } from '../mcp/model-names.ts';
-import { isEnabled, type McpServer, type McpTool } from '../mcp/mcp-server.ts';
+import { isEnabled, type McpServer } from '../mcp/mcp-server.ts';
+import { connectTool, type McpTool } from '../mcp/mcp-tool.ts';
 
 /** A tool that an agent may use. */
 export interface AgentTool {
@@ -19,8 +20,17 @@ export function serverNames(refs: readonly string[]): string[] {
 }
 
 /** Whether a tool is among those that an agent names, as `server` or as `server/tool`. */
-export function isNamed(refs: readonly string[], server: string, tool: string): boolean {
+function isNamed(refs: readonly string[], server: string, tool: string): boolean {
   return refs.includes(server) || refs.includes(`${server}/${tool}`);
+}
+
+/** Whether an agent with these references may use a tool; the one that says what is missing, always. */
+export function isOffered(
+  refs: readonly string[],
+  server: Pick<McpServer, 'name' | 'toolFilter'>,
+  tool: McpTool,
+): boolean {
+  return tool === connectTool || (isEnabled(server, tool.name) && isNamed(refs, server.name, tool.name));
 }
 
 /**
@@ -45,7 +55,7 @@ export class AgentTools {
   add(server: McpServer, tools: readonly McpTool[]): void {
     const { id, name, timeoutMs } = server;
     const named = tools
-      .filter((tool) => isEnabled(server, tool.name) && isNamed(this.#refs, name, tool.name))
+      .filter((tool) => isOffered(this.#refs, server, tool))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     for (const tool of named) {
       this.#bytes += Buffer.byteLength(JSON.stringify(tool));

@@ -1,0 +1,96 @@
+import { hash } from 'node:crypto';
+import type { McpTrust } from '@gatehouse/contract/mcp-servers';
+import type { McpTool } from './mcp-tool.ts';
+
+/** What a model and the gateway learn of a tool. */
+export type ToolDefinition = Pick<McpTool, 'description' | 'inputSchema' | 'readOnly' | 'idempotent'>;
+
+/** The definition of a tool that was accepted. */
+export interface AcceptedTool {
+  name: string;
+  digest: string;
+  /** Kept while the server lists another one, or none. */
+  definition?: ToolDefinition;
+  /** Whether another definition waits for a review, and was announced. */
+  pending?: true;
+}
+
+/** A tool whose definition is not the one that was accepted. */
+export interface ToolChange {
+  tool: McpTool;
+  /** Null if it is no longer known. */
+  accepted: ToolDefinition | null;
+}
+
+/** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
+export const maxAccepted = 1_000;
+
+/** Of everything that models and the gateway learn of a tool, whatever the order of members. */
+export function digestOf(tool: McpTool): string {
+  const { name, description, inputSchema, readOnly, idempotent } = tool;
+  return (
+    tool.digest ??
+    hash('sha256', JSON.stringify(sorted([name, description, inputSchema, readOnly, idempotent])))
+  );
+}
+
+/** Whether agents may use a tool as it is defined now. */
+export function isAccepted(
+  tool: McpTool,
+  { trust, accepted }: { trust: McpTrust; accepted: readonly AcceptedTool[] },
+): boolean {
+  if (trust === 'follow') return true;
+  const known = accepted.filter(({ name }) => name === tool.name);
+  // Lists from before definitions were compared have none.
+  if (known.length === 0) return accepted.length < maxAccepted;
+  const digest = digestOf(tool);
+  return known.some((each) => each.digest === digest);
+}
+
+/**
+ * What is accepted after a server has listed its tools. A tool with a new name is accepted, unless the server has named a
+ * thousand; another definition of a known one waits for a review, also if the tool was not listed for a while.
+ */
+export function reviewed(
+  before: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] },
+  listed: readonly McpTool[],
+  trust: McpTrust,
+): { accepted: AcceptedTool[]; changes: ToolChange[] } {
+  const last = new Map(before.tools.map((tool) => [tool.name, tool]));
+  // What was listed before definitions were compared is accepted.
+  const known = new Map<string, AcceptedTool>([
+    ...before.tools.map((tool) => [tool.name, { name: tool.name, digest: digestOf(tool) }] as const),
+    ...before.accepted.map((entry) => [entry.name, entry] as const),
+  ]);
+  const names = new Set(listed.map(({ name }) => name));
+  const accepted: AcceptedTool[] = [...known.values()]
+    .filter(({ name }) => !names.has(name))
+    .map((entry) => kept(entry, last.get(entry.name)));
+  const changes: ToolChange[] = [];
+  for (const tool of listed) {
+    const [digest, entry] = [digestOf(tool), known.get(tool.name)];
+    const isNew = entry === undefined && accepted.length < maxAccepted;
+    if (trust === 'follow' || isNew || entry?.digest === digest) accepted.push({ name: tool.name, digest });
+    else if (entry !== undefined) {
+      const next = { ...kept(entry, last.get(tool.name)), pending: true as const };
+      accepted.push(next);
+      if (entry.pending !== true) changes.push({ tool, accepted: next.definition ?? null });
+    }
+  }
+  return { accepted, changes };
+}
+
+function kept(entry: AcceptedTool, last: McpTool | undefined): AcceptedTool {
+  if (entry.definition !== undefined || last === undefined || digestOf(last) !== entry.digest) return entry;
+  const { description, inputSchema, readOnly, idempotent } = last;
+  return { ...entry, definition: { description, inputSchema, readOnly, idempotent } };
+}
+
+/** The same with the members of all objects in order. The depth of a schema is limited where it is read. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  // An object is not the list of its members.
+  return { members: members.sort(([a], [b]) => (a < b ? -1 : 1)) };
+}
