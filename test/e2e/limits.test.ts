@@ -58,8 +58,8 @@ describe('requests per minute', () => {
     });
   });
 
-  it('do not count requests with an unknown model or a wrong body', async () => {
-    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 1 } });
+  it('count requests with an unknown model or a wrong body too, which cost time', async () => {
+    const tenant = await gateway.makeTenant({ limits: { requests_per_minute: 3 } });
     await gateway.untilSecond(1);
     expect((await ask(tenant.userKey, { model: 'nope' })).status).toBe(404);
     expect((await ask(tenant.userKey, { messages: [] })).status).toBe(400);

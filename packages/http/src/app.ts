@@ -12,7 +12,7 @@ import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { Turns } from '@gatehouse/kit/turns';
-import { checkBodyHeaders, clientLeft, hasBody, parseJson, readBody } from './body.ts';
+import { checkBodyHeaders, clientLeft, hasBody, parseJson, readBody, readPart } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
 import { clientIpOf } from './client-ip.ts';
@@ -201,9 +201,10 @@ class RouteServer {
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);
     const key = route.idempotencyKey ? idempotencyKeyOf(request) : null;
+    const parsed = await readPart(bytes, principal.tenantId, () => parseBody(bytes, route));
     const checked = {
       ...call,
-      body: parseShape(bytes, route),
+      body: await readPart(bytes, principal.tenantId, () => checkBody(parsed, route)),
       query: readQuery(request, route),
       log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
       clientIp: clientIpOf(request),
@@ -267,8 +268,11 @@ export function replyStatus(reply: Reply, route: Route): number {
   return reply.status ?? route.response.status;
 }
 
-function parseShape(bytes: Buffer, route: Route): unknown {
-  if (route.body === undefined) return undefined;
+function parseBody(bytes: Buffer, route: Route): unknown {
   // Actions such as revoke need no body; for others, validation reports the missing fields.
-  return validate(route.body, bytes.length === 0 ? {} : parseJson(bytes), 'body');
+  return route.body === undefined || bytes.length === 0 ? {} : parseJson(bytes);
+}
+
+function checkBody(parsed: unknown, { body }: Route): unknown {
+  return body === undefined ? undefined : validate(body, parsed, 'body');
 }

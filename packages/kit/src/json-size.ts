@@ -20,6 +20,19 @@ export function hasMoreContainers(json: Buffer, max: number): boolean {
   return hasMore(json, max, false);
 }
 
+/** Whether a JSON text has more texts and names of members than `max`, without parsing it. */
+export function hasMoreTexts(json: Buffer, max: number): boolean {
+  // Each text takes at least three bytes, with what parts it from the next.
+  if (json.length <= 3 * max) return false;
+  let count = 0;
+  for (let at = json.indexOf(quote); at >= 0; at = json.indexOf(quote, at)) {
+    count += 1;
+    if (count > max) return true;
+    at = endOfString(json, at) + 1;
+  }
+  return false;
+}
+
 /** Whether a JSON text has more values, as {@link hasMoreValues} counts them, or more objects and arrays inside one another. */
 export function isLarger(json: Buffer, most: { values: number; depth: number }): boolean {
   let [count, depth] = [0, 0];

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, parseJson, readBody } from '@gatehouse/http/body';
+import { checkBodyHeaders, parseJson, readBody, readPart } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -98,13 +98,14 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const principal = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, principal.tenantId, incoming, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const request = call.read(body, parseJson(body));
-  const source = new RequestSource(body, share);
+  const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
+  const parsed = await readPart(body, tenantId, () => parseJson(body));
+  const request = await readPart(body, tenantId, () => call.read(body, parsed));
+  const source = await readPart(body, tenantId, () => new RequestSource(body, share));
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
   const { requestId, trace } = call;
-  const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
   const actor = requestActor({ ...call, principal });
   const found = await findTarget(dependencies, { request, actor, settings });
   const turn = { request, actor, target: found, sessionId, arrivedAt };

@@ -52,28 +52,28 @@ export class Limiter {
   }
 
   /**
-   * The first step, before the body is read: takes a slot of each limit of concurrency. Throws 429
-   * `rate_limit_exceeded`, and 503 while nothing can be leased.
+   * The first step, before the body is read: takes a slot of each limit of concurrency, and counts the request, which
+   * costs time even if its body is refused. Throws 429 `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
   async arrive(caller: Caller): Promise<Admission> {
     const admission = new Admission();
-    const slots = limitsOf(caller).filter(isSlot);
-    if (slots.length > 0) await this.#take(admission, caller, slots, () => 1n);
+    const limits = limitsOf(caller).filter(countsOnArrival);
+    if (limits.length > 0) await this.#take(admission, caller, limits, () => 1n);
     return admission;
   }
 
   /**
-   * The second step: takes what the body decides of requests, tokens and budgets. Throws 429 `rate_limit_exceeded` or
+   * The second step: takes what the body decides of tokens and budgets. Throws 429 `rate_limit_exceeded` or
    * `insufficient_quota`, 403 `model_unpriced`, and 503 while nothing can be leased.
    */
   async admit(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
-    const limits = limitsOf(caller).filter((limit) => !isSlot(limit));
+    const limits = limitsOf(caller).filter(isSpent);
     if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
   }
 
   /** Takes what a further provider call of the same request may use of tokens and budgets. Throws as `admit` does. */
   async admitMore(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
-    const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
+    const limits = limitsOf(caller).filter(isSpent);
     if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
   }
 
@@ -158,13 +158,13 @@ interface Limit {
   resource: Resource;
 }
 
-function isSlot({ resource }: Limit): boolean {
-  return resource === Resource.CONCURRENCY;
+/** What provider calls use up. */
+function isSpent({ resource }: Limit): boolean {
+  return resource === Resource.TOKENS || resource === Resource.BUDGET;
 }
 
-/** What provider calls use up. */
-function isSpent(resource: Resource): boolean {
-  return resource === Resource.TOKENS || resource === Resource.BUDGET;
+function countsOnArrival(limit: Limit): boolean {
+  return !isSpent(limit);
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {

@@ -145,14 +145,13 @@ function checkMessages(messages: unknown): void {
   if (messages.length === 0)
     throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
   for (const [index, message] of messages.entries()) {
-    const at = `messages[${index}]`;
-    if (kindOf(message) !== 'object') throw wrongType(at, ['object']);
+    if (kindOf(message) !== 'object') throw wrongType(`messages[${index}]`, ['object']);
     const { role, content } = message as Record<string, unknown>;
-    if (role === undefined) throw missing(`${at}.role`);
-    if (typeof role !== 'string') throw wrongType(`${at}.role`, ['string']);
+    if (role === undefined) throw missing(`messages[${index}].role`);
+    if (typeof role !== 'string') throw wrongType(`messages[${index}].role`, ['string']);
     const kind = kindOf(content);
     if (content !== undefined && content !== null && kind !== 'string' && kind !== 'array') {
-      throw wrongType(`${at}.content`, ['string', 'array']);
+      throw wrongType(`messages[${index}].content`, ['string', 'array']);
     }
   }
 }

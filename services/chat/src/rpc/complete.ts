@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { assertParsable } from '@gatehouse/http/body';
 import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import type { Signer } from '@gatehouse/identity/signer';
-import { hasMoreValues } from '@gatehouse/kit/json-size';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
@@ -24,7 +24,6 @@ export interface CompleteDependencies extends AgentTurnDependencies, TargetDepen
  * the call id.
  */
 const longestMs = 10 * 60_000;
-const maxJsonValues = 100_000;
 
 /** Fields that would change who answers, or how: the agent decides them, or the call has no use for them. */
 const refused = [
@@ -126,8 +125,7 @@ function readRequest(agent: string, requestJson: string): CompletionRequest {
 }
 
 function parse(text: string): unknown {
-  if (hasMoreValues(Buffer.from(text), maxJsonValues))
-    throw new AppError('payload_too_large', `request_json has more than ${maxJsonValues} JSON values.`);
+  assertParsable(Buffer.from(text), 'request_json');
   try {
     return JSON.parse(text);
   } catch (error) {
