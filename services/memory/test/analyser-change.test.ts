@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
+import { withTenant } from '@gatehouse/pg/pool';
+import { putDocument } from '../src/store/document-store.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
+import { StoredVectors } from './stored-vectors.ts';
 
 let memory: MemoryServiceUnderTest;
 beforeAll(async () => {
@@ -115,6 +118,31 @@ it('an index from before the service found words is rebuilt once a search sees i
   expect(await memory.pathsFor(tenant, 'hello')).toEqual(['quoted']);
   expect(await memory.pathsFor(tenant, 'cafe')).toEqual(['plain']);
 }, 60_000);
+
+it('what a replica of an earlier release stores is noted for its agent alone', async () => {
+  const stored = await StoredVectors.prepare();
+  const agents = [stored.makeAgent(), stored.makeAgent()] as const;
+  const source = { kind: 'api', run_id: null, session_id: null } as const;
+  const passages = [{ startLine: 1, endLine: 1, context: '', text: 'duck' }];
+  const duck = {
+    path: 'duck',
+    userId: '',
+    title: null,
+    metadata: {},
+    source,
+    text: 'duck',
+    passages,
+    at: new Date(),
+  };
+  for (const key of agents) await withTenant(stored.pool, key.tenantId, (db) => putDocument(db, key, duck));
+  const [{ tenantId }] = agents;
+  await withTenant(stored.pool, tenantId, (db) =>
+    db.query(`update memory.chunks set analyser = 'english' where tenant_id = $1`, [tenantId]),
+  );
+  const noted = await Promise.all(agents.map((key) => stored.search.state(key)));
+  expect(noted.map((state) => state?.hasFormerWords)).toEqual([true, false]);
+  await stored.stop();
+});
 
 async function isCurrent(tenant: TestTenant): Promise<boolean> {
   const rows = await memory.rows(
