@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Analyser } from '../documents/memory-key.ts';
@@ -44,44 +43,52 @@ export interface IndexGrowth {
   tokens: number;
 }
 
-/** The longest time for which the words of passages are found without a turn of the event loop. */
-const sliceMs = 10;
+/** Passages that are read at once: a document has 2,000, each with some 1,500 terms at most. */
+const passagesOfSlice = 32;
+/** Rows of the index that one statement takes. */
+const rowsOfSlice = 2_000;
+
+/** What takes the event loop long in one piece goes slice by slice, each with a statement or a turn of the loop. */
+function slicesOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size),
+  );
+}
+
+type Searched = Pick<Passage, 'context' | 'text' | 'words'>;
 
 /** Finds the terms of passages. */
-export async function analysePassages<Text extends Pick<Passage, 'context' | 'text' | 'words'>>(
+export async function analysePassages<Text extends Searched>(
   db: Queryable,
   passages: readonly Text[],
   analyser: Analyser,
 ): Promise<(Text & PassageTerms)[]> {
+  const analysed: (Text & PassageTerms)[] = [];
+  for (const slice of slicesOf(passages, passagesOfSlice))
+    analysed.push(...(await analyseSlice(db, slice, analyser)));
+  return analysed;
+}
+
+async function analyseSlice<Text extends Searched>(
+  db: Queryable,
+  passages: readonly Text[],
+  analyser: Analyser,
+): Promise<(Text & PassageTerms)[]> {
+  // Most have their words from the process that split their document.
+  const words = passages.map((passage) => passage.words ?? wordsOf(searchedText(passage)));
   const { rows } = await db.query<{ n: string; terms: string[]; counts: number[]; length: string }>(
     `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
      from (
        select n, hashtextextended(word, 0) as term, sum(count)::integer as count
        from (${termsOf(analyser, 1)}) as words group by 1, 2
      ) as hashed group by n`,
-    [await wordsOfPassages(passages)],
+    [words],
   );
   const byNumber = new Map(rows.map((row) => [Number(row.n), row]));
   return passages.map((passage, index) => {
     const { terms = [], counts = [], length = 0 } = byNumber.get(index + 1) ?? {};
     return { ...passage, analyser: indexedBy(analyser), terms, counts, length: Number(length) };
   });
-}
-
-/** The words of passages, which most have from the process that split their document. */
-async function wordsOfPassages(
-  passages: readonly Pick<Passage, 'context' | 'text' | 'words'>[],
-): Promise<string[]> {
-  const found: string[] = [];
-  let turnAt = monotonicMs() + sliceMs;
-  for (const passage of passages) {
-    if (monotonicMs() > turnAt) {
-      await setImmediate();
-      turnAt = monotonicMs() + sliceMs;
-    }
-    found.push(passage.words ?? wordsOf(searchedText(passage)));
-  }
-  return found;
 }
 
 /** Stores passages of a document and adds them to the index. The scope must be locked. */
@@ -111,28 +118,30 @@ export async function insertPassages(
       [tenantId, scopeId, passages.length],
     ),
   );
-  await storeChunks(db, { tenantId, scopeId, first }, passages);
   const numbered = passages.map((passage, index) => ({ ...passage, number: first + index }));
+  for (const slice of slicesOf(numbered, passagesOfSlice))
+    await storeChunks(db, { tenantId, scopeId }, slice);
   await addPostings(db, { tenantId, scopeId }, numbered);
   return { chunks: passages.length, tokens: passages.reduce((sum, { length }) => sum + length, 0), first };
 }
 
 async function storeChunks(
   db: Queryable,
-  { tenantId, scopeId, first }: { tenantId: string; scopeId: string; first: number },
-  passages: readonly IndexedPassage[],
+  { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
+  passages: readonly (IndexedPassage & { number: number })[],
 ): Promise<void> {
   await db.query(
     `insert into memory.chunks
        (tenant_id, scope_id, document_id, number, start_line, end_line, context, text, analyser, length,
         terms, counts)
-     select $1, $2, document_id, $3 + n - 1, start_line, end_line, context, text, analyser, length, terms::bigint[],
+     select $1, $2, document_id, number, start_line, end_line, context, text, analyser, length, terms::bigint[],
             counts::smallint[]
-     from unnest($4::uuid[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::text[], $10::integer[],
-                 $11::text[], $12::text[])
-       with ordinality as passages (document_id, start_line, end_line, context, text, analyser, length, terms, counts, n)`,
+     from unnest($3::integer[], $4::uuid[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::text[],
+                 $10::integer[], $11::text[], $12::text[])
+       as passages (number, document_id, start_line, end_line, context, text, analyser, length, terms, counts)`,
     [
-      ...[tenantId, scopeId, first],
+      ...[tenantId, scopeId],
+      passages.map(({ number }) => number),
       passages.map(({ documentId }) => documentId),
       passages.map(({ startLine }) => startLine),
       passages.map(({ endLine }) => endLine),
@@ -161,27 +170,33 @@ type NewPosting = Omit<Posting, 'scopeId'>;
 /** What the index has of a passage with this number. */
 export type NumberedTerms = PassageTerms & { number: number };
 
-function postingsOf(passages: readonly NumberedTerms[]): NewPosting[] {
-  const entries = new Map<string, { term: string; block: number; entries: number[] }>();
-  passages.forEach(({ number, terms, counts, length }) => {
-    const block = blockOf(number);
-    terms.forEach((term, at) => {
-      const key = `${term}/${block}`;
-      const posting = entries.get(key) ?? { term, block, entries: [] };
-      posting.entries.push(entryOf({ number, count: counts[at] ?? 1, length }));
-      entries.set(key, posting);
-    });
-  });
-  return [...entries.values()].map((posting) => ({ ...posting, entries: packEntries(posting.entries) }));
-}
-
 /** Adds passages of a scope, which must be locked, to the index. */
 export async function addPostings(
   db: Queryable,
   scope: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
   passages: readonly NumberedTerms[],
 ): Promise<void> {
-  await mergePostings(db, scope, postingsOf(passages), 'p.entries || excluded.entries');
+  for (const [block, neighbours] of Map.groupBy(passages, ({ number }) => blockOf(number)))
+    for (const slice of slicesOf([...(await entriesOf(neighbours))], rowsOfSlice)) {
+      const postings = slice.map(([term, entries]) => ({ term, block, entries: packEntries(entries) }));
+      await mergePostings(db, scope, postings, 'p.entries || excluded.entries');
+    }
+}
+
+/** The entries of each term in passages of one block. */
+async function entriesOf(passages: readonly NumberedTerms[]): Promise<Map<string, number[]>> {
+  const entries = new Map<string, number[]>();
+  for (const slice of slicesOf(passages, passagesOfSlice)) {
+    for (const { number, terms, counts, length } of slice)
+      terms.forEach((term, at) => {
+        const entry = entryOf({ number, count: counts[at] ?? 1, length });
+        const others = entries.get(term);
+        if (others === undefined) entries.set(term, [entry]);
+        else others.push(entry);
+      });
+    await setImmediate();
+  }
+  return entries;
 }
 
 /**
@@ -221,15 +236,22 @@ export async function deleteChunks(
   { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
   documentIds: readonly string[],
 ): Promise<IndexGrowth> {
-  const { rows: gone } = await db.query<{ number: number; length: number; terms: string[] }>(
-    `delete from memory.chunks where tenant_id = $1 and scope_id = $2 and number = any (array(
-       select own.number from unnest($3::uuid[]) as document (id)
-       cross join lateral (
-         select number from memory.chunks where document_id = document.id and tenant_id = $1 and scope_id = $2 offset 0
-       ) as own))
-     returning number, length, terms`,
+  const { rows } = await db.query<{ number: number }>(
+    `select own.number from unnest($3::uuid[]) as document (id)
+     cross join lateral (
+       select number from memory.chunks where document_id = document.id and tenant_id = $1 and scope_id = $2 offset 0
+     ) as own`,
     [tenantId, scopeId, documentIds],
   );
+  const gone: { number: number; length: number; terms: string[] }[] = [];
+  for (const slice of slicesOf(rows, passagesOfSlice)) {
+    const deleted = await db.query<{ number: number; length: number; terms: string[] }>(
+      `delete from memory.chunks where tenant_id = $1 and scope_id = $2 and number = any ($3::integer[])
+       returning number, length, terms`,
+      [tenantId, scopeId, slice.map(({ number }) => number)],
+    );
+    gone.push(...deleted.rows);
+  }
   await removePostings(db, { tenantId, scopeId }, gone);
   return { chunks: gone.length, tokens: gone.reduce((sum, { length }) => sum + length, 0) };
 }
@@ -246,11 +268,25 @@ export async function removePostings(
 
 async function removeFromBlock(
   db: Queryable,
-  { tenantId, scopeId, block }: { tenantId: string; scopeId: string; block: number },
-  passages: readonly { number: number; terms: string[] }[],
+  block: { tenantId: string; scopeId: string; block: number },
+  passages: readonly Pick<NumberedTerms, 'number' | 'terms'>[],
 ): Promise<void> {
-  const terms = [...new Set(passages.flatMap((passage) => passage.terms))];
+  const terms = new Set<string>();
+  for (const slice of slicesOf(passages, passagesOfSlice)) {
+    for (const passage of slice) for (const term of passage.terms) terms.add(term);
+    await setImmediate();
+  }
   const numbers = new Set(passages.map(({ number }) => number % blockSize));
+  for (const slice of slicesOf([...terms], rowsOfSlice)) await removeEntries(db, block, slice, numbers);
+}
+
+/** Removes the entries of these passages from rows of one block. */
+async function removeEntries(
+  db: Queryable,
+  { tenantId, scopeId, block }: { tenantId: string; scopeId: string; block: number },
+  terms: readonly string[],
+  numbers: ReadonlySet<number>,
+): Promise<void> {
   const { rows } = await db.query<NewPosting>(
     `select term, block, entries from memory.postings
      where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
