@@ -64,6 +64,19 @@ describe('in a database with 3,000 other memories', () => {
     expect(await memory.rows('select from memory.postings where tenant_id = $1', [tenant.id])).toEqual([]);
   }, 120_000);
 
+  it('a search with a filter, by words and by meaning, reads what passes by its keys', async () => {
+    const tenant = memory.makeTenant();
+    for (let n = 0; n < 9; n += 1) await memory.put(tenant, `long/${n}`, longText(`dog word${n}x`));
+    await untilEmbedded(tenant);
+    recorded.plans.length = 0;
+    for (const mode of ['lexical', 'semantic', 'hybrid'])
+      for (const filter of [{ path_prefix: 'long/3' }, { since: '2000-01-01T00:00:00Z' }, {}]) {
+        const { body } = await memory.search(tenant, { query: 'dog word3x7', mode, filter });
+        expect([body.mode, body.results.length]).toEqual([mode, 10]);
+      }
+    expectIndexes();
+  }, 120_000);
+
   it('a changed analyser rebuilds the index by its keys', async () => {
     const tenant = memory.makeTenant({ analyser: 'english' });
     for (let n = 0; n < 8; n += 1) await memory.put(tenant, `long/${n}`, longText(`word${n}x`));

@@ -80,10 +80,8 @@ export async function readCosines(
 ): Promise<Scored[]> {
   const { rows } = await db.query<PassageId & { vector: Buffer }>(
     `select e.scope_id as "scopeId", e.number, e.vector
-     from unnest($2::bigint[], $3::integer[]) as listed (scope_id, number) cross join lateral (
-       select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
-       where e.tenant_id = $1 and e.scope_id = listed.scope_id and e.number = listed.number offset 0
-     ) as e where e.model = $4 and octet_length(e.vector) = $5`,
+     from unnest($2::bigint[], $3::integer[]) as listed (scope_id, number), ${embeddingOf('listed')} as e
+     where e.model = $4 and octet_length(e.vector) = $5`,
     [
       tenantId,
       passages.map(({ scopeId }) => scopeId),
@@ -110,12 +108,9 @@ interface Distances {
 
 function bySketches(size: number, listed: boolean): Distances {
   return {
-    // The listed ones are looked up one by one: the other index would be read whole for each.
     from: listed
-      ? `unnest($5::bigint[], $6::integer[]) as listed (scope_id, number) cross join lateral (
-           select e.scope_id, e.number, e.model, e.sketch from memory.embeddings as e
-           where e.tenant_id = $1 and e.scope_id = listed.scope_id and e.number = listed.number offset 0
-         ) as v where v.scope_id = any ($2::bigint[]) and v.model = $3 and bit_length(v.sketch) = ${size}`
+      ? `unnest($5::bigint[], $6::integer[]) as listed (scope_id, number), ${embeddingOf('listed')} as v
+         where v.scope_id = any ($2::bigint[]) and v.model = $3 and bit_length(v.sketch) = ${size}`
       : `memory.embeddings as v where ${ofModel} and bit_length(v.sketch) = ${size}`,
     distance: 'bit_count(v.sketch # $4::bit varying)',
   };
@@ -142,7 +137,7 @@ function first({ from, distance }: Distances, { filter, only }: Extent): string 
     ) as v
     where exists (
       select from memory.chunks as c join memory.documents as d on d.tenant_id = $1 and d.id = c.document_id
-      where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)})
+      where c.tenant_id = $1 and c.scope_id = v.scope_id and c.number = v.number and ${matching(5)} offset 0)
     order by v.distance limit ${candidates}`;
 }
 
@@ -154,9 +149,18 @@ function valuesOf({ filter, only }: Extent): unknown[] {
 /** The passages of a statement with their vectors. */
 function withVectors(closest: string): string {
   return `with closest as materialized (${closest})
-    select e.scope_id as "scopeId", e.number, e.vector
-    from closest join memory.embeddings as e
-      on e.tenant_id = $1 and e.scope_id = closest.scope_id and e.number = closest.number`;
+    select e.scope_id as "scopeId", e.number, e.vector from closest, ${embeddingOf('closest')} as e`;
+}
+
+/**
+ * The SQL for the embedding of each passage in a list, found by its key. In a join, PostgreSQL compares each with all of a
+ * scope whose size it underestimates.
+ */
+function embeddingOf(list: string): string {
+  return `lateral (
+      select scope_id, number, model, sketch, vector from memory.embeddings
+      where tenant_id = $1 and scope_id = ${list}.scope_id and number = ${list}.number offset 0
+    )`;
 }
 
 /** Lets an index of an operator find enough passages of the scopes, however few of its rows they are. */
