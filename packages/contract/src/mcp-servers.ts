@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, slug, storableText, utcTime, uuid } from './fields.ts';
+import { mcpAuth, shownMcpAuth } from './mcp-auth.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
@@ -20,88 +21,6 @@ const transport = z
   .pipe(z.enum(mcpTransports))
   .describe('`auto`: streamable HTTP, else SSE. `stdio` is not allowed')
   .meta({ enum: [...mcpTransports] });
-
-/** Printable ASCII without spaces at its ends, as a header can have it. */
-const secret = z
-  .string()
-  .max(8_192)
-  .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, 'must be printable ASCII');
-
-/** Headers of the connection, of the protocol and of the gateway. */
-const ownHeaders =
-  /^(?:host|connection|content-.*|transfer-encoding|keep-alive|upgrade|te|trailer|expect|accept(?:-encoding)?|last-event-id|user-agent|mcp-.*|proxy-.*|sec-.*)$/i;
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be 1 to 64 letters, digits and hyphens')
-  .refine((name) => !ownHeaders.test(name), 'is set by the gateway');
-const maxHeaders = 20;
-const headers = z
-  .record(headerName, secret)
-  .refine((given) => {
-    const names = Object.keys(given).map((name) => name.toLowerCase());
-    return names.length <= maxHeaders && new Set(names).size === names.length;
-  }, `must be at most ${maxHeaders} headers of different names`)
-  .meta({ maxProperties: maxHeaders });
-
-/** Scopes with a space between them (RFC 6749, 3.3). */
-const oauthScope = z
-  .string()
-  .max(1_000)
-  .regex(
-    /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/,
-    'must be scopes, one space between them',
-  );
-const clientId = secret.max(2_000);
-
-/** How requests to a server are authenticated, with secrets. */
-export const mcpAuth = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('none') }),
-  z.strictObject({ type: z.literal('bearer'), token: secret }),
-  z.strictObject({ type: z.literal('headers'), headers }),
-  z.strictObject({
-    type: z.literal('oauth_client_credentials'),
-    client_id: clientId,
-    client_secret: secret,
-    scope: oauthScope.optional(),
-  }),
-  z
-    .strictObject({
-      type: z.literal('oauth'),
-      per_user: z.boolean().default(false).describe('Whether each user gives a consent of their own'),
-      client_id: clientId.optional().describe('Without it, the gateway registers itself as a client'),
-      client_secret: secret.optional(),
-      scope: oauthScope.optional(),
-    })
-    .refine((given) => given.client_secret === undefined || given.client_id !== undefined, {
-      path: ['client_id'],
-      message: 'is required with client_secret',
-    }),
-]);
-export type McpAuth = z.output<typeof mcpAuth>;
-
-/** The same as it is shown: whether secrets are set, never the secrets. */
-const shownAuth = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('none') }),
-  z.strictObject({ type: z.literal('bearer'), token_set: z.boolean() }),
-  z.strictObject({
-    type: z.literal('headers'),
-    headers: z.array(z.strictObject({ name: z.string(), set: z.boolean() })),
-  }),
-  z.strictObject({
-    type: z.literal('oauth_client_credentials'),
-    client_id: z.string(),
-    client_secret_set: z.boolean(),
-    scope: z.string().nullable(),
-  }),
-  z.strictObject({
-    type: z.literal('oauth'),
-    per_user: z.boolean(),
-    client_id: z.string().nullable(),
-    client_secret_set: z.boolean(),
-    scope: z.string().nullable(),
-  }),
-]);
-export type ShownMcpAuth = z.output<typeof shownAuth>;
 
 const toolName = storableText(1, 256);
 const toolNames = z.array(toolName).max(500);
@@ -153,7 +72,7 @@ export const mcpServer = z.strictObject({
   id: uuid,
   ...settings,
   transport: z.enum(mcpTransports),
-  auth: shownAuth,
+  auth: shownMcpAuth,
   status: mcpStatus,
   status_reason: z.string().nullable().describe('Why the server is not connected'),
   protocol_version: z.string().nullable().describe('Of the last connection'),

@@ -14,6 +14,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { sameText } from '@gatehouse/keyless/same-text';
 import type { z } from 'zod';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
@@ -176,7 +177,7 @@ async function accept(call: Accept, { changes }: McpServerDependencies): Promise
     const before = found(await lockMcpServer(db, id), what);
     if (!isPerUser(before)) {
       const tool = found(before.tools.find((each) => each.name === name) ?? null, 'tool');
-      if (digestOf(tool) !== digest)
+      if (!sameText(digestOf(tool), digest))
         throw new AppError('invalid_value', 'The tool has another definition now.', { param: 'digest' });
     }
     const [old, after] = [showServer(before), showServer(await acceptTool(db, before, { name, digest }))];

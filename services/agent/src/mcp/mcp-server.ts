@@ -1,11 +1,10 @@
+import type { McpAuth, ShownMcpAuth } from '@gatehouse/contract/mcp-auth';
 import type {
   CreateMcpServer,
-  McpAuth,
   McpStatus,
   McpTransport,
   McpTrust,
   PatchMcpServer,
-  ShownMcpAuth,
   WireMcpServer,
 } from '@gatehouse/contract/mcp-servers';
 import { mergePatch } from '../agents/merge-patch.ts';

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { McpTrust } from '@gatehouse/contract/mcp-servers';
+import { sameText } from '@gatehouse/keyless/same-text';
 import type { McpTool } from './mcp-tool.ts';
 
 /** What a model and the gateway learn of a tool. */
@@ -44,7 +45,7 @@ export function isAccepted(
   // Lists from before definitions were compared have none.
   if (known.length === 0) return accepted.length < maxAccepted;
   const digest = digestOf(tool);
-  return known.some((each) => each.digest === digest);
+  return known.some((each) => sameText(each.digest, digest));
 }
 
 /**
@@ -70,7 +71,8 @@ export function reviewed(
   for (const tool of listed) {
     const [digest, entry] = [digestOf(tool), known.get(tool.name)];
     const isNew = entry === undefined && accepted.length < maxAccepted;
-    if (trust === 'follow' || isNew || entry?.digest === digest) accepted.push({ name: tool.name, digest });
+    const isSame = entry !== undefined && sameText(entry.digest, digest);
+    if (trust === 'follow' || isNew || isSame) accepted.push({ name: tool.name, digest });
     else if (entry !== undefined) {
       const next = { ...kept(entry, last.get(tool.name)), pending: true as const };
       accepted.push(next);
@@ -81,7 +83,8 @@ export function reviewed(
 }
 
 function kept(entry: AcceptedTool, last: McpTool | undefined): AcceptedTool {
-  if (entry.definition !== undefined || last === undefined || digestOf(last) !== entry.digest) return entry;
+  if (entry.definition !== undefined || last === undefined) return entry;
+  if (!sameText(digestOf(last), entry.digest)) return entry;
   const { description, inputSchema, readOnly, idempotent } = last;
   return { ...entry, definition: { description, inputSchema, readOnly, idempotent } };
 }

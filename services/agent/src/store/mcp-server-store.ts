@@ -247,7 +247,7 @@ export async function updateMcpServer(
        ${settingNames.map((name, index) => `${settingColumns[name]} = $${index + 6}`).join(', ')},
        updated_at = clock_timestamp(), failures = 0, retry_at = null,
        tools_expire_at = case when connection_id = $2 then tools_expire_at end,
-       tools = case when url = $${urlAt} then tools else '[]' end,
+       tools_updated_at = case when url = $${urlAt} then tools_updated_at end,
        accepted = case when url = $${urlAt} then accepted else '[]' end
      where id = $1 returning ${columns}`,
     [id, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
@@ -267,13 +267,15 @@ export async function noteTools(
   { tools, ttlMs, protocolVersion }: Listed,
 ): Promise<{ server: McpServer; changes: ToolChange[] } | null> {
   const goodS = goodSecondsOf(ttlMs);
-  const last = await db.query<Pick<McpServer, 'tools' | 'accepted' | 'trust'>>(
-    'select tools, accepted, trust from agent.mcp_servers where id = $1 and connection_id = $2 for update',
+  const last = await db.query<Pick<McpServer, 'tools' | 'accepted' | 'trust'> & { isFirst: boolean }>(
+    'select tools, accepted, trust, tools_updated_at is null as "isFirst" from agent.mcp_servers where id = $1 and connection_id = $2 for update',
     [id, connectionId],
   );
   const [before] = last.rows;
   if (before === undefined) return null;
-  const { accepted, changes } = reviewed(before, tools, before.trust);
+  // Until then its tools are those of another URL.
+  const known = before.isFirst ? { tools: [], accepted: before.accepted } : before;
+  const { accepted, changes } = reviewed(known, tools, before.trust);
   const noted = await db.query<McpServer>(
     `update agent.mcp_servers set status = case when enabled then 'connected' else status end,
        status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4, accepted = $6,
