@@ -99,23 +99,27 @@ async function lateness(
 ): Promise<{ others: Latencies; hanging: number }> {
   for (const receiver of receivers) receiver.received.splice(0);
   await acknowledged(url, endpoints, seconds);
-  const answering = receivers.filter((receiver) => receiver.answer('/', 1) !== 'nothing').length;
+  const answering = receivers.filter((receiver) => answerOf(receiver) !== 'nothing').length;
   await arrived((perSecond * seconds * answering) / targets);
   const late = receivers
-    .filter((receiver) => receiver.answer('/', 1) !== 'nothing')
+    .filter((receiver) => answerOf(receiver) !== 'nothing')
     .flatMap(({ received }) =>
       received.map(({ body, at }) => at - Date.parse((JSON.parse(body) as { timestamp: string }).timestamp)),
     );
-  const hangs = receivers.filter((receiver) => receiver.answer('/', 1) === 'nothing');
+  const hangs = receivers.filter((receiver) => answerOf(receiver) === 'nothing');
   return {
     others: percentiles(late),
     hanging: hangs.reduce((sum, { received }) => sum + received.length, 0),
   };
 }
 
+function answerOf(receiver: Receiver): ReturnType<Receiver['answer']> {
+  return receiver.answer('/', 1, { path: '/', at: 0, headers: {}, body: '' });
+}
+
 /** Resolves when so many results have arrived at receivers that answer. */
 async function arrived(count: number): Promise<void> {
-  const answering = receivers.filter((receiver) => receiver.answer('/', 1) !== 'nothing');
+  const answering = receivers.filter((receiver) => answerOf(receiver) !== 'nothing');
   await eventually(() => {
     const sum = answering.reduce((total, { received }) => total + received.length, 0);
     if (sum < count) throw new Error(`${sum} of ${count} results have arrived`);

@@ -16,7 +16,7 @@ type Answer = { status: number; headers?: Record<string, string>; body?: string 
 export class Receiver {
   readonly received: Received[] = [];
   /** By path; 200 otherwise. */
-  answer: (path: string, attempt: number) => Answer = () => ({ status: 200 });
+  answer: (path: string, attempt: number, received: Received) => Answer = () => ({ status: 200 });
   readonly #host: string;
   readonly #server: Server;
 
@@ -28,8 +28,9 @@ export class Receiver {
       request.on('end', () => {
         const path = request.url ?? '';
         const body = Buffer.concat(chunks).toString();
-        this.received.push({ path, at: Date.now(), headers: request.headers, body });
-        const answer = this.answer(path, this.at(path).length);
+        const received = { path, at: Date.now(), headers: request.headers, body };
+        this.received.push(received);
+        const answer = this.answer(path, this.at(path).length, received);
         if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end(answer.body);
       });
     });

@@ -78,6 +78,7 @@ const when: Record<ErrorCode, When> = {
     at(
       'memory.documents.put',
       'memory.import',
+      'webhooks.llm',
       'webhooks.calls.redeliver',
       'browser.cookies.sync',
       'mcp.servers.create',

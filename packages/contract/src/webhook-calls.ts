@@ -22,6 +22,7 @@ export const deliveryHeaders = [
   'x-pagerduty-signature',
   'sentry-hook-signature',
   'request-id',
+  'gatehouse-hops',
 ] as const;
 
 const metadata = z

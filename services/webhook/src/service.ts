@@ -30,6 +30,7 @@ import { migrations, type WebhookConfig } from './config.ts';
 import { Alerts, readAlert } from './alerts/alerts.ts';
 import { consumeAlerts } from './alerts/alert-topic.ts';
 import { deliveryMetrics } from './deliveries/delivery-metrics.ts';
+import { Hops } from './deliveries/hops.ts';
 import { Messages } from './deliveries/messages.ts';
 import { DeliveryOutbox } from './deliveries/outbox.ts';
 import { callHandlers } from './http/calls.ts';
@@ -91,6 +92,7 @@ export async function createWebhookService(
   const endpoints = new EndpointStore(app);
   const calls = new CallStore(app);
   const texts = new CallTexts(config.SECRETS_KEYRING);
+  const hops = new Hops(config.SECRETS_KEYRING);
   const completions = new CompletionClient(chat, shell.signer);
   const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
   const refusals = new Refusals({ service: 'webhook', system: gate, log });
@@ -156,6 +158,7 @@ export async function createWebhookService(
           calls,
           claims,
           texts,
+          hops,
           sync: new SyncCalls({ calls, claims, texts, completions }),
           queue: async (db, { tenantId, id }) => {
             await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
@@ -203,6 +206,7 @@ export async function createWebhookService(
           deliver: deliver({
             deliveries,
             messages: new Messages({ calls, texts, secrets }),
+            hops,
             ...{ egress, outbox, alerts },
             metrics: deliveryMetrics(shell.registry),
             within: (tenantId, work) => withTenant(app, tenantId, work),

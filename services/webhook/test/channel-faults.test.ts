@@ -217,23 +217,28 @@ describe('the history of a turn', () => {
   });
 });
 
-describe('a receiver', () => {
-  it('pauses a channel for no longer than a day, and a change of the channel ends the pause', async () => {
-    receiver.answer = () => ({ status: 503, headers: { 'retry-after': '999999999' } });
-    await write(webhooks, channel, written('paused'));
-    await eventually(async () => expect((await getChannel()).status).toBe('error'), patienceMs);
-    expect((await getChannel()).status_reason).toBe('The provider wants no messages for 86400 s.');
+describe('a receiver that wants to be left alone', () => {
+  const conversationOf = (body: string) =>
+    (JSON.parse(body) as { data: { conversation_id: string } }).data.conversation_id;
+
+  it('gets nothing in that conversation for so long, a day at most, and all of the others', async () => {
+    receiver.answer = (_path, _attempt, { body }) =>
+      conversationOf(body) === 'busy'
+        ? { status: 429, headers: { 'retry-after': '999999999' } }
+        : { status: 200 };
+    await write(webhooks, channel, written('to be paused', { conversation_id: 'busy' }));
+    await eventually(() => expect(receiver.received).toHaveLength(1), patienceMs);
+    await write(webhooks, channel, written('beside it'));
+    await eventually(() => expect(receiver.received).toHaveLength(2), patienceMs);
+    expect(receiver.received.map(({ body }) => conversationOf(body))).toEqual(['busy', 'with-ann']);
+    expect((await getChannel()).status).toBe('connected');
     const [row] = await webhooks.rows<{ hours: number }>(
-      `select extract(epoch from paused_until - now()) / 3600 as hours from webhook.channel_instances where id = $1`,
-      [channel.id],
+      `select extract(epoch from due_at - now()) / 3600 as hours from webhook.channel_messages
+       where tenant_id = $1 and status = 'queued'`,
+      [tenant.id],
     );
+    expect(Number(row?.hours)).toBeGreaterThan(23.9);
     expect(Number(row?.hours)).toBeLessThanOrEqual(24);
-    receiver.received.splice(0);
-    receiver.answer = () => ({ status: 200 });
-    const body = { name: 'Mended' };
-    await webhooks.call('PATCH', `/v1/channels/instances/${channel.id}`, { as: tenant.admin, body });
-    expect(await replies(1)).toEqual(['echo: paused']);
-    await eventually(async () => expect((await getChannel()).status).toBe('connected'), patienceMs);
   });
 });
 

@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { deliveryHeaders } from '@gatehouse/contract/webhook-calls';
 import { webhookSchemes } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
 import { signed } from '@gatehouse/test/webhook-senders';
+import { CallStore } from '../src/store/call-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -233,6 +235,28 @@ describe('repeats', () => {
     expect(new Set(answers.map(({ status, body: each }) => JSON.stringify([status, each]))).size).toBe(1);
     expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
     expect(runsOf('ten times')).toHaveLength(1);
+  });
+
+  it('of one delivery wait together: a hundred of them ask the database no more often than one', async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    webhooks.chat.gate = promise;
+    const looks = jest.spyOn(CallStore.prototype, 'progressOf');
+    const sent = Array.from({ length: 100 }, () =>
+      webhooks.deliver(endpoint, { body: { input: 'a hundred times' }, id: 'hundred' }),
+    );
+    // A repeat that reaches the other replica waits there.
+    const elsewhere = webhooks.deliver(endpoint, {
+      ...{ body: { input: 'a hundred times' }, id: 'hundred', port: replica.httpPort },
+    });
+    await eventually(() => expect(runsOf('a hundred times')).toHaveLength(1));
+    await sleep(2_000);
+    // Every 200 ms in the other replica; here they wait for the run itself.
+    expect(looks.mock.calls.length).toBeLessThan(30);
+    looks.mockRestore();
+    resolve(undefined);
+    const answers = await Promise.all([...sent, elsewhere]);
+    expect(new Set(answers.map(({ status, body: { output } }) => `${status} ${output ?? ''}`)).size).toBe(1);
+    expect(answers[0].body.output).toBe('echo: a hundred times');
   });
 
   it('with another body are refused', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { deliveryHeaders } from '@gatehouse/contract/webhook-calls';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
@@ -38,6 +39,48 @@ const hurry = (callId: string) =>
      update webhook_jobs.job set start_after = now() where name = 'deliver' and state = 'created'`,
     [callId],
   );
+
+it('of endpoints that call each other stop after eight hops', async () => {
+  let to: AnswerBody[] = [];
+  const passedOn: number[] = [];
+  // Stands in for the edge: what is sent to the path of one endpoint is a delivery to the other.
+  receiver.answer = (path, _attempt, { body, headers }) => {
+    if (!path.startsWith('/loop/')) return { status: 200 };
+    const next = to[Number(path.at(-1))];
+    if (next !== undefined)
+      void webhooks
+        .sendAnonymously('webhooks.llm', `/v1/webhooks/llm?endpoint=${next.id}`, {
+          body,
+          headers: Object.fromEntries(
+            deliveryHeaders.flatMap((name) =>
+              typeof headers[name] === 'string' ? [[name, headers[name]]] : [],
+            ),
+          ),
+        })
+        .then(({ status }) => passedOn.push(status));
+    return { status: 200 };
+  };
+  const loop = (path: string) =>
+    makeEndpoint(path, { scheme: 'standard', template: '{{ data.output | default: "begin" }}' });
+  const [first, second] = [await loop('/loop/1'), await loop('/loop/0')];
+  to = [first, second];
+  // Each is signed with the secret of the endpoint that it is sent to.
+  for (const [from, target] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    const rotated = await webhooks.call('POST', `/v1/webhooks/endpoints/${target.id}/rotate-secret`, {
+      as: tenant.admin,
+      body: { secret: from.callback_secret, overlap_seconds: 600 },
+    });
+    expect(rotated.status).toBe(200);
+  }
+  await webhooks.deliver(first, { body: { data: { output: 'begin' } } });
+  await eventually(() => expect(passedOn.filter((status) => status === 403)).toHaveLength(1), 60_000);
+  await sleep(1_000);
+  expect(passedOn).toEqual([...Array<number>(8).fill(202), 403]);
+  receiver.answer = () => ({ status: 200 });
+});
 
 describe('the result of an async call', () => {
   it('is sent to the callback URL, signed so that the public library verifies it', async () => {

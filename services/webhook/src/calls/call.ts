@@ -22,6 +22,8 @@ export interface NewCall {
   sessionId: string | null;
   metadata: Record<string, string>;
   callbackUrl: string | null;
+  /** How often what it is about was sent on by a gateway. */
+  hops: number;
   /** Encrypted. */
   request: Buffer;
   keys: readonly CallKey[];
@@ -46,6 +48,7 @@ export interface StoredCall {
   sessionId: string | null;
   metadata: Record<string, string>;
   callbackUrl: string | null;
+  hops: number;
   request: Buffer | null;
   result: Buffer | null;
   error: CallError | null;

@@ -2,6 +2,7 @@ import { isOutage } from '@gatehouse/grpc/errors';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { CompletionClient } from '../peers/completions.ts';
 import type { CallStore } from '../store/call-store.ts';
 import type { CallError, NewCall, StoredCall } from './call.ts';
@@ -21,12 +22,13 @@ const pollMs = 200;
 /** Too little time to ask. */
 const leastMs = 500;
 
-type Progress = Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>;
 type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
 
 /** Calls whose senders wait for the answer. */
 export class SyncCalls {
   readonly #options: SyncCallsOptions;
+  /** By call: its repeats wait together, with the sender that is answered here if there is one. */
+  readonly #waits = new SharedCalls<Result>();
 
   constructor(options: SyncCallsOptions) {
     this.#options = options;
@@ -34,24 +36,36 @@ export class SyncCalls {
 
   /** Asks the agent, with a claim that the call was stored with. */
   async run(call: NewCall, claimId: string, context: RequestContext): Promise<Result> {
-    return this.#work(call, call.request, { claimId, context, until: monotonicMs() + longestMs });
+    const until = monotonicMs() + longestMs;
+    return this.#waits.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
   }
 
   /** The answer to an earlier delivery, from any replica; takes the call over if its replica has died. */
-  async await(first: StoredCall, context: RequestContext): Promise<Result> {
-    const { calls, claims, texts } = this.#options;
+  async await(call: Ref, context: RequestContext): Promise<Result> {
     const until = monotonicMs() + longestMs;
-    // Repeats of a large delivery must not read it again and again.
-    for (let call: Progress = first; monotonicMs() < until;) {
-      if (call.result !== null) return texts.openResult(call, call.result);
-      if (call.error !== null) throw new AppError(call.error.code, call.error.message);
+    for (;;) {
+      try {
+        return await this.#waits.get(call.id, () => this.#await(call, { context, until }));
+      } catch (error) {
+        // The time of another sender, that came earlier, is over.
+        if (!(error instanceof TooLate) || monotonicMs() + leastMs >= until) throw error;
+      }
+    }
+  }
+
+  async #await(call: Ref, { context, until }: { context: RequestContext; until: number }): Promise<Result> {
+    const { calls, claims, texts } = this.#options;
+    while (monotonicMs() < until) {
+      const progress = await calls.progressOf(call);
+      const { result = null, error = null } = progress ?? {};
+      if (result !== null) return texts.openResult(call, result);
+      if (error !== null) throw new AppError(error.code, error.message);
       const claim = claims.make();
       const request = await calls.claim(call, claim);
-      if (request !== null) return this.#work(first, request, { claimId: claim.claimId, context, until });
+      if (request !== null) return this.#work(call, request, { claimId: claim.claimId, context, until });
       await sleep(pollMs);
-      call = (await calls.progressOf(call)) ?? call;
     }
-    throw tooLate();
+    throw new TooLate();
   }
 
   async #work(
@@ -83,7 +97,7 @@ export class SyncCalls {
     const question = { callId: id, channel: 'webhook', sessionId, requestJson };
     const deadlineMs = (): number => {
       const leftMs = until - monotonicMs();
-      if (leftMs < leastMs) throw tooLate();
+      if (leftMs < leastMs) throw new TooLate();
       return leftMs;
     };
     const patience = { ...context, deadlineMs, pollMs };
@@ -99,9 +113,8 @@ function isUnknownOutcome(error: unknown): boolean {
   return error.code === 'client_closed_request' || error.code === 'internal';
 }
 
-function tooLate(): AppError {
-  return new AppError(
-    'service_timeout',
-    'The agent did not answer within 60 s. A repeat gets its answer later.',
-  );
+class TooLate extends AppError {
+  constructor() {
+    super('service_timeout', 'The agent did not answer within 60 s. A repeat gets its answer later.');
+  }
 }

@@ -47,7 +47,7 @@ export type Sent =
   | { kind: 'sent'; externalId: string | null }
   /** A later attempt may succeed. */
   | { kind: 'retry'; reason: string }
-  /** The provider wants nothing from this channel for a time. */
+  /** The provider wants nothing in this conversation for a time. */
   | { kind: 'paused'; afterS: number }
   /** The provider never takes this message. */
   | { kind: 'rejected'; reason: string }

@@ -7,9 +7,6 @@ import type { Channel, ChannelState, ConnectedChannel } from './channel.ts';
 
 /** Providers name reasons of any length. */
 const maxReasonChars = 300;
-const longestPauseS = 24 * 3_600;
-/** Shorter pauses are ordinary. */
-const noteworthyS = 60;
 
 /** Notes how channels are doing, and raises an event when one needs its tenant. */
 export class ChannelHealth {
@@ -29,15 +26,6 @@ export class ChannelHealth {
     await this.#store.setState(channel, state, async (db) => {
       if (status === 'needs_reauth' && channel.status !== 'needs_reauth') await this.#raise(db, channel);
     });
-  }
-
-  /** Sends nothing by a channel for some seconds, a day at most. */
-  async pause(channel: ConnectedChannel, seconds: number): Promise<void> {
-    const afterS = Math.min(seconds, longestPauseS);
-    await this.#store.pause(channel, afterS);
-    if (afterS < noteworthyS) return;
-    const reason = `The provider wants no messages for ${Math.round(afterS)} s.`;
-    await this.note(channel, { status: 'error', status_reason: reason });
   }
 
   async #raise(db: Queryable, { id, tenantId, name, type }: Channel): Promise<void> {

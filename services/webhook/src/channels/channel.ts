@@ -41,8 +41,6 @@ export interface SealedChannel extends Channel {
 export interface ConnectedChannel extends SealedChannel {
   /** Encrypted; null where the provider gives none, or has not yet. */
   accessToken: Buffer | null;
-  /** For so many seconds the provider wants nothing; null or 0 when it takes messages. */
-  pausedS: number | null;
 }
 
 /** Throws a 400 for a config that the type does not have. */

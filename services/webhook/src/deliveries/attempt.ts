@@ -3,6 +3,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { retryAfterS, type Attempt } from './delivery.ts';
+import type { Hops } from './hops.ts';
 import type { Message, Messages } from './messages.ts';
 import type { DueDelivery } from '../store/delivery-store.ts';
 import { standardHeaders } from './signature.ts';
@@ -13,13 +14,14 @@ type Outcome = Pick<Attempt, 'status' | 'error' | 'retryAfterS'>;
 
 interface Dependencies {
   messages: Messages;
+  hops: Hops;
   egress: Pick<Egress, 'request'>;
 }
 
 /** Sends a delivery once. Null if nothing could be sent now, or there is nothing to send: no receiver is to blame. */
 export async function attempt(
   delivery: DueDelivery,
-  { messages, egress, at, log }: Dependencies & { at: Date; log: Logger },
+  { messages, hops, egress, at, log }: Dependencies & { at: Date; log: Logger },
 ): Promise<Outcome | null> {
   let message: Message | null;
   try {
@@ -31,7 +33,7 @@ export async function attempt(
   }
   if (message === null) return null;
   const { id, body, secret } = message;
-  const headers = standardHeaders(secret, { id, at, body });
+  const headers = { ...standardHeaders(secret, { id, at, body }), ...hops.headersOf(message.hops) };
   const { tenantId, url } = delivery;
   const request = { tenantId, method: 'POST', url: new URL(url), headers, body: Buffer.from(body) } as const;
   try {

@@ -11,6 +11,8 @@ export interface Message {
   body: string;
   /** Signs it. */
   secret: string;
+  /** How often what it is about was sent on by then. */
+  hops: number;
 }
 
 /** Makes the messages of deliveries. */
@@ -30,13 +32,13 @@ export class Messages {
     if (source.kind === 'event') {
       const { eventId: id, subscriptionId, body } = source;
       const place = { tenantId, table: 'subscriptions', column: 'secret', id: subscriptionId } as const;
-      return { id, body, secret: this.#secrets.open(place, sealed) };
+      return { id, body, secret: this.#secrets.open(place, sealed), hops: 1 };
     }
     const { callId: id, endpointId } = source;
     const call = await this.#calls.find(tenantId, id);
     const body = call === null ? null : resultBody(call, this.#texts);
-    if (body === null) return null;
+    if (call === null || body === null) return null;
     const place = { tenantId, table: 'endpoints', column: 'callback_secret', id: endpointId } as const;
-    return { id, body, secret: this.#secrets.open(place, sealed) };
+    return { id, body, secret: this.#secrets.open(place, sealed), hops: call.hops + 1 };
   }
 }

@@ -20,6 +20,7 @@ import type { CallTexts } from '../calls/call-texts.ts';
 import type { Claims } from '../calls/claims.ts';
 import type { QueueRoom } from '../calls/queue-room.ts';
 import type { SyncCalls } from '../calls/sync-calls.ts';
+import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
 import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
@@ -38,6 +39,7 @@ export interface DeliveryDependencies {
   calls: CallStore;
   claims: Claims;
   texts: CallTexts;
+  hops: Hops;
   sync: SyncCalls;
   /** Runs the call in the background, once the transaction commits. */
   queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
@@ -200,7 +202,7 @@ async function countDelivery(
 }
 
 async function newCall(
-  { guard, texts, templates }: DeliveryDependencies,
+  { guard, texts, templates, hops }: DeliveryDependencies,
   delivery: {
     endpoint: SealedEndpoint;
     request: IncomingMessage;
@@ -216,6 +218,7 @@ async function newCall(
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const id = newId();
   return {
+    hops: hops.read(delivery.request.headersDistinct[hopsHeader] ?? []),
     id,
     tenantId,
     endpointId: endpoint.id,

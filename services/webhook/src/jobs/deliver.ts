@@ -10,6 +10,7 @@ import { attempt } from '../deliveries/attempt.ts';
 import { verdictOf, type Attempt, type Delivery, type Verdict } from '../deliveries/delivery.ts';
 import type { DeliveryMetrics } from '../deliveries/delivery-metrics.ts';
 import { Draining } from '../deliveries/draining.ts';
+import type { Hops } from '../deliveries/hops.ts';
 import type { Messages } from '../deliveries/messages.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
 import type { DeliveryStore, DueDelivery } from '../store/delivery-store.ts';
@@ -17,6 +18,7 @@ import type { DeliveryStore, DueDelivery } from '../store/delivery-store.ts';
 export interface DeliverDependencies {
   deliveries: DeliveryStore;
   messages: Messages;
+  hops: Hops;
   egress: Pick<Egress, 'request'>;
   outbox: DeliveryOutbox;
   alerts: Alerts;
@@ -37,7 +39,7 @@ const suspendedMs = 5 * 60_000;
  * target that this process sends to add to the running one, so that a target that hangs holds one job.
  */
 export function deliver(dependencies: DeliverDependencies): JobHandler<{ target: string }> {
-  const { deliveries, messages, egress, outbox, alerts, metrics, within, isActive } = dependencies;
+  const { deliveries, messages, hops, egress, outbox, alerts, metrics, within, isActive } = dependencies;
   const running = new Map<string, Draining<DueDelivery>>();
   return async ({ target }, { tenantId, signal, log }) => {
     const of = { tenantId, target };
@@ -72,7 +74,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
   async function send(delivery: DueDelivery, log: Logger): Promise<void> {
     const at = new Date();
     const startedAt = monotonicMs();
-    const result = await attempt(delivery, { messages, egress, at, log });
+    const result = await attempt(delivery, { messages, hops, egress, at, log });
     // Nothing was sent, and the receiver is not to blame.
     if (result === null) {
       metrics.attempted('postponed');

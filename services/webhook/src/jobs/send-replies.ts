@@ -45,8 +45,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       const usable = await channels.open(tenantId, reply.instanceId);
       // What waits goes on when the channel is enabled or open again, has new credentials, or the tenant is active again.
       if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
-      const waitS = Math.max(reply.waitS, usable.channel.pausedS ?? 0);
-      if (waitS > 0) return later({ tenantId, id: conversationId }, waitS);
+      if (reply.waitS > 0) return later({ tenantId, id: conversationId }, reply.waitS);
       await sendOne(reply, usable, log);
     }
   };
@@ -64,8 +63,9 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
         log.warn({ message_id: reply.id, channel_id: channel.id }, 'the provider rejects a reply');
         return replies.fail(reply);
       case 'paused':
-        await health.pause(channel, sent.afterS);
-        return reply.ageS > longestS ? replies.fail(reply) : undefined;
+        // Providers limit by conversation: others go on, and are limited each by themselves if it is for all.
+        if (reply.ageS > longestS) return replies.fail(reply);
+        return replies.postpone(reply, Math.min(sent.afterS, longestS));
       case 'unauthorized':
         return (await renew(channel))
           ? replies.postpone(reply, renewS)

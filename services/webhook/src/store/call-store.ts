@@ -7,7 +7,7 @@ import type { CallError, NewCall, StoredCall } from '../calls/call.ts';
 
 const shown = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
-  session_id as "sessionId", metadata, callback_url as "callbackUrl", error, created_at as "createdAt",
+  session_id as "sessionId", metadata, callback_url as "callbackUrl", hops, error, created_at as "createdAt",
   finished_at as "finishedAt"`;
 const columns = `${shown}, request, result`;
 
@@ -258,8 +258,8 @@ type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
   const { rows } = await db.query<StoredCall>(
-    // An id comes before a body.
-    `select ${columns} from webhook.calls where id = (
+    // An id comes before a body. What is large is read once the answer is awaited: senders may repeat a delivery often.
+    `select ${shown}, null as request, null as result from webhook.calls where id = (
        select call_id from webhook.call_keys
        where endpoint_id = $1 and expires_at > now()
          and (kind, digest) in (select k, d from unnest($2::text[], $3::bytea[]) as given (k, d))
@@ -285,9 +285,9 @@ async function insertCall(
         select id from webhook.endpoints where id = $3 and ($7 = 'async' or not closed) for share),
       made as (
         insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, delivery_id, body_sha256, mode, status, user_id,
-          session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at)
+          session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at, hops)
         select $1, $2, endpoint.id, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10,
-          $11, $12, $13, now() + make_interval(secs => $14), now() + make_interval(days => $15)
+          $11, $12, $13, now() + make_interval(secs => $14), now() + make_interval(days => $15), $19
         from endpoint returning id),
       keyed as (
         insert into webhook.call_keys as known (endpoint_id, kind, digest, call_id, expires_at)
@@ -317,6 +317,7 @@ async function insertCall(
       call.keys.map(({ kind }) => kind),
       call.keys.map(({ digest }) => digest),
       call.keys.map((key) => key.keptS),
+      call.hops,
     ],
   });
   const { calls, keys } = only(inserted);

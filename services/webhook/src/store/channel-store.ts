@@ -80,8 +80,7 @@ export class ChannelStore {
   async open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<ConnectedChannel>(
-        `select ${columns}, credentials, access_token as "accessToken",
-           greatest(extract(epoch from paused_until - clock_timestamp()), 0)::float8 as "pausedS"
+        `select ${columns}, credentials, access_token as "accessToken"
          from webhook.channel_instances where id = $1 and deleted_at is null`,
         [id],
       );
@@ -107,17 +106,6 @@ export class ChannelStore {
       );
       if (rowCount === 1) await also(db);
     });
-  }
-
-  /** Sends nothing by this channel for some seconds. */
-  async pause({ tenantId, id }: Pick<Channel, 'tenantId' | 'id'>, seconds: number): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update webhook.channel_instances
-         set paused_until = greatest(paused_until, now() + make_interval(secs => $2)) where id = $1`,
-        [id, seconds],
-      ),
-    );
   }
 }
 

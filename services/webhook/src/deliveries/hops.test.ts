@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import { expect, it } from '@jest/globals';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { Hops, hopsHeader } from './hops.ts';
+
+const newHops = (): Hops => new Hops(KeyRing.parse(`a:${randomBytes(32).toString('base64')}`));
+const hops = newHops();
+const sentOn = (count: number): string => hops.headersOf(count)[hopsHeader] ?? '';
+
+it('reads the most that it has counted, up to eight', () => {
+  expect(hops.read([])).toBe(0);
+  expect(hops.read([sentOn(3)])).toBe(3);
+  expect(hops.read([sentOn(2), sentOn(8), 'none'])).toBe(8);
+  expect(() => hops.read([sentOn(9)])).toThrow(expect.objectContaining({ code: 'limit_reached' }));
+});
+
+it.each(['9', '', 'x'.repeat(5_000), newHops().headersOf(9)[hopsHeader] ?? ''])(
+  'does not believe what others count',
+  (value) => {
+    expect(hops.read([value])).toBe(0);
+  },
+);

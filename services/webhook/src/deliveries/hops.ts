@@ -1,0 +1,46 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+
+/** The header in which a result states how often it was sent on. Sealed, so that no receiver can lower it. */
+export const hopsHeader = 'gatehouse-hops';
+
+/** Results of endpoints may be deliveries to others, which may lead back. */
+const maxHops = 8;
+
+const context = 'webhook.hops';
+
+/** Counts how often one thing led to another, over endpoints of all tenants. */
+export class Hops {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  /** The headers of what is sent on the `hops`th time. */
+  headersOf(hops: number): Record<string, string> {
+    return { [hopsHeader]: this.#keyRing.seal(Buffer.from(String(hops)), context).toString('base64url') };
+  }
+
+  /**
+   * How often a delivery was sent on, by the values of its header; 0 for one that no gateway with these keys has sent.
+   * Throws `limit_reached` beyond 8.
+   */
+  read(values: readonly string[]): number {
+    const hops = Math.max(0, ...values.map((value) => this.#open(value)));
+    if (hops > maxHops)
+      throw new AppError(
+        'limit_reached',
+        `Results of endpoints are taken by others ${maxHops} times at most.`,
+      );
+    return hops;
+  }
+
+  #open(value: string): number {
+    try {
+      return Number(this.#keyRing.open(Buffer.from(value, 'base64url'), context).toString());
+    } catch {
+      return 0;
+    }
+  }
+}
