@@ -174,7 +174,9 @@ function rememberChannel(channel: Sender & { type: string }): void {
 const zaloChannels = '/v1/channels/instances of Zalo';
 
 /** Of MCP servers that need a consent. */
-const loginServers = '/v1/mcp/servers/{id}/consent-links';
+const loginServers = '/v1/mcp/servers that need a consent';
+/** Where a definition can be accepted that no user was listed yet. */
+const ofLogins = ['mcp.servers.consent-links.create', 'mcp.servers.tools.accept'];
 
 async function registerLoginServer(): Promise<void> {
   const response = await fetch(`${credentials.url}/v1/mcp/servers`, {
@@ -227,7 +229,7 @@ function paramsOf(operation: Operation): Record<string, string> {
   return Object.fromEntries(
     own.map(({ name, schema, example }) => {
       const [path = ''] = operation.path.split(`/{${name}}`);
-      const ofServer = operation.path === loginServers ? loginServers : path;
+      const ofServer = ofLogins.includes(operation.operationId) ? loginServers : path;
       const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : ofServer;
       return [
         name,

@@ -281,13 +281,13 @@ describe('an agent with tools', () => {
     expect(back.pathname).toBe('/v1/mcp/oauth/callback');
     expect((await fetch(here(back), { headers: { cookie } })).status).toBe(200);
     const model = await makeAgent({ mcp_servers: ['mail'] });
-    const askAs = async (user: string): Promise<string | undefined> => {
-      const asked = { ...request({ model, tool_calls: [{ name: 'mail__inbox', arguments: {} }] }) };
+    const askAs = async (user: string, name: string): Promise<string | undefined> => {
+      const asked = { ...request({ model, tool_calls: [{ name, arguments: {} }] }) };
       await client.chat.completions.create(asked, { headers: { 'x-service-user-id': user } });
       return lastBody().messages.at(-1)?.content;
     };
-    expect(await askAs('ann')).toContain('Two letters.');
-    expect(await askAs('bob')).toContain('needs a consent');
+    expect(await askAs('ann', 'mail__inbox')).toContain('Two letters.');
+    expect(await askAs('bob', 'mail__connect')).toContain('needs a consent');
     await login.stop();
   });
 

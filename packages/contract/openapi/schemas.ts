@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import * as errorBody from '../src/error-body.ts';
+import * as mcpAuth from '../src/mcp-auth.ts';
 import { resources } from '../src/routes.ts';
 
 export type JsonObject = Record<string, unknown>;
 
 /** Modules with shapes: each exported shape becomes a component of that name. */
-const modules: readonly JsonObject[] = [...resources, errorBody];
+const modules: readonly JsonObject[] = [...resources, errorBody, mcpAuth];
 
 /** `createAgent` → `CreateAgent`. */
 const componentName = (exported: string): string => exported.charAt(0).toUpperCase() + exported.slice(1);

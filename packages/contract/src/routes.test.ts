@@ -67,11 +67,12 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, agents, cookies, consents of MCP servers, traces, usage and costs, and nowhere else', () => {
-    for (const { actingUser, path } of routes) {
+  it('takes the acting user on chat, agents, cookies, MCP servers and their consents, traces, usage and costs, and nowhere else', () => {
+    for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
         /^\/v1\/(chat|embeddings|models|agents|browser|traces|usage|costs)(\/|$)/.test(path) ||
-          path === '/v1/mcp/servers/{id}/consent-links',
+          path === '/v1/mcp/servers/{id}/consent-links' ||
+          (path === '/v1/mcp/servers/{id}' && method === 'GET'),
       );
     }
   });

@@ -18,21 +18,25 @@ afterAll(() => agents.stop());
 
 const own = routes.filter(({ service, access }) => service === 'agent' && access.kind !== 'ticket');
 const linkRoute = 'mcp.servers.consent-links.create';
+const acceptRoute = 'mcp.servers.tools.accept';
 
 /** A valid request for an agent that exists, so that only the right to make it is in question. */
 async function call(route: Route, as: As | null, headers: Record<string, string> = {}) {
   const { id } = await agents.makeAgent(tenant.admin);
   const newServer = () => ({ name: `of-${newId()}`, url: 'https://93.184.215.14/mcp', verify: false });
-  const serverId = route.path.includes('{id}') ? await makeServer(newServer()) : '';
+  // There a definition can be accepted that no user was listed yet.
+  const forAccept = route.id === acceptRoute ? { auth: { type: 'oauth', per_user: true } } : {};
+  const serverId = route.path.includes('{id}') ? await makeServer({ ...newServer(), ...forAccept }) : '';
   const bodies: Record<string, unknown> = {
     'agents.create': { key: `copy-of-${id}`, model: 'small' },
     'agents.patch': { name: 'Changed' },
     'mcp.servers.create': newServer(),
     'mcp.servers.patch': { timeout_ms: 1_000 },
+    [acceptRoute]: { digest: '0'.repeat(64) },
     'browser.cookies.sync': { agent_id: id, cookies: [{ name: 'a', value: 'b', domain: 'a.example' }] },
   };
   const body = bodies[route.id];
-  const path = route.path.replace('{agentID}', id).replace('{id}', serverId);
+  const path = route.path.replace('{agentID}', id).replace('{id}', serverId).replace('{name}', 'any');
   return agents.call(route.method, path, {
     as,
     headers,
