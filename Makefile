@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
-.PHONY: images test-cluster clean
+.PHONY: images test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -72,6 +72,9 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
+
+test-hostile: node_modules/.package-lock.json ## Attack one process in every way a tenant can, while another one's streams must be on time: alone on the machine, four minutes
+	@HOSTILE=full $(WITH_TOOLS) npm run --silent test:file -- test/hostile/peers.test.ts
 
 test-cluster: node_modules/.package-lock.json ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill
 	@$(WITH_TOOLS) node test/cluster/run.ts

@@ -1,0 +1,81 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { TenantAccess } from '@gatehouse/test/tenants';
+import { ChaosSystem } from '../chaos/chaos-system.ts';
+import { attacks, type Ground } from './attacks.ts';
+import { HostileServer } from './hostile-server.ts';
+import { streamsDuring } from './paced-streams.ts';
+
+/** `make test-hostile` runs alone: more streams, each attack twice at once, and the bound that is promised. */
+const full = process.env['HOSTILE'] === 'full';
+const streams = full ? 40 : 4;
+const seconds = full ? 10 : 3;
+const together = full ? 2 : 1;
+/** How much later than at the provider a chunk may arrive; ten times that beside other tests. */
+const boundMs = full ? 250 : 2_500;
+const maxMemoryMiB = 700;
+
+let chaos: ChaosSystem;
+let server: HostileServer;
+let victim: TenantAccess;
+let ground: Ground;
+let pid: number | null;
+
+beforeAll(async () => {
+  chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1' });
+  server = await HostileServer.start();
+  [victim, ground] = await Promise.all([chaos.makeTenant(), groundOf(await chaos.makeTenant())]);
+  pid = chaos.local.processOf('gatehouse-1').pid;
+}, 90_000);
+
+afterAll(async () => {
+  await server.stop();
+  await chaos.stop();
+}, 60_000);
+
+function groundOf({ adminKey: key }: TenantAccess): Ground {
+  const { url } = chaos.credentials;
+  const authorization = `Bearer ${key}`;
+  return {
+    url,
+    server,
+    send: async (path, { method = 'POST', body, headers = {}, statuses = [200, 201] }) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization, 'content-type': 'application/json', ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (statuses.includes(response.status)) return text;
+      throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
+    },
+    leave: (path) => {
+      const sent = request(url + path, { headers: { authorization } }).on('error', () => undefined);
+      sent.end(() => setTimeout(() => sent.destroy(), 20));
+    },
+  };
+}
+
+describe('streams of a tenant are on time, and complete, while another one sends', () => {
+  it.each(attacks)(
+    '$name',
+    ({ run }) =>
+      chaos.explain(async () => {
+        const attack = async (): Promise<void> => {
+          await Promise.all(Array.from({ length: together }, () => run(ground)));
+        };
+        const gateway = { url: `${chaos.credentials.url}/v1`, key: victim.userKey };
+        const provider = { url: chaos.simulator.baseUrl, key: 'provider-key' };
+        const seen = await streamsDuring({ gateway, provider }, { streams, seconds }, attack);
+        chaos.mark('streams', seen);
+        expect(seen.complete).toBe(true);
+        expect(seen.latestMs - seen.controlMs).toBeLessThan(boundMs);
+        expect(chaos.local.processOf('gatehouse-1').pid).toBe(pid);
+      }),
+    120_000,
+  );
+
+  it('and the process needs no more memory than it may', async () => {
+    expect(await chaos.peakMemory('gatehouse-1')).toBeLessThan(maxMemoryMiB);
+  });
+});
