@@ -53,6 +53,17 @@ describe('one Deployment for all services', () => {
     expect(Object.keys(given).filter((name) => !isKnown(name))).toEqual([]);
   });
 
+  it('has one pod less during a rollout, so that PostgreSQL has enough connections', () => {
+    const { strategy, replicas } = named(manifests, 'Deployment', 'gatehouse-composed').spec ?? {};
+    expect(strategy?.rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 });
+    expect(replicas).toBe(2);
+    const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+    const single = render({ composed: true, services: { composed: { replicas: 1, rollingUpdate } } });
+    expect(named(single, 'Deployment', 'gatehouse-composed').spec?.strategy?.rollingUpdate).toEqual(
+      rollingUpdate,
+    );
+  });
+
   it('is what clients reach, and calls no other pod', () => {
     const { spec } = named(manifests, 'NetworkPolicy', 'gatehouse-composed');
     expect(spec?.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 8080 }] }]);

@@ -67,11 +67,24 @@ async function admin({ adminPort }: Composed, path: string): Promise<string> {
 }
 
 describe('services in one process', () => {
-  it('is ready while its front door is, whatever another service lacks', async () => {
-    expect(await admin(await start({ chat: false, edge: true }), '/readyz')).toBe('ok\n');
+  it('is ready while its front door and chat are, whatever another service lacks', async () => {
+    expect(await admin(await start({ memory: false, chat: true, edge: true }), '/readyz')).toBe('ok\n');
     expect(await admin(await start({ chat: true, edge: false }), '/readyz')).toBe(
       'not ready: edge database\n',
     );
+    expect(await admin(await start({ chat: false, edge: true }), '/readyz')).toBe(
+      'not ready: chat database\n',
+    );
+  });
+
+  it('shows in its metrics which part of which service is not ready', async () => {
+    const metrics = await admin(await start({ memory: false, chat: true, edge: true }), '/metrics');
+    const samples = metrics.split('\n').filter((line) => line.startsWith('gatehouse_ready{'));
+    expect(samples).toEqual([
+      'gatehouse_ready{check="database",service="memory"} 0',
+      'gatehouse_ready{check="database",service="chat"} 1',
+      'gatehouse_ready{check="database",service="edge"} 1',
+    ]);
   });
 
   it('needs all services to be ready where clients reach none of them', async () => {

@@ -1,6 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
-import { composeService, type ComposeOptions, type ReadyCheck } from './compose.ts';
+import { composeService, type ComposeOptions } from './compose.ts';
+import type { ReadyCheck } from './readiness.ts';
 import type { Runnable } from './run.ts';
 import type { Service } from './service.ts';
 
@@ -16,15 +17,18 @@ const closingMs = 20_000;
 
 /**
  * Combines services into one process. They start in this order and stop in reverse, so list the edge last. A process that
- * clients reach is ready while its front door is: what else fails concerns some requests only, and those get a clear
- * error from it. The names of checks in `/readyz` begin with that of their service.
+ * clients reach is ready while its front door and chat are: without chat's database it answers no completion, and
+ * another process may. What else fails concerns some requests only, and those get a clear error from it. The names of
+ * checks in `/readyz` begin with that of their service.
  */
 export function composeServices(
   services: readonly Service[],
   { log, registry, config }: ComposedOptions,
 ): Runnable & { readonly adminPort: number } {
-  const frontDoors = services.filter(({ isFrontDoor }) => isFrontDoor);
-  const deciding = frontDoors.length > 0 ? frontDoors : services;
+  const hasFrontDoor = services.some(({ isFrontDoor }) => isFrontDoor);
+  const deciding = hasFrontDoor
+    ? services.filter(({ name, isFrontDoor }) => isFrontDoor || name === 'chat')
+    : services;
   const checks = deciding.flatMap(({ name, ready }) =>
     Object.entries(ready).map(([what, check]): [string, ReadyCheck] => [`${name} ${what}`, check]),
   );

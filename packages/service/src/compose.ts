@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import { AdminServer } from './admin-server.ts';
+import { missingOf, type ReadyCheck } from './readiness.ts';
 import type { Runnable } from './run.ts';
 
 /** A part of a service that starts and stops: a pool, a loop, a server. */
@@ -14,9 +15,6 @@ export interface Part {
   drain?: () => void;
   stop?: () => Promise<void> | void;
 }
-
-/** Whether something that the service needs is available. A rejection counts as false. */
-export type ReadyCheck = () => Promise<boolean> | boolean;
 
 export interface ComposeOptions {
   log: Logger;
@@ -118,17 +116,4 @@ export function composeService(options: ComposeOptions): Runnable & { readonly a
       if (failure !== undefined) throw failure;
     },
   };
-}
-
-/** Runs all checks at once, even if one fails, because a check makes the connection of a peer. */
-async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): Promise<string[]> {
-  const answers = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => {
-      const there = await Promise.resolve()
-        .then(check)
-        .catch(() => false);
-      return there ? [] : [name];
-    }),
-  );
-  return answers.flat();
 }

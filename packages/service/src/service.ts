@@ -8,7 +8,8 @@ import type { Verifier } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import { composeService, together, type Part, type ReadyCheck } from './compose.ts';
+import { composeService, together, type Part } from './compose.ts';
+import { observeReadiness, type ReadyCheck } from './readiness.ts';
 import type { Neighbour } from './neighbours.ts';
 import type { Runnable } from './run.ts';
 import type { ServiceConfig } from './settings.ts';
@@ -78,6 +79,7 @@ export class Service implements Runnable {
       together(...servers),
       ...(servers.length > 0 ? [{ start: () => this.#logPorts() }] : []),
     ];
+    observeReadiness(registry, ready);
     this.#composed = composeService({ log, metrics: [registry], config, ready, parts: this.parts });
   }
 

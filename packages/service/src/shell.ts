@@ -18,7 +18,8 @@ import {
   type Registry,
 } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import type { Part, ReadyCheck } from './compose.ts';
+import type { Part } from './compose.ts';
+import type { ReadyCheck } from './readiness.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
 import type { ServiceConfig } from './settings.ts';

@@ -1,5 +1,4 @@
-import type { ServiceName } from '@gatehouse/contract/routes';
-import { services } from '@gatehouse/contract/services';
+import { services, type ServiceName } from '@gatehouse/contract/services';
 import type { ClusterSystem } from '../cluster-system.ts';
 import { within, type Drill } from '../drill.ts';
 
@@ -31,12 +30,17 @@ const script = `
   }
 `;
 
-/** One HTTP route and one RPC of each. */
-const doors: Partial<Record<ServiceName, { http: string; rpc: string }>> = {
+/** One HTTP route and one RPC of each. Does not compile without one of each service. */
+const doors: Readonly<Record<ServiceName, { http: string; rpc: string }>> = {
   tenant: { http: '/v1/whoami', rpc: '/gatehouse.tenant.v1.TenantService/Lease' },
   agent: { http: '/v1/agents', rpc: '/gatehouse.agent.v1.AgentService/ResolveAgent' },
   analytics: { http: '/v1/usage/summary', rpc: '/gatehouse.analytics.v1.AnalyticsService/Ingest' },
+  memory: {
+    http: '/v1/agents/helper/memory/documents',
+    rpc: '/gatehouse.memory.v1.MemoryService/Recall',
+  },
   chat: { http: '/v1/models', rpc: '/gatehouse.chat.v1.ChatService/CheckModels' },
+  webhook: { http: '/v1/webhooks/endpoints', rpc: '/gatehouse.webhook.v1.WebhookService/Notify' },
   edge: { http: '/v1/models', rpc: '' },
 };
 
@@ -65,9 +69,7 @@ export const isolation: Drill = {
     await cluster.kubectl(['delete', 'pod', podName, '--ignore-not-found']);
     const image = cluster.imageOf('setup');
     const targets = services.map(({ name: service }) => {
-      const door = doors[service];
-      if (door === undefined) throw new Error(`no door of ${service} is known here`);
-      const { http, rpc } = door;
+      const { http, rpc } = doors[service];
       return `${service} gw-${service}-headless ${http} ${rpc}`;
     });
     const command = ['node', '--input-type=module', '--eval', script, ...targets];
