@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { ServiceName } from '@gatehouse/contract/services';
 import { LocalServer } from '@gatehouse/grpc/local-server';
+import { ConnectionCount } from './connection-count.ts';
 
 /** A service of this process, as its neighbours reach it. */
 export class Neighbour {
@@ -17,6 +18,7 @@ export class Neighbours {
   readonly #members: ReadonlyMap<ServiceName, Neighbour>;
   /** Whether other processes call these services too, so that they listen. */
   readonly listen: boolean;
+  readonly connections = new ConnectionCount();
 
   constructor(names: readonly ServiceName[], { listen }: { listen: boolean }) {
     this.#members = new Map(names.map((name) => [name, new Neighbour()]));

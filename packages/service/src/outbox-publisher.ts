@@ -32,6 +32,7 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   if (sink === null) return;
   const pool = createPool({ url: config.DATABASE_URL, role: `${name}_system`, max: 1, log });
   shell.add({ stop: () => pool.end() });
+  shell.connections.add(config.DATABASE_URL, 1);
   const relay = new OutboxRelay({ source, pool, outbox, sink, watermarks, log, registry });
   outbox.publishedBy(relay);
   shell.add(relay);

@@ -2,6 +2,7 @@ import { DatabaseCheck } from '@gatehouse/pg/database-check';
 import { createPool, type Pool, type PoolOptions } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { checkConnections } from './connection-check.ts';
 import type { Shell } from './shell.ts';
 
 export interface DatabaseOptions<Name extends string> {
@@ -23,7 +24,8 @@ export function forTenants(max: number): number {
 }
 
 /**
- * Creates the connection pools of a service. They close last. The service is ready only while the database answers.
+ * Creates the connection pools of a service. They close last. The service starts only if the server allows its process
+ * that many connections, and is ready only while the database answers.
  * Metrics show their connections and waiting work.
  */
 export function createPools<Name extends string>(
@@ -34,14 +36,19 @@ export function createPools<Name extends string>(
   const named = Object.entries<Omit<PoolOptions, 'url' | 'log'>>(wanted).map(
     ([name, options]) => [name, createPool({ url, log, ...options }), options.role] as const,
   );
-  for (const [, pool] of named) shell.add({ stop: () => pool.end() });
+  for (const [, pool] of named) {
+    shell.add({ stop: () => pool.end() });
+    shell.connections.add(url, pool.options.max);
+  }
   const [first] = named;
   if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
   const check = new DatabaseCheck({ url, role: readyAs ?? role, log });
   shell.add({ stop: () => check.stop() });
+  shell.connections.add(url, 1);
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));
+  shell.add({ start: () => checkConnections(shell.connections, { db: pool, url, log }) });
   const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;
   observePools(registry, pools);
   return pools;

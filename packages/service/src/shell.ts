@@ -19,6 +19,7 @@ import {
 } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import type { Part } from './compose.ts';
+import { ConnectionCount } from './connection-count.ts';
 import type { ReadyCheck } from './readiness.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
@@ -48,6 +49,8 @@ export class Shell implements ServiceBase {
   readonly httpDuration: Histogram<'route' | 'status'>;
   readonly bodyBudget: BodyBudget;
   readonly neighbours: Neighbours | undefined;
+  /** The connections to databases that its process opens. */
+  readonly connections: ConnectionCount;
   readonly #parts: Part[] = [];
   readonly #ready: Record<string, ReadyCheck> = {};
   #rpcDuration: Histogram<'peer' | 'method' | 'code'> | undefined;
@@ -59,6 +62,7 @@ export class Shell implements ServiceBase {
     { neighbours, bodyBudget: shared }: ShellOverrides,
   ) {
     this.neighbours = neighbours;
+    this.connections = neighbours?.connections ?? new ConnectionCount();
     this.name = name;
     this.config = config;
     this.log = made.log;

@@ -103,6 +103,7 @@ export async function createChatService(
     if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) published.committed();
   };
   const instance = new Instance({ pool, url: config.DATABASE_URL, log });
+  shell.connections.add(config.DATABASE_URL, 1);
   const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });
   const pricing = await Pricing.create(catalogue);
   const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry, onEvents });
