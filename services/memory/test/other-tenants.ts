@@ -51,3 +51,44 @@ const statements = [
           md5('entity ' || g.id || '.' || n % 4 + 1)::uuid, 'knows', 1, '{}', now()
    from memory.graphs as g, generate_series(1, 4) as n`,
 ];
+
+/**
+ * Adds documents with five passages each to the scope that `of` finds, as the service stores them. A quarter of them are
+ * turns of conversations. Through the API it takes ten times as long.
+ */
+export async function addPassages(ground: ServiceGround, of: string, documents: number): Promise<void> {
+  const scope = `(select * from memory.scopes as s where ${of})`;
+  const words = `select w % 4000 as w from generate_series((d.n * 5 + c) * 37, (d.n * 5 + c) * 37 + 49) as w`;
+  await ground.rows(
+    `with made as (
+       insert into memory.documents (id, tenant_id, scope_id, path, metadata, source_kind, session_id, text, bytes, chunks)
+       select gen_random_uuid(), tenant_id, id, 'bulk/' || n, '{}', case when n % 4 = 0 then 'conversation' else 'api' end,
+              case when n % 4 = 0 then 'session ' || n end, 'A note.', 7, 5
+       from ${scope} as s, generate_series(1, ${documents}) as n
+       returning id, tenant_id, scope_id, substr(path, 6)::integer as n
+     )
+     insert into memory.chunks (tenant_id, scope_id, number, document_id, start_line, end_line, context, text, analyser,
+       length, terms, counts)
+     select d.tenant_id, d.scope_id, s.next_number + (d.n - 1) * 5 + c - 1, d.id, 1, 1, '', 'A note.', 'english', 50,
+            array(${words}), array_fill(1, array[50])
+     from made as d join ${scope} as s on s.id = d.scope_id, generate_series(1, 5) as c`,
+  );
+  await ground.rows(
+    `insert into memory.postings as p (tenant_id, scope_id, term, block, entries)
+     select c.tenant_id, c.scope_id, term, c.number / 1024,
+            string_agg(int4send(((c.number % 1024)::bigint << 22 | 65536 | c.length)::bit(32)::integer), ''::bytea
+                       order by c.number)
+     from memory.chunks as c join ${scope} as s on s.id = c.scope_id, unnest(c.terms) as term
+     where c.number >= s.next_number group by 1, 2, 3, 4
+     on conflict (tenant_id, scope_id, term, block) do update set entries = p.entries || excluded.entries`,
+  );
+  await ground.rows(
+    `update memory.tenants set documents = documents + ${documents}, bytes = bytes + ${documents * 7}
+     where tenant_id in (select tenant_id from ${scope} as s)`,
+  );
+  await ground.rows(
+    `update memory.scopes as s set documents = documents + ${documents}, chunks = chunks + ${documents * 5},
+       bytes = bytes + ${documents * 7}, tokens = tokens + ${documents * 250}, next_number = next_number + ${documents * 5}
+     where ${of}`,
+  );
+}

@@ -126,7 +126,7 @@ async function takenIn(
   const own = resources.filter((resource) => resource.type === type);
   const { rows } = await db.query<{ id: string; name: string; existingId: string }>(
     `select r.id, r.name, t.id as "existingId" from unnest($2::uuid[], $3::text[]) as r (id, name)
-       join ${table} as t on t.tenant_id = $1 and t.${name} = r.name`,
+     cross join lateral (select id from ${table} where tenant_id = $1 and ${name} = r.name offset 0) as t`,
     [tenantId, own.map(({ id }) => id), own.map((resource) => resource.name)],
   );
   if (rows.length === 0) return [];

@@ -249,8 +249,8 @@ export async function markReplaced(
 ): Promise<void> {
   await closeAgent(db, { agentId });
   const { rows } = await db.query<{ id: string }>(
-    `select d.id from unnest($3::text[], $4::text[]) as staged (user_id, path)
-     join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
+    `select d.id from memory.agents as a
+     cross join unnest($3::text[], $4::text[]) as staged (user_id, path)
      cross join lateral (
        select s.id from memory.scopes as s
        where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = staged.user_id and ${visibleScope}
@@ -261,7 +261,8 @@ export async function markReplaced(
        select d.id from memory.documents as d
        where d.tenant_id = $1 and d.scope_id = s.id and d.path = staged.path and ${liveDocument}
        order by d.replaced_by
-     ) as d`,
+     ) as d
+     where a.tenant_id = $1 and a.agent_id = $2`,
     [tenantId, agentId, documents.map(({ userId }) => userId), documents.map(({ path }) => path)],
   );
   await db.query(

@@ -16,12 +16,14 @@ export async function findSpend(
 ): Promise<ReadonlyMap<string, Spend>> {
   if (asked.length === 0) return new Map();
   const { rows } = await db.query<{ subject_id: string; used: string; told_percent: number }>(
-    `select w.subject_id, greatest(coalesce(sum(s.cost), 0), 0)::text as used,
-            coalesce(max(s.told_percent) filter (where s.bucket = to_timestamp(w.start / 1000)), 0) as told_percent
+    `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.told_percent, 0) as told_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
-       left join tenant.budget_spend s on s.subject_id = w.subject_id
-         and s.bucket >= to_timestamp(w.start / 1000) and s.bucket < to_timestamp(w."end" / 1000)
-     group by w.subject_id`,
+     cross join lateral (
+       select sum(cost) as cost, max(told_percent) filter (where bucket = to_timestamp(w.start / 1000)) as told_percent
+       from tenant.budget_spend
+       where subject_id = w.subject_id and bucket >= to_timestamp(w.start / 1000)
+         and bucket < to_timestamp(w."end" / 1000)
+     ) as s`,
     [
       asked.map(({ subjectId }) => subjectId),
       asked.map(({ window }) => window.start),
@@ -76,7 +78,7 @@ export async function chargeBudgets(
        where is_counted or (bucket >= starts_at and bucket < ends_at) group by subject_id
      )
      update tenant.quotas q set used = greatest(q.used + c.cost, 0) from counted c
-     where q.subject_id = c.subject_id and q.resource = 'budget'`,
+     where q.subject_id = c.subject_id and q.resource = 'budget' and q.subject_id = any ($2::uuid[])`,
     [
       tenantId,
       charges.map((charge) => charge.subjectId),
@@ -98,7 +100,7 @@ export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Pr
      )
      update tenant.quota_holds h set amount = greatest(0, h.amount - c.cost) from charges c
      where h.subject_id = c.subject_id and h.resource = 'budget' and h.holder_id = c.holder_id
-       and h.window_start = c.window_start`,
+       and h.window_start = c.window_start and h.subject_id = any ($2::uuid[])`,
     [
       charges.map((charge) => charge.holderId),
       charges.map((charge) => charge.subjectId),

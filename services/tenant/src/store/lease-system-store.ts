@@ -320,7 +320,7 @@ async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Pr
        previous_ends_at = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_ends_at else q.ends_at end
      from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
        as l (subject_id, resource, used, told_percent, name, starts_at, ends_at)
-     where q.subject_id = l.subject_id and q.resource = l.resource`,
+     where q.subject_id = l.subject_id and q.resource = l.resource and q.subject_id = any ($1::uuid[])`,
     [
       leases.map(({ ask }) => ask.subjectId),
       leases.map(({ ask }) => ask.resource),
@@ -373,7 +373,8 @@ async function dropHolds(db: Queryable, holderId: string, asks: readonly Resourc
   await db.query(
     `update tenant.quota_holds h set amount = 0
      from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
-     where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource`,
+     where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource
+       and h.subject_id = any ($2::uuid[])`,
     [holderId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
   );
 }

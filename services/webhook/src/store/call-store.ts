@@ -260,10 +260,12 @@ async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<St
   const { rows } = await db.query<StoredCall>(
     // An id comes before a body. What is large is read once the answer is awaited: senders may repeat a delivery often.
     `select ${shown}, null as request, null as result from webhook.calls where id = (
-       select call_id from webhook.call_keys
-       where endpoint_id = $1 and expires_at > now()
-         and (kind, digest) in (select k, d from unnest($2::text[], $3::bytea[]) as given (k, d))
-       order by kind desc limit 1)`,
+       select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
+       cross join lateral (
+         select call_id from webhook.call_keys
+         where endpoint_id = $1 and kind = given.kind and digest = given.digest and expires_at > now() limit 1
+       ) as known
+       order by given.kind desc limit 1)`,
     [endpointId, keys.map(({ kind }) => kind), keys.map(({ digest }) => digest)],
   );
   return rows[0] ?? null;

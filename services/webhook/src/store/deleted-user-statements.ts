@@ -60,8 +60,10 @@ export async function deleteOf(
   const gone = (of: string): string => `
     gone as materialized (
       select user_id, requested_at from (select distinct user_id from ${of}) as known
-        join unnest($2::bytea[], $3::timestamptz[]) as noted (hash, requested_at)
-          on hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8')))`;
+        cross join lateral (
+          select requested_at from unnest($2::bytea[], $3::timestamptz[]) as given (hash, requested_at)
+          where hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8'))
+        ) as noted)`;
   const calls = await db.query(
     `with ${gone('webhook.calls where endpoint_id = any ($4)')}
      delete from webhook.calls where id = any (array(

@@ -58,7 +58,8 @@ export async function moveMessages(
 ): Promise<void> {
   await db.query(
     `update webhook.channel_messages as m set tenant_id = $1, text = moved.text
-     from unnest($2::uuid[], $3::bytea[]) as moved (id, text) where m.id = moved.id`,
+     from unnest($2::uuid[], $3::bytea[]) as moved (id, text)
+     where m.id = moved.id and m.id = any ($2::uuid[])`,
     [targetTenantId, messages.map(({ id }) => id), texts],
   );
 }
@@ -137,7 +138,8 @@ export async function moveCalls(
   const ids = calls.map(({ id }) => id);
   await db.query(
     `update webhook.calls as c set tenant_id = $1, request = moved.request, result = moved.result
-     from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as moved (id, request, result) where c.id = moved.id`,
+     from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as moved (id, request, result)
+     where c.id = moved.id and c.id = any ($2::uuid[])`,
     [targetTenantId, ids, calls.map(({ request }) => request), calls.map(({ result }) => result)],
   );
   await db.query(
