@@ -35,6 +35,8 @@ export class AuthorizationServer {
   gives = { refresh: true };
   /** Replaces members of the metadata. */
   metadata: Record<string, unknown> = {};
+  /** The id of a client that registers itself. */
+  newClientId: () => string = randomUUID;
   /** Answers token requests in place of the server if it returns true. */
   intercept: (request: TokenRequest, response: ServerResponse) => boolean = () => false;
   /** Awaited before each answer to a token request. */
@@ -146,7 +148,7 @@ export class AuthorizationServer {
         });
         return;
       case 'POST /register': {
-        const client = { ...(JSON.parse(body) as object), client_id: randomUUID() };
+        const client = { ...(JSON.parse(body) as object), client_id: this.newClientId() };
         this.#clients.set(client.client_id, null);
         this.registrations.push(client);
         json(response, 201, client);

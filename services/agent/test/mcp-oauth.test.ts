@@ -69,7 +69,10 @@ describe('a consent for all users', () => {
     const back = mcp.login.consent(location, 'ann');
     back.searchParams.set('iss', 'https://attacker.example.com');
     const mixedUp = await mcp.browser.comeBack(back.pathname + back.search, { port: mcp.port, cookie });
-    expect([mixedUp.status, await mixedUp.text()]).toEqual([400, expect.stringContaining('Not connected')]);
+    expect([mixedUp.status, await mixedUp.text()]).toEqual([
+      400,
+      expect.stringContaining('not from the authorization server of this consent'),
+    ]);
     expect(mcp.login.tokenRequests).toHaveLength(0);
     expect((await mcp.consent(link, 'ann')).status).toBe(200);
   });
@@ -104,6 +107,7 @@ describe('a consent for all users', () => {
     ['a script as one', { authorization_endpoint: 'javascript:alert(1)' }],
     ['a token endpoint', { token_endpoint: 'https://10.0.0.1/token' }],
     ['a registration endpoint', { registration_endpoint: 'https://169.254.169.254/register' }],
+    ['an endpoint of 3,000 characters', { authorization_endpoint: `https://a.example/${'x'.repeat(3_000)}` }],
     ['no PKCE', { code_challenge_methods_supported: ['plain'] }],
   ])('is not asked for with %s that is not allowed', async (_, metadata) => {
     mcp.login.metadata = metadata;
@@ -118,6 +122,12 @@ describe('a consent for all users', () => {
       expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
     });
     expect(blockedMs).toBeLessThan(500);
+  });
+
+  it('is not asked for with a client id of 250 kB', async () => {
+    await mcp.register({ type: 'oauth' }, { verify: false });
+    mcp.login.newClientId = () => 'x'.repeat(250_000);
+    expect((await mcp.askLink('mail', mcp.tenant.admin)).status).toBe(422);
   });
 
   it('is not asked for tokens of another resource', async () => {

@@ -10,7 +10,7 @@ import { McpFailure } from './failure.ts';
 import type { Logins } from './logins.ts';
 import type { McpRegistry } from './mcp-registry.ts';
 import { isPerUser, type McpServer } from './mcp-server.ts';
-import { callbackPath, OAuthRefused, type OAuthClient, type Tokens } from './oauth-client.ts';
+import { callbackPath, OAuthMixedUp, OAuthRefused, type OAuthClient, type Tokens } from './oauth-client.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 
 /** What is kept with the link to a consent page. */
@@ -33,7 +33,7 @@ export interface McpConsentsOptions {
   log: Logger;
 }
 
-type End = 'connected' | 'refused' | 'unavailable';
+type End = 'connected' | 'refused' | 'mixed_up' | 'unavailable';
 
 /** Leads browsers to the authorization servers of MCP servers, and takes what they bring back. */
 export class McpConsents implements ConsentKind<McpServer, End> {
@@ -47,6 +47,11 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       400,
       'Not connected',
       'The authorization server did not give access. Open the link again to go on.',
+    ],
+    mixed_up: [
+      400,
+      'Not connected',
+      'The answer is not from the authorization server of this consent. Open the link again to go on.',
     ],
     unavailable: [
       400,
@@ -105,6 +110,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       const tokens = await tickets.use(ticket, exchanged);
       if (tokens === null || !(await this.#store(ticket, tokens, circumstances))) return 'over';
     } catch (error) {
+      if (error instanceof OAuthMixedUp) return 'mixed_up';
       if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;
       // Not the error: what servers send may have secrets.
       const reason = error.message;

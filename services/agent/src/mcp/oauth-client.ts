@@ -6,6 +6,7 @@ import {
   exchangeAuthorization,
   extractWWWAuthenticateParams,
   fetchToken,
+  IssuerMismatchError,
   OAuthError,
   OAuthErrorCode,
   refreshAuthorization,
@@ -49,6 +50,13 @@ export class OAuthRefused extends Error {
   }
 }
 
+/** The answer to a consent names another authorization server than the one that was asked (RFC 9207). */
+export class OAuthMixedUp extends Error {
+  constructor() {
+    super('The answer is of another authorization server.');
+  }
+}
+
 export interface BindWith {
   tenantId: string;
   /** Of the client that the tenant has. */
@@ -73,6 +81,8 @@ const requestMs = 10_000;
 const stepMs = 20_000;
 const maxBytes = 256 * 1024;
 const maxTokenChars = 16_384;
+/** Of what a browser is sent to: endpoints, ids of clients, and all scopes together. */
+const maxUrlPartChars = 2_000;
 /** What servers mean by more is: for ever. */
 const longestS = 365 * 86_400;
 /** Answers that say nothing about the grant. */
@@ -128,7 +138,9 @@ export class OAuthClient {
     // Tokens for another resource would go to a server that they are not for.
     if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
       throw new McpFailure('invalid');
-    const scope = auth.scope ?? asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+    const named = asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+    // Without any, the authorization server gives its own.
+    const scope = auth.scope ?? (named !== null && named.length > maxUrlPartChars ? null : named);
     const pinned = await this.#pin(metadata, auth);
     const bound = { metadata: pinned, resource, scope, redirectUrl: this.#redirectUrl };
     if (auth.clientId !== null)
@@ -163,7 +175,7 @@ export class OAuthClient {
     return url.href;
   }
 
-  /** The first tokens. Throws `OAuthRefused` and `McpFailure`. */
+  /** The first tokens. Throws `OAuthRefused`, `OAuthMixedUp` and `McpFailure`. */
   exchange(
     tenantId: string,
     { metadata, client, resource, redirectUrl }: OAuthBinding,
@@ -225,6 +237,8 @@ export class OAuthClient {
       code_challenge_methods_supported: methods,
     } = metadata;
     if (auth.type === 'oauth' && methods?.includes('S256') === false) throw new McpFailure('invalid');
+    if ([issuer, authorization_endpoint, token_endpoint].some((url) => url.length > maxUrlPartChars))
+      throw new McpFailure('invalid');
     const endpoints = auth.type === 'oauth' ? [authorization_endpoint, token_endpoint] : [token_endpoint];
     for (const endpoint of endpoints)
       await this.#options.guard.check(endpoint, 'url').catch((error: unknown) => {
@@ -262,6 +276,9 @@ export class OAuthClient {
         ...(scope !== null && { scope }),
       },
     );
+    const secretChars = client_secret?.length ?? 0;
+    if (!isToken(client_id) || client_id.length > maxUrlPartChars || secretChars > maxTokenChars)
+      throw new McpFailure('invalid');
     return {
       client_id,
       ...(client_secret !== undefined && { client_secret }),
@@ -289,6 +306,8 @@ export class OAuthClient {
     try {
       return await work((url, init) => send(url, { ...init, signal: limit }));
     } catch (error) {
+      if (IssuerMismatchError.isInstance(error) && error.kind === 'authorization_response')
+        throw new OAuthMixedUp();
       if (OAuthError.isInstance(error) && !passing.has(error.code)) throw new OAuthRefused(error);
       // Not as a cause: its message may be what the server sent, with a copy of the request's secrets.
       throw new McpFailure(limit.aborted ? 'timeout' : mcpFailure(error).kind);
