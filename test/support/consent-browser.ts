@@ -42,6 +42,11 @@ export class ConsentBrowser {
     return { location: pressed.headers.get('location') ?? '', cookie: set.split(';')[0] ?? '' };
   }
 
+  /** Presses the button with these headers alone. */
+  pressWith(link: string, port: number, headers: Record<string, string>): Promise<Response> {
+    return this.#press(link, port, headers);
+  }
+
   #press(link: string, port: number, headers: Record<string, string>): Promise<Response> {
     return this.#browse(this.#routes.begin, link, { method: 'POST', port, headers });
   }

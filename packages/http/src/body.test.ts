@@ -206,6 +206,10 @@ it('a body of too many values is refused before it is parsed', () => {
   expect(() => parseJson(many(maxJsonValues + 2))).toThrow(
     expect.objectContaining({ code: 'payload_too_large' }),
   );
+  expect(() => parseJson(Buffer.from('['.repeat(201) + ']'.repeat(201)))).toThrow(
+    expect.objectContaining({ code: 'invalid_json', message: expect.stringContaining('levels deep') }),
+  );
+  expect(() => parseJson(Buffer.from('['.repeat(200) + ']'.repeat(200)))).not.toThrow();
   expect(parseJson(many(maxJsonValues - 2))).toHaveLength(maxJsonValues / 2);
   const text = Buffer.from(JSON.stringify({ content: '[],{"\\'.repeat(300_000) }));
   expect(parseJson(text)).toHaveProperty('content');

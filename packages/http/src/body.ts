@@ -3,7 +3,7 @@ import type { Route } from '@gatehouse/contract/routes';
 import { jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
-import { hasMoreTexts, hasMoreValues } from '@gatehouse/kit/json-size';
+import { hasMoreTexts, hasMoreValues, isLarger } from '@gatehouse/kit/json-size';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { AnonymousShare } from './anonymous-budget.ts';
 import type { BodyShare } from './body-budget.ts';
@@ -101,10 +101,12 @@ export function tooLarge(limit: number): AppError {
  */
 export const maxJsonValues = 500_000;
 const maxJsonTexts = 100_000;
+/** On objects and arrays inside one another: what walks through a value does so by recursion. */
+const maxJsonDepth = 200;
 
 /**
- * Parses a JSON body, which takes up to 50 ms. Throws `invalid_json` for malformed JSON or bytes that are not UTF-8, and
- * `payload_too_large` for too many values, because parsing blocks other requests.
+ * Parses a JSON body, which takes up to 50 ms. Throws `invalid_json` for malformed or deeply nested JSON and bytes that are not
+ * UTF-8, and `payload_too_large` for too many values, because parsing blocks other requests.
  */
 export function parseJson(body: Buffer): unknown {
   assertParsable(body);
@@ -122,7 +124,7 @@ export function parseJson(body: Buffer): unknown {
   }
 }
 
-/** Throws `payload_too_large` if JSON has too many values to be parsed at once. */
+/** Throws `payload_too_large` if JSON has too many values to be parsed at once, and `invalid_json` if it is nested deeply. */
 export function assertParsable(json: Buffer, what = 'The request body'): void {
   if (hasMoreValues(json, maxJsonValues))
     throw new AppError('payload_too_large', `${what} has more than ${maxJsonValues} JSON values.`);
@@ -131,6 +133,8 @@ export function assertParsable(json: Buffer, what = 'The request body'): void {
       'payload_too_large',
       `${what} has more than ${maxJsonTexts} names and texts in its JSON.`,
     );
+  if (isLarger(json, { values: Infinity, depth: maxJsonDepth }))
+    throw new AppError('invalid_json', `${what} is nested more than ${maxJsonDepth} levels deep.`);
 }
 
 /** Bodies up to this size are read at once, which takes up to 3 ms. */

@@ -117,13 +117,12 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
 
   /**
    * Whether the button was pressed on the page: another site could send a person on who has never seen it. Browsers say
-   * which site a request comes from; old ones name the origin at most, which is `null` for pages without a referrer.
+   * which site a request comes from, or at least its origin.
    */
   #isOwnPage({ headers }: IncomingMessage): boolean {
     const site = headers['sec-fetch-site'];
     if (site !== undefined) return site === 'same-origin';
-    const { origin = 'null' } = headers;
-    return origin === 'null' || origin === URL.parse(this.#options.publicUrl)?.origin;
+    return headers.origin !== undefined && headers.origin === URL.parse(this.#options.publicUrl)?.origin;
   }
 
   /** Where the browser goes, and the state that it keeps; null if the ticket was used too often, or is for nothing. */

@@ -69,7 +69,8 @@ export function pageHeaders(formTarget: string): Record<string, string> {
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-store',
     'content-security-policy': `default-src 'none'; style-src 'unsafe-inline'; form-action 'self' ${formTarget}; base-uri 'none'; frame-ancestors 'none'`,
-    'referrer-policy': 'no-referrer',
+    // The provider gets no referrer, and the button's own request has an origin.
+    'referrer-policy': 'same-origin',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   };

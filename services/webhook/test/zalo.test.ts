@@ -99,6 +99,16 @@ describe('the consent', () => {
     expect((await openPage(link)).status).toBe(410);
   });
 
+  it('begins only with a button that was pressed on its page', async () => {
+    const link = await makeLink();
+    const status = async (headers: Record<string, string>) =>
+      (await browser().pressWith(link, webhooks.service.httpPort, headers)).status;
+    expect(await status({})).toBe(410);
+    expect(await status({ origin: 'null' })).toBe(410);
+    expect(await status({ origin: 'https://gateway.example.com.evil.example' })).toBe(410);
+    expect(await status({ origin: 'https://gateway.example.com' })).toBe(303);
+  });
+
   it('is refused with a state of another browser, without one, a second time, and when it is over', async () => {
     const link = await makeLink();
     const { location, cookie } = await press(link);
@@ -183,6 +193,16 @@ const event = (fields: object, mac?: string) => {
 };
 
 describe('messages', () => {
+  it('that were captured days ago are refused, whatever is still known of them', async () => {
+    const statuses: number[] = [];
+    for (const days of [-4, -2, 0, 4]) {
+      const timestamp = String(Date.now() + days * 24 * 3_600_000);
+      statuses.push((await event({ timestamp, recipient: { id: 'another' } })).status);
+    }
+    statuses.push((await event({ timestamp: undefined })).status);
+    expect(statuses).toEqual([401, 200, 200, 401, 401]);
+  });
+
   it('are answered by the token of the consent', async () => {
     await connect();
     expect((await event({})).status).toBe(200);

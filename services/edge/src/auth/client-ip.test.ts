@@ -30,6 +30,9 @@ describe('the address of a client', () => {
     ['is not asked of other proxies', ['10.0.0.0/8', '192.0.2.7', '198.51.100.1'], '192.0.2.7'],
     ['is shown as IPv4 where it is', ['', '::ffff:203.0.113.9'], '203.0.113.9'],
     ['may be IPv6', ['2001:db8::/32', '2001:db8::1', '2001:db9::5'], '2001:db9::5'],
+    ['has no port', ['10.0.0.0/8', '10.1.2.3', '1.1.1.1:5, 198.51.100.1:51234'], '198.51.100.1'],
+    ['has no port after IPv6', ['10.0.0.0/8', '10.1.2.3', '[2001:db9::5]:51234'], '2001:db9::5'],
+    ['has no brackets', ['10.0.0.0/8', '10.1.2.3', '[2001:db9::5], 10.2.2.2:80'], '2001:db9::5'],
     ['is none when a proxy says nonsense', ['10.0.0.0/8', '10.1.2.3', 'unknown'], null],
   ])('%s', (_what, request, expected) => {
     expect(found(request)).toBe(expected);

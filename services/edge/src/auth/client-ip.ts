@@ -13,8 +13,22 @@ export type IsTrustedProxy = (address: string, hop: number) => boolean;
 export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
   const peer = request.socket.remoteAddress ?? '';
   // The header counts only when a proxy sent it.
-  const address = unmapped(isTrusted(peer, 0) ? proxyaddr(request, isTrusted) : peer);
+  const address = unmapped(isTrusted(peer, 0) ? proxyaddr(withoutPorts(request), isTrusted) : peer);
   return isIP(address) === 0 ? null : address;
+}
+
+/** The request with the bare addresses of `X-Forwarded-For`: some proxies append ports (`192.0.2.1:443`, `[::1]:443`). */
+function withoutPorts(request: IncomingMessage): IncomingMessage {
+  const forwarded = request.headers['x-forwarded-for'];
+  if (forwarded === undefined || !/[:\]]/.test(String(forwarded))) return request;
+  const bare = String(forwarded)
+    .split(',')
+    .map((entry) => {
+      const [, inBrackets, ipv4] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(entry.trim()) ?? [];
+      return inBrackets ?? ipv4 ?? entry;
+    })
+    .join(',');
+  return { headers: { 'x-forwarded-for': bare }, socket: request.socket } as unknown as IncomingMessage;
 }
 
 /** The IPv4 address in an IPv4-mapped IPv6 address, which dual-stack sockets report (RFC 4291 §2.5.5.2). */

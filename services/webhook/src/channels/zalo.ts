@@ -29,21 +29,25 @@ const answerShape = z.object({
 
 const unauthorized = new Set([-216, -220, -124, -14_014]);
 const limited = -32;
+/** Zalo repeats an event for a day or two. Older ones are replays, whose keys may no longer be known. */
+const longestAgeMs = 3 * 24 * 3_600_000;
 /** Zalo limits by the minute, and does not say for how long. */
 const limitedS = 60;
 
 export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
   return {
-    verify: (request, { config, credentials }) => {
+    verify: (request, { config, credentials }, nowS) => {
       const { body } = request;
+      const timestamp = timestampOf(body);
       const [given = '', ...others] = request.header(signatureHeader);
       const mac = createHash('sha256')
         .update(config.app_id)
         .update(body)
-        .update(timestampOf(body))
+        .update(timestamp)
         .update(credentials.oa_secret)
         .digest('hex');
-      return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0;
+      const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= longestAgeMs;
+      return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
     },
     parse: (body) => {
       const { event_name: name, sender, recipient, message, timestamp } = validate(event, body, 'body');
