@@ -82,10 +82,13 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   const adapters = channelAdapters(urls);
   const providerHosts = [...Object.values(urls), zaloOAuthUrl].map((text) => new URL(text).hostname);
   const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
-  observeEgress(registry, { tenants: options.egress, providers });
+  // Signs of typing may hang, and must not take the calls of replies.
+  const typing = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
+  observeEgress(registry, { tenants: options.egress, providers, typing });
   const waysOf: WaysOf = (tenantId) => ({
     tenant: (request) => options.egress.request({ tenantId, ...request }),
     provider: (request) => providers.request({ tenantId, ...request }),
+    typing: (request) => typing.request({ tenantId, ...request }),
   });
   const metrics = channelMetrics(registry);
   const store = new ChannelStore(app);
@@ -112,7 +115,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   };
   return {
     ...{ messages, conversations, tokenJobs, texts },
-    parts: [{ stop: () => writer.stop() }, providers, tickets],
+    parts: [{ stop: () => writer.stop() }, providers, typing, tickets],
     handlers: {
       ...channelHandlers({
         channels: store,

@@ -220,6 +220,12 @@ describe('an endpoint with a template', () => {
   });
 });
 
+it('shows a template the digits that were sent', async () => {
+  const own = await webhooks.makeEndpoint(tenant, { template: 'About {{ id }} and {{ small }}' });
+  const answer = await webhooks.deliver(own, { body: '{"id": 12345678901234567890, "small": 7}' });
+  expect(answer.body.output).toBe('echo: About 12345678901234567890 and 7');
+});
+
 describe('repeats', () => {
   it('of one delivery, ten at once to two replicas, are one run with ten equal answers', async () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();

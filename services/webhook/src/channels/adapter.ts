@@ -67,6 +67,8 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
 export interface Ways {
   tenant: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
   provider: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
+  /** To the same providers, for what may be lost. */
+  typing: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
 }
 
 /** The ways out of a tenant, which has a share of each; null for the platform. */

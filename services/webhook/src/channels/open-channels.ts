@@ -68,12 +68,19 @@ export async function showTyping(
   const adapter = adapterOf(adapters, type);
   const usable = adapter.typing === undefined ? null : await channels.open(tenantId, id);
   if (usable === null) return { stop: () => undefined };
-  const show = (): void => {
-    adapter.typing?.(conversation, usable.open, waysOf(tenantId)).catch((error: unknown) => {
+  let isShowing = false;
+  const show = async (): Promise<void> => {
+    // One at a time, however slow the provider is.
+    if (isShowing) return;
+    isShowing = true;
+    try {
+      await adapter.typing?.(conversation, usable.open, waysOf(tenantId));
+    } catch (error) {
       log.debug({ err: error, channel_id: id }, 'failed to show that an answer is being written');
-    });
+    }
+    isShowing = false;
   };
-  show();
-  const timer = setInterval(show, everyMs);
+  void show();
+  const timer = setInterval(() => void show(), everyMs);
   return { stop: () => clearInterval(timer) };
 }

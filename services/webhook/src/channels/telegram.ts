@@ -110,7 +110,8 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
       return code >= 400 && code < 500 ? { kind: 'rejected', reason } : { kind: 'retry', reason };
     },
     typing: async (conversation, channel, ways) => {
-      await call('sendChatAction', { ...placeOf(conversation), action: 'typing' }, channel, ways);
+      const aside = { ...ways, provider: ways.typing };
+      await call('sendChatAction', { ...placeOf(conversation), action: 'typing' }, channel, aside);
     },
     check: async (channel, ways): Promise<Checked> => {
       const { answer, code, reason } = await call('getMe', {}, channel, ways);

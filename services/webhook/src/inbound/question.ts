@@ -6,6 +6,7 @@ import { validate } from '@gatehouse/http/validate';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from './endpoint.ts';
+import { withExactIntegers } from './exact-numbers.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
@@ -17,18 +18,20 @@ export async function readInput(
   { headers }: IncomingMessage,
   body: Buffer,
 ): Promise<WebhookInput> {
-  const payload = readPayload(scheme, headers['content-type'], body);
+  const json = readPayload(scheme, headers['content-type'], body);
+  const payload = parseJson(json);
   if (template === null) return validate(webhookInput, payload, 'body');
-  return { input: await templates.prompt(tenantId, template, JSON.stringify(payload)) };
+  return { input: await templates.prompt(tenantId, template, withExactIntegers(json)) };
 }
 
-function readPayload(scheme: WebhookScheme, contentType: string | undefined, body: Buffer): unknown {
-  if (isJson(contentType)) return parseJson(body);
+/** The JSON of a payload, which is not checked. */
+function readPayload(scheme: WebhookScheme, contentType: string | undefined, body: Buffer): Buffer {
+  if (isJson(contentType)) return body;
   if (!isForm(contentType) || !sendForms.has(scheme))
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');
   const fields = Object.fromEntries(new URLSearchParams(body.toString()));
   const { payload } = fields;
-  return payload === undefined ? fields : parseJson(Buffer.from(payload));
+  return Buffer.from(payload ?? JSON.stringify(fields));
 }
 
 /** As a chat completion request without a model. */

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { withExactIntegers } from './exact-numbers.ts';
+
+const exact = (json: string): string => withExactIntegers(Buffer.from(json));
+
+describe('integers in a payload', () => {
+  it.each([
+    ['{"id":12345678901234567890}', '{"id":"12345678901234567890"}'],
+    [
+      '[-9007199254740993,9007199254740991,9007199254740992]',
+      '[-9007199254740993,9007199254740991,9007199254740992]',
+    ],
+    ['12345678901234567890', '"12345678901234567890"'],
+  ])('that are not exact become texts: %s', (json, expected) => {
+    expect(exact(json)).toBe(
+      expected
+        .replace('-9007199254740993', '"-9007199254740993"')
+        .replace(',9007199254740992', ',"9007199254740992"'),
+    );
+  });
+
+  it.each([
+    '{"a":"12345678901234567890","b":"\\"12345678901234567890"}',
+    '[1234567890.12345678901234567890,1e400,0.1,-0,9007199254740991]',
+    '"ü 🦊 12345678901234567890 \\\\"',
+    '{"1234567890123456789":1}',
+  ])('and all others stay: %s', (json) => {
+    expect(exact(json)).toBe(json);
+  });
+
+  it('stay as they are for JavaScript in any JSON without such integers', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        fc.pre(!/\d{16}/.test(json));
+        expect(JSON.parse(exact(json))).toEqual(JSON.parse(json));
+      }),
+    );
+  });
+});
