@@ -24,7 +24,8 @@ let pid: number | null;
 beforeAll(async () => {
   chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1' });
   server = await HostileServer.start();
-  [victim, ground] = await Promise.all([chaos.makeTenant(), groundOf(await chaos.makeTenant())]);
+  victim = await chaos.makeTenant();
+  ground = groundOf(await chaos.makeTenant());
   pid = chaos.local.processOf('gatehouse-1').pid;
 }, 90_000);
 
