@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import { TestMcpServer, type McpEra, type TestTool } from '@gatehouse/test/mcp-server';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
@@ -119,6 +120,19 @@ describe('registration', () => {
       };
       expect((await create({ timeout_ms: 500 })).body.error.code).toBe('mcp_unreachable');
     }
+  });
+
+  it('of 100 tools with 300 properties each holds the event loop for no longer than 50 ms at a time', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 300 }, (_, n) => [`property${n}`, { type: 'string' as const }]),
+    );
+    const inputSchema = { type: 'object' as const, properties };
+    server.tools = Array.from({ length: 100 }, (_, n) => ({ name: `t${n}`, inputSchema }));
+    const blockedMs = await longestBlock(async () => {
+      expect((await create()).body.tools).toHaveLength(100);
+    });
+    // Ten times that.
+    expect(blockedMs).toBeLessThan(500);
   });
 
   it('stores without a connection if `verify` is false', async () => {
