@@ -20,6 +20,19 @@ const outageSystemErrors = new Set([
 const outageMessages =
   /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable/i;
 
+/** Sessions that the server has ended: shutdown, termination, and time-outs of idle sessions and transactions. */
+const endedStates = /^(57P0[1-5]|25P0[34])/;
+const lostMessages = /connection terminated|connection error|not queryable/i;
+
+/** Whether a statement failed because its connection is gone, so that it was not executed by a server that still is there. */
+export function isConnectionLost(error: unknown): boolean {
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+  const state = String(code);
+  return (
+    endedStates.test(state) || ['ECONNRESET', 'EPIPE'].includes(state) || lostMessages.test(String(message))
+  );
+}
+
 /** The SQLSTATE when `statement_timeout` cancels a statement. */
 const statementTimeout = '57014';
 

@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -26,6 +30,34 @@ const caught = (promise: Promise<unknown>): Promise<unknown> =>
     () => 'nothing',
     (error: unknown) => error,
   );
+
+/** Ends all idle sessions of the pool's role while the event loop of this process stands still. */
+function endIdleSessionsInAStall(): void {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'gatehouse-stall-')), 'done');
+  const script = `
+    import { writeFileSync } from 'node:fs';
+    import { Client } from 'pg';
+    const client = new Client(process.env.URL);
+    await client.connect();
+    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse probe_app'");
+    await client.end();
+    writeFileSync(process.env.FILE, '');`;
+  spawn(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: import.meta.dirname,
+    env: { URL: probe.adminUrl, FILE: file },
+    stdio: 'inherit',
+  });
+  while (!existsSync(file));
+  rmSync(path.dirname(file), { recursive: true });
+}
+
+it('connections that the server has closed during a stall are replaced', async () => {
+  const work = () => withTenant(pool, newId(), (client) => client.query('select 1'));
+  await Promise.all([work(), work()]);
+  expect(pool.idleCount).toBeGreaterThan(0);
+  endIdleSessionsInAStall();
+  await Promise.all([work(), work()]);
+});
 
 describe('working for a tenant', () => {
   const insert = (tenantId: string, text: string, as = tenantId): Promise<unknown> =>

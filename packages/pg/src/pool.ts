@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { Turns } from '@gatehouse/kit/turns';
 import { Pool, type PoolClient } from 'pg';
-import { databaseBusy, wrapDatabaseError } from './errors.ts';
+import { databaseBusy, isConnectionLost, wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
 
 export type { Pool, PoolClient } from 'pg';
@@ -169,15 +169,31 @@ export function afterCommit(db: Queryable, work: () => void): void {
   else waiting.push(work);
 }
 
+/**
+ * A client that has begun a transaction. Connections that the server has closed are thrown away: the pool learns of that
+ * when the event loop gets to it, which is late after a stall, and after a restart of the server all of them are closed.
+ */
+async function begun(pool: Pool, begin: string): Promise<PoolClient> {
+  for (let idle = pool.idleCount; ; idle -= 1) {
+    const client = await pool.connect();
+    try {
+      await client.query(begin);
+      return client;
+    } catch (error) {
+      client.release(error as Error);
+      if (idle <= 0 || !isConnectionLost(error)) throw error;
+    }
+  }
+}
+
 async function transaction<Result>(
   pool: Pool,
   begin: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await pool.connect().catch(wrapDatabaseError);
+  const client = await begun(pool, begin).catch(wrapDatabaseError);
   let broken: Error | undefined;
   try {
-    await client.query(begin);
     const result = await work(client);
     await client.query('commit');
     afterCommits.get(client)?.forEach((done) => done());
