@@ -7,6 +7,8 @@ import type { Verifier } from '@gatehouse/identity/verifier';
 import { forCaller } from '@gatehouse/kit/caller-signal';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { isLongAsJson } from '@gatehouse/kit/json-size';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
@@ -25,7 +27,7 @@ import {
 } from './idempotency-key.ts';
 import { handedOver } from './handed-over.ts';
 import { checkPrincipal } from './principal-check.ts';
-import { sendError, sendJson, sendNothing, type Reply } from './reply.ts';
+import { jsonText, sendError, sendJsonText, sendNothing, type Reply } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
@@ -171,7 +173,7 @@ class RouteServer {
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) sendNothing(response, headers);
-    else sendJson(response, status, reply.body, headers);
+    else sendJsonText(response, status, await textOf(reply.body, call.principal.tenantId), headers);
   }
 
   /** A read of a client that leaves before its turns have come is given up. */
@@ -228,6 +230,14 @@ class RouteServer {
     logFailure(this.#options.log, { request_id: context.requestId, trace_id: context.trace.traceId }, error);
     sendError(response, toAppError(error), context.requestId);
   }
+}
+
+/** Bodies up to this size are written at once. */
+const shortChars = 64 * 1024;
+
+/** The text of a body. A long one, such as a page of 4 MiB, waits for the turn of its tenant at the event loop. */
+function textOf(body: unknown, tenantId: string | null): Buffer | Promise<Buffer> {
+  return isLongAsJson(body, shortChars) ? inLoopTurn(tenantId, () => jsonText(body)) : jsonText(body);
 }
 
 /** Whether the route only reads, by POST too. */

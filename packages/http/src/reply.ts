@@ -28,7 +28,20 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
-  const text = Buffer.from(JSON.stringify(body));
+  sendJsonText(response, status, jsonText(body), headers);
+}
+
+export function jsonText(body: unknown): Buffer {
+  return Buffer.from(JSON.stringify(body));
+}
+
+/** Sends the text of a JSON document with its `content-length`. */
+export function sendJsonText(
+  response: AnswerTarget,
+  status: number,
+  text: Buffer,
+  headers: Record<string, string>,
+): void {
   closeWhenEarly(response);
   response.writeHead(status, {
     ...headers,

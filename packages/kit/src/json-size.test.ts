@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { hasMoreContainers, hasMoreValues, isLarger } from './json-size.ts';
+import { hasMoreContainers, hasMoreTexts, hasMoreValues, isLarger, isLongAsJson } from './json-size.ts';
 
 /** Counts commas and opening brackets outside strings. */
 function structure(value: unknown): number {
@@ -48,4 +48,28 @@ it.each([
   ['[[[[[[', 9, 5, true],
 ])('finds what is too large or too deep: %s', (text, values, depth, expected) => {
   expect(isLarger(Buffer.from(text), { values, depth })).toBe(expected);
+});
+
+it('counts texts and names of members, whatever is in them', () => {
+  const bytes = Buffer.from(`{"a":["b\\"","","c,\\\\"],"d":{"e":1}}${' '.repeat(100)}`);
+  expect([hasMoreTexts(bytes, 6), hasMoreTexts(bytes, 5)]).toEqual([false, true]);
+});
+
+it('knows a value that is long as JSON by about its length, and looks at no more of it than that', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ depthSize: 'large' }), (value) => {
+      const { length } = JSON.stringify(value);
+      if (isLongAsJson(value, 1_000)) expect(length).toBeGreaterThan(200);
+      else expect(length).toBeLessThan(20_000);
+    }),
+  );
+  let seen = 0;
+  const list = Array.from({ length: 1_000 }, () => ({
+    get text() {
+      seen += 1;
+      return 'x'.repeat(100);
+    },
+  }));
+  expect(isLongAsJson(list, 1_000)).toBe(true);
+  expect(seen).toBeLessThan(12);
 });

@@ -74,3 +74,21 @@ function isEscaped(json: Buffer, at: number): boolean {
   while (json[at - 1 - slashes] === backslash) slashes += 1;
   return slashes % 2 === 1;
 }
+
+/** Whether a value has more than `max` characters as JSON, about. Stops counting there. */
+export function isLongAsJson(value: unknown, max: number): boolean {
+  return charsLeft(value, max) < 0;
+}
+
+/** What is left of `chars` after a value, or a negative number. */
+function charsLeft(value: unknown, chars: number): number {
+  if (typeof value === 'string') return chars - value.length - 2;
+  if (typeof value !== 'object' || value === null) return chars - 5;
+  const isArray = Array.isArray(value);
+  let left = chars - 2;
+  for (const name in value) {
+    left = charsLeft((value as Record<string, unknown>)[name], left - (isArray ? 1 : name.length + 4));
+    if (left < 0) return left;
+  }
+  return left;
+}
