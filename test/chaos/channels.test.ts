@@ -58,6 +58,7 @@ async function consent(account: { consent: (location: string) => string }): Prom
   const pressed = await fetch(chaos.credentials.url + pathname + search, {
     method: 'POST',
     redirect: 'manual',
+    headers: { 'sec-fetch-site': 'same-origin' },
   });
   const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
   const query = account.consent(pressed.headers.get('location') ?? '');

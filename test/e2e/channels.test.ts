@@ -94,7 +94,8 @@ it('a browser gets the consent page by a link, and nothing without one', async (
   const press = (headers: Record<string, string>) =>
     fetch(gateway.url + link.pathname + link.search, { method: 'POST', redirect: 'manual', headers });
   expect((await press({ 'sec-fetch-site': 'cross-site' })).status).toBe(410);
-  const pressed = await press({});
+  expect((await press({})).status).toBe(410);
+  const pressed = await press({ 'sec-fetch-site': 'same-origin' });
   expect(pressed.status).toBe(303);
   const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
   const state = new URL(pressed.headers.get('location') ?? '').searchParams.get('state') ?? '';

@@ -275,7 +275,8 @@ describe('an agent with tools', () => {
     const page = new URL((made.body as { url: string }).url);
     const here = (at: URL) => gateway.url + at.pathname + at.search;
     expect((await fetch(here(page))).status).toBe(200);
-    const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual' });
+    const ownPage = { 'sec-fetch-site': 'same-origin' };
+    const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual', headers: ownPage });
     const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
     const back = login.consent(pressed.headers.get('location') ?? '', 'ann at mail');
     expect(back.pathname).toBe('/v1/mcp/oauth/callback');

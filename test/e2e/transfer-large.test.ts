@@ -102,7 +102,8 @@ async function consent(): Promise<void> {
   const made = await gateway.call(link, { method: 'POST', key: source.userKey, headers });
   const page = new URL((made.body as { url: string }).url);
   const here = (at: URL) => gateway.url + at.pathname + at.search;
-  const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual' });
+  const ownPage = { 'sec-fetch-site': 'same-origin' };
+  const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual', headers: ownPage });
   const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
   const back = login.consent(pressed.headers.get('location') ?? '', 'ann at dates');
   expect((await fetch(here(back), { headers: { cookie } })).status).toBe(200);

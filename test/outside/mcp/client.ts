@@ -30,7 +30,11 @@ function authOf(): object {
 
 /** As a browser whose user consents: the page's button, the authorization server, and back. */
 async function consent(link: string): Promise<void> {
-  const pressed = await fetch(link, { method: 'POST', redirect: 'manual' });
+  const pressed = await fetch(link, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'sec-fetch-site': 'same-origin' },
+  });
   const cookie = pressed.headers.get('set-cookie')?.split(';', 1)[0] ?? '';
   const authorized = await fetch(pressed.headers.get('location') ?? '', { redirect: 'manual' });
   const back = await fetch(authorized.headers.get('location') ?? '', { headers: { cookie } });
