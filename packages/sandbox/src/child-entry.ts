@@ -1,7 +1,12 @@
 import { pathToFileURL } from 'node:url';
 
-/** The answer of the child to one input. */
-export type ChildAnswer = { value: unknown } | { failure: string };
+/** The answer of the child to the input with this number; 0 says that it takes inputs. */
+export type ChildAnswer = { number: number } & ({ value: unknown } | { failure: string });
+
+interface Numbered {
+  number: number;
+  input: unknown;
+}
 
 const maxFailureChars = 500;
 
@@ -14,16 +19,16 @@ async function serve(file: string, task: string): Promise<void> {
   const run = module[task];
   if (run === undefined) throw new Error(`${file} exports no ${task}`);
   process.on('message', (input) => {
-    void answerOf(run, input).then((answer) => process.send?.(answer));
+    void answerOf(run, input as Numbered).then((answer) => process.send?.(answer));
   });
-  process.send?.('ready');
+  process.send?.({ number: 0, value: null } satisfies ChildAnswer);
 }
 
-async function answerOf(run: (input: unknown) => unknown, input: unknown): Promise<ChildAnswer> {
+async function answerOf(run: (input: unknown) => unknown, { number, input }: Numbered): Promise<ChildAnswer> {
   try {
-    return { value: await run((input as { input: unknown }).input) };
+    return { number, value: await run(input) };
   } catch (error) {
-    return { failure: String(error).slice(0, maxFailureChars) };
+    return { number, failure: String(error).slice(0, maxFailureChars) };
   }
 }
 

@@ -1,8 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
+import { setPriority } from 'node:os';
 import path from 'node:path';
+import { unlessAborted } from '@gatehouse/kit/clock';
 import type { ChildAnswer } from './child-entry.ts';
 
 export interface ProgramOptions {
@@ -19,17 +20,25 @@ const entry = path.join(import.meta.dirname, `child-entry${extension}`);
 /** The folder that holds all code: processes may read the code in it, and nothing else. */
 const root = path.join(import.meta.dirname, '../../..');
 const readable = ['node_modules', 'packages', 'services'].map((folder) => path.join(root, folder));
-/** A process may take this long to load its code on a busy machine. */
-const startMs = 20_000;
 const maxErrorChars = 2_048;
+
+/** The input that a process works on. */
+interface Running {
+  number: number;
+  resolve: (answer: ChildAnswer) => void;
+  reject: (error: Error) => void;
+}
 
 /** A process of its own that runs one function for one input at a time. */
 export class SandboxProcess {
   readonly #child: ChildProcess;
+  /** Resolves when the process has ended, with how it did. */
   readonly #ended: Promise<string>;
-  readonly #ready: Promise<unknown>;
+  readonly #started = Promise.withResolvers<undefined>();
+  #state: 'starting' | 'free' | 'busy' | 'ended' = 'starting';
+  #running: Running | null = null;
+  #inputs = 0;
   #errors = '';
-  #busy = false;
 
   constructor({ file, task, maxHeapMiB }: ProgramOptions) {
     const child = fork(entry, [file, task], {
@@ -45,55 +54,70 @@ export class SandboxProcess {
     });
     // Failures to start and to send: the process has ended, or is about to.
     child.on('error', () => child.kill('SIGKILL'));
+    child.on('message', (message) => this.#onMessage(message));
     this.#ended = once(child, 'close').then(
       ([code, signal]) => `with ${String(signal ?? code)}`,
       (error: unknown) => String(error),
     );
-    this.#ready = Promise.race([once(child, 'message'), this.#ended, timeout(startMs)]);
+    void this.#ended.then((how) => this.#onEnd(how));
+    this.#started.promise.catch(() => undefined);
     if (child.pid !== undefined) putLast(child.pid);
   }
 
-  /** Whether it can take an input: false while it has one, and once it has ended or is about to. */
+  /** Whether it can take an input: not before it has loaded its code, and not while it works on one. */
   get free(): boolean {
-    return !this.#busy && this.#child.connected && !this.#child.killed;
+    return this.#state === 'free' && this.#child.connected;
   }
 
-  /** Throws if the process can't load its code. */
-  async start(): Promise<void> {
-    await this.#ready;
-    if (this.free) return;
-    await this.kill();
-    throw new Error(`a sandbox did not start: ${this.#errors.trim() || (await this.#ended)}`);
+  /** Throws if the process can't load its code, or the reason of `signal`. */
+  start(signal: AbortSignal): Promise<undefined> {
+    return unlessAborted(signal, this.#started.promise);
   }
 
   /** Throws what the function throws, an error if the process ends before, or the reason of `signal`. */
   async run(input: unknown, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
-    const onAbort = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', onAbort, { once: true });
-    const onMessage = (message: unknown): void => {
-      this.#busy = false;
-      resolve(message as ChildAnswer);
-    };
-    this.#child.once('message', onMessage);
-    void this.#ended.then((how) => reject(new Error(`a sandbox ended ${how}`)));
-    this.#busy = true;
+    this.#inputs += 1;
+    this.#state = 'busy';
+    this.#running = { number: this.#inputs, resolve, reject };
     try {
-      this.#child.send({ input });
-      const answer = await promise;
+      this.#child.send({ number: this.#inputs, input });
+      const answer = await unlessAborted(signal, promise);
       if ('failure' in answer) throw new Error(answer.failure);
       return answer.value;
     } finally {
-      signal.removeEventListener('abort', onAbort);
-      this.#child.off('message', onMessage);
+      // Keeps neither the input nor the answer for as long as the process lives.
+      this.#running = null;
     }
   }
 
   /** Resolves when the process has ended, whatever it was doing. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
+    this.#state = 'ended';
     await this.#ended;
+  }
+
+  /** A process that answers anything but its input is not to be trusted with another one. */
+  #onMessage(message: unknown): void {
+    const answer = message as ChildAnswer;
+    if (this.#state === 'starting' && answer.number === 0) {
+      this.#state = 'free';
+      this.#started.resolve(undefined);
+    } else if (this.#state === 'busy' && answer.number === this.#running?.number) {
+      this.#state = 'free';
+      this.#running.resolve(answer);
+    } else this.#child.kill('SIGKILL');
+  }
+
+  #onEnd(how: string): void {
+    this.#state = 'ended';
+    const error = new Error(`a sandbox ended ${how}`);
+    this.#started.reject(
+      this.#errors === '' ? error : new Error(`a sandbox did not start: ${this.#errors.trim()}`),
+    );
+    this.#running?.reject(error);
   }
 }
 
@@ -109,16 +133,15 @@ function flags(maxHeapMiB: number): string[] {
   ];
 }
 
-/** The service comes first: in use of the cores, and in memory when the container has none left. */
+/** Of a process, where a service has 0: in contention it gets a third of the time that a service gets. */
+const niceness = 5;
+
+/** The service comes first: in use of the cores, and in memory, unless a container is ended as a whole. */
 function putLast(pid: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    setPriority(pid, niceness);
     writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
   } catch {
     // The process has ended already, or the system is not Linux.
   }
-}
-
-function timeout(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Task } from '../test/tasks.ts';
 import { Sandbox, type SandboxOptions } from './sandbox.ts';
 
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 const file = path.join(import.meta.dirname, '../test/tasks.ts');
 const opened: Sandbox<Task, unknown>[] = [];
 afterEach(async () => {
@@ -96,6 +100,30 @@ describe('a sandbox', () => {
     await Promise.allSettled(first);
   });
 
+  it('gives each caller its own answer when a process is late to start', async () => {
+    const sandbox = open({ processes: 1, startMs: 1 });
+    const seen = await Promise.allSettled(
+      ['a', 'b', 'c'].map((tenant) => sandbox.run(tenant, { does: 'echo', with: tenant })),
+    );
+    expect(seen.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
+    const patient = open({ processes: 1 });
+    const answers = ['a', 'b', 'c'].map((tenant) => patient.run(tenant, { does: 'echo', with: tenant }));
+    // The loop stands still while the process starts.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500));
+    expect(await Promise.all(answers)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('keeps no answers', async () => {
+    const sandbox = open();
+    const answered: WeakRef<object>[] = [];
+    for (let n = 0; n < 20; n += 1)
+      answered.push(new WeakRef((await sandbox.run('t', { does: 'list' })) as object));
+    await eventually(() => {
+      gc();
+      expect(answered.filter((answer) => answer.deref() !== undefined).length).toBeLessThan(3);
+    });
+  });
+
   it('says why a process can’t start', async () => {
     const sandbox = open({ task: 'missing' });
     await expect(sandbox.run('t', { does: 'echo' })).rejects.toThrow('exports no missing');
@@ -104,10 +132,10 @@ describe('a sandbox', () => {
   it('ends its processes when it is stopped', async () => {
     const sandbox = open();
     const pid = (await sandbox.run('t', { does: 'pid' })) as number;
-    const work = sandbox.run('u', { does: 'loop' });
-    void work.catch(() => undefined);
+    const work = ['u', 'v', 'w', 'w'].map((tenant) => sandbox.run(tenant, { does: 'loop' }));
+    void Promise.allSettled(work);
     await sandbox.stop();
-    await expect(work).rejects.toThrow('sandbox');
+    for (const each of work) await expect(each).rejects.toThrow('sandbox');
     await eventually(() => expect(isRunning(pid)).toBe(false));
   });
 });

@@ -12,6 +12,8 @@ export interface SandboxOptions extends ProgramOptions {
   maxWaitingPerTenant?: number;
   /** A process that takes longer for one input is killed. */
   deadlineMs: number;
+  /** A process that takes longer to load its code is killed. Default: 20 s, for a busy machine. */
+  startMs?: number;
 }
 
 export interface RunOptions {
@@ -20,6 +22,7 @@ export interface RunOptions {
   deadlineMs?: number;
 }
 
+const startMs = 20_000;
 /** A process that has had no work for this long is ended. */
 const idleMs = 60_000;
 
@@ -64,10 +67,12 @@ export class Sandbox<Input, Output> {
 
   async #inProcess(input: Input, options: RunOptions): Promise<Output> {
     const { signal, deadlineMs = this.#options.deadlineMs } = options;
+    if (this.#stopped) throw new Error('the sandbox is stopped');
     const process = this.#takeIdle() ?? new SandboxProcess(this.#options);
     this.#busy.add(process);
     try {
-      await process.start();
+      const late = AbortSignal.timeout(this.#options.startMs ?? startMs);
+      await process.start(signal ? AbortSignal.any([signal, late]) : late);
       const deadline = AbortSignal.timeout(deadlineMs);
       return (await process.run(input, signal ? AbortSignal.any([signal, deadline]) : deadline)) as Output;
     } finally {

@@ -11,6 +11,7 @@ const kept: string[] = [];
 
 const deeds = {
   echo: (text: string) => text,
+  list: () => ['x'.repeat(1_000)],
   env: () => Object.keys(process.env),
   pid: () => process.pid,
   readFile: (path: string) => readFileSync(path, 'utf8').length,

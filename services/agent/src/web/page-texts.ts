@@ -6,7 +6,7 @@ import type { PageInput, PageText } from './page-worker.ts';
 
 const worker = path.join(import.meta.dirname, `page-worker${path.extname(import.meta.filename)}`);
 const deadlineMs = 5_000;
-const maxHeapMiB = 256;
+const maxHeapMiB = 192;
 
 /** Reads the text of HTML pages in a sandbox. */
 export class PageTexts {

@@ -10,7 +10,7 @@ const file = path.join(import.meta.dirname, `reply-worker${path.extname(import.m
 /** Writes answers as messages of a provider, in a sandbox: Markdown of a model may take long to parse. */
 export class ReplyWriter {
   readonly #sandbox = new Sandbox<Writing, Piece[]>({
-    ...{ file, task: 'write', processes: 2, maxHeapMiB: 128 },
+    ...{ file, task: 'write', processes: 2, maxHeapMiB: 64 },
     ...{ maxWaiting: 1_024, maxWaitingPerTenant: 64, deadlineMs: 2_000 },
   });
 
