@@ -118,7 +118,7 @@ describe('an import', () => {
       tenant.id,
     ]);
     const [real] = await memory.rows(
-      `select count(*) as documents, sum(size) as bytes from memory.documents where tenant_id = $1 and text <> 'Old otters.'`,
+      `select count(*) as documents, sum(bytes + extra) as bytes from memory.documents where tenant_id = $1 and text <> 'Old otters.'`,
       [tenant.id],
     );
     expect(use).toEqual(real);

@@ -156,6 +156,42 @@ describe('bytes count that are', () => {
   });
 });
 
+describe('a document with a title, which a replica of the release before', () => {
+  const replaceAsBefore = (tenant: TestTenant, text: string) =>
+    memory.rows(
+      `with own as (select * from memory.documents where tenant_id = $1),
+       scope as (
+         update memory.scopes set bytes = scopes.bytes + octet_length($2) - own.bytes from own where scopes.id = own.scope_id
+       ), tenant as (
+         update memory.tenants set bytes = tenants.bytes + octet_length($2) - own.bytes from own
+         where tenants.tenant_id = $1
+       )
+       update memory.documents set text = $2, bytes = octet_length($2) where tenant_id = $1`,
+      [tenant.id, text],
+    );
+  const moveAsBefore = (tenant: TestTenant) =>
+    memory.rows(
+      `update memory.scopes set bytes = documents.bytes from memory.documents
+       where documents.scope_id = scopes.id and scopes.tenant_id = $1`,
+      [tenant.id],
+    );
+
+  it.each<[string, (tenant: TestTenant) => Promise<unknown>]>([
+    ['has replaced by a shorter one', (tenant) => replaceAsBefore(tenant, 'x')],
+    ['has replaced by a longer one', (tenant) => replaceAsBefore(tenant, 'x'.repeat(500))],
+    ['has moved to another scope', moveAsBefore],
+  ])('%s, gives back all its bytes when it is deleted', async (_what, change) => {
+    const tenant = tenantWith({});
+    const url = `${tenant.base}/memory/documents/a`;
+    const title = 'Birds that stand in water';
+    await memory.call('PUT', url, { as: tenant.admin, body: { text: 'a heron stands', title } });
+    await change(tenant);
+    expect((await memory.call('DELETE', url, { as: tenant.admin })).status).toBeLessThan(300);
+    expect(await usage(tenant)).toMatchObject({ documents: 0n, bytes: 0n });
+    expect(await memory.stats(tenant)).toMatchObject({ documents: 0, bytes: 0 });
+  });
+});
+
 it('all agents of a tenant share its limits, and concurrent writers stay within them', async () => {
   const tenant = tenantWith({ documents: 5n });
   const second = { ...tenant, base: `/v1/agents/${memory.agents.add(tenant.id, 'second')}` };

@@ -263,7 +263,7 @@ async function insertDocument(
 ): Promise<void> {
   await db.query(
     `insert into memory.documents (tenant_id, id, scope_id, title, metadata, source_kind, run_id, session_id, text, bytes,
-       chunks, created_at, updated_at, size, path, replaced_by)
+       chunks, created_at, updated_at, extra, path, replaced_by)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, now()), coalesce($13, now()), $14, $15, $16)`,
     [...documentValues(values), values.document.path, replacedBy],
   );
@@ -273,7 +273,7 @@ async function updateDocument(db: Queryable, values: DocumentValues): Promise<vo
   await db.query(
     `update memory.documents set scope_id = $3, title = $4, metadata = $5, source_kind = $6, run_id = $7, session_id = $8,
        text = $9, bytes = $10, chunks = $11, embedded_by = null, created_at = coalesce($12, created_at),
-       updated_at = coalesce($13, clock_timestamp()), size = $14
+       updated_at = coalesce($13, clock_timestamp()), extra = $14
      where tenant_id = $1 and id = $2`,
     documentValues(values),
   );
@@ -282,6 +282,7 @@ async function updateDocument(db: Queryable, values: DocumentValues): Promise<vo
 function documentValues({ tenantId, scopeId, id, bytes, document }: DocumentValues): unknown[] {
   const { title, metadata, source, text, passages, createdAt, updatedAt } = document;
   const { kind, run_id: runId, session_id: sessionId } = source;
+  const textBytes = Buffer.byteLength(text);
   return [
     tenantId,
     id,
@@ -292,11 +293,11 @@ function documentValues({ tenantId, scopeId, id, bytes, document }: DocumentValu
     runId,
     sessionId,
     text,
-    Buffer.byteLength(text),
+    textBytes,
     passages.length,
     createdAt ?? null,
     updatedAt ?? null,
-    bytes,
+    bytes - textBytes,
   ];
 }
 

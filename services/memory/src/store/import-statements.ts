@@ -144,13 +144,13 @@ export async function stageDocuments(
   }));
   const { rows } = await db.query<{ id: string }>(
     `insert into memory.documents (tenant_id, id, scope_id, path, title, metadata, source_kind, run_id, session_id, text,
-       bytes, chunks, created_at, updated_at, size)
+       bytes, chunks, created_at, updated_at, extra)
      select $1, id, scope_id, path, title, metadata::jsonb, source_kind, run_id, session_id, text, bytes, chunks,
-            coalesce(created_at, now()), coalesce(updated_at, now()), size
+            coalesce(created_at, now()), coalesce(updated_at, now()), extra
      from unnest($2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::text[],
                  $10::text[], $11::integer[], $12::integer[], $13::timestamptz[], $14::timestamptz[], $15::integer[])
        as staged (id, scope_id, path, title, metadata, source_kind, run_id, session_id, text, bytes, chunks, created_at,
-                  updated_at, size)
+                  updated_at, extra)
      on conflict on constraint documents_path_key do nothing
      returning id`,
     [
@@ -168,7 +168,7 @@ export async function stageDocuments(
       staged.map(({ passages }) => passages.length),
       staged.map(({ createdAt }) => createdAt ?? null),
       staged.map(({ updatedAt }) => updatedAt ?? null),
-      staged.map(({ size }) => size),
+      staged.map(({ size, bytes }) => size - bytes),
     ],
   );
   const stored = new Set(rows.map(({ id }) => id));

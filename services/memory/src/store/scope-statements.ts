@@ -16,7 +16,7 @@ export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is 
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';
 
 /** The SQL expression for what a document `d` counts towards the limit of its tenant. */
-export const countedBytes = 'coalesce(d.size, d.bytes)';
+export const countedBytes = '(d.bytes + coalesce(d.extra, 0))';
 
 /**
  * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
@@ -121,6 +121,7 @@ export interface Growth {
   tokens: number;
 }
 
+/** Keeps bytes from going below 0: earlier releases move documents between scopes without their `extra` bytes. */
 export async function growScope(
   db: Queryable,
   tenantId: string,
@@ -128,7 +129,7 @@ export async function growScope(
   { documents, chunks, bytes, tokens }: Growth,
 ): Promise<void> {
   await db.query(
-    `update memory.scopes set documents = documents + $3, chunks = chunks + $4, bytes = bytes + $5, tokens = tokens + $6
+    `update memory.scopes set documents = documents + $3, chunks = chunks + $4, bytes = greatest(bytes + $5, 0), tokens = tokens + $6
      where tenant_id = $1 and id = $2`,
     [tenantId, scopeId, documents, chunks, bytes, tokens],
   );

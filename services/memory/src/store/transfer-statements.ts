@@ -53,7 +53,7 @@ const copied = {
       limit: 200,
       ids: ['id'],
       ofRuns: true,
-      amount: 'coalesce(size, bytes)',
+      amount: 'bytes + coalesce(extra, 0)',
     },
     same: [
       ...[
@@ -66,7 +66,7 @@ const copied = {
         'bytes',
         'chunks',
         'embedded_by',
-        'size',
+        'extra',
       ],
       ...times,
     ],
