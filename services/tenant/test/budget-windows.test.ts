@@ -95,6 +95,22 @@ describe('a refund', () => {
     expect(sum).toEqual({ cost: 70 });
   });
 
+  it('counts when it comes before the estimate', async () => {
+    const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
+    const replica = new Replica(service);
+    const grant = await replica.leaseOne(tenant.id, money([400n]));
+    for (const [costPico, expected] of [
+      [-280n, 0n],
+      [-50n, 0n],
+      [60n, 0n],
+      [300n, 30n],
+      [5n, 35n],
+    ] as const) {
+      await replica.settle([settlementOf(tenant, replica, grant, costPico)], [replica.id]);
+      expect(await used(tenant)).toBe(expected);
+    }
+  });
+
   it('leaves no budget below zero', async () => {
     const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
     const replica = new Replica(service);

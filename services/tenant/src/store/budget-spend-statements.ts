@@ -47,7 +47,8 @@ export interface Charge {
 /**
  * Charges budgets of a tenant. The cost goes to the current bucket. If the window that the run was reserved in has
  * ended, the cost goes to the last bucket of that window; if that window is older than the previous one, to its first
- * bucket. Costs in buckets of the counted window also add to its `used`. The caller has locked the budgets' rows.
+ * bucket. Costs in buckets of the counted window also add to its `used`, which is 0 while refunds that came before their
+ * estimates exceed the costs: then the buckets are added up. The caller has locked the budgets' rows.
  */
 export async function chargeBudgets(
   db: Queryable,
@@ -77,8 +78,11 @@ export async function chargeBudgets(
        select subject_id, sum(cost) as cost from placed
        where is_counted or (bucket >= starts_at and bucket < ends_at) group by subject_id
      )
-     update tenant.quotas q set used = greatest(q.used + c.cost, 0) from counted c
-     where q.subject_id = c.subject_id and q.resource = 'budget' and q.subject_id = any ($2::uuid[])`,
+     update tenant.quotas q set used = greatest(0, c.cost + case when q.used > 0 then q.used else (
+       select coalesce(sum(cost), 0) from tenant.budget_spend
+       where subject_id = q.subject_id and bucket >= q.starts_at and bucket < q.ends_at
+     ) end)
+     from counted c where q.subject_id = c.subject_id and q.resource = 'budget' and q.subject_id = any ($2::uuid[])`,
     [
       tenantId,
       charges.map((charge) => charge.subjectId),
