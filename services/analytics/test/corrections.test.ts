@@ -8,6 +8,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { Ingest } from '../src/ingest/ingest.ts';
 import { ForgottenUsers } from '../src/retention/forgotten-users.ts';
+import { forgetTraces, forgetUsage, noteDeletion } from '../src/store/forget-system-store.ts';
 import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
@@ -257,6 +258,21 @@ describe('an exact end after an estimated one', () => {
     expect(groups).toEqual([
       expect.objectContaining({ key: { user: expect.stringMatching(/^forgotten-/) }, requests: 3 }),
     ]);
+  });
+
+  it('keeps its difference if it comes after the traces have the pseudonym and before the roll-ups do', async () => {
+    const tenantId = newId();
+    const story = makeStory({ tenant_id: tenantId, user_id: 'ada', api_key_id: null });
+    await ingest.take([story.start, story.estimated]);
+    const user = { tenantId, userId: 'ada' };
+    const pseudonym = `forgotten-${newId()}`;
+    await noteDeletion(fixture.writing, user, { requestedAtMs: Date.now(), pseudonym });
+    expect(await forgetTraces(fixture.writing, user, 0)).toEqual({ changed: 1, more: false });
+    await ingest.take([story.exact]);
+    await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
+    const { totals, groups } = await summarize(tenantId, { groupBy: ['user'] });
+    expect(totals).toMatchObject({ requests: 1, inputTokens: 10, costPico: 1_000n, estimatedRequests: 0 });
+    expect(groups).toEqual([expect.objectContaining({ ...totals, key: { user: pseudonym } })]);
   });
 
   it('is stored before the watermark that follows it', async () => {

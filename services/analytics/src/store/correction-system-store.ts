@@ -12,6 +12,7 @@ import {
   totalsKey,
   usageKey,
 } from './ingest-statements.ts';
+import { countsNothing } from './usage-columns.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `
@@ -108,8 +109,8 @@ async function removeUncounted(db: Queryable, rows: string): Promise<void> {
     and bucket = any (array (select unnest(buckets) from places))`;
   await db.query(
     `${places}, emptied as (
-       delete from analytics.usage_totals where ${inPlaces} and requests = 0
-     ) delete from analytics.usage where ${inPlaces} and requests = 0`,
+       delete from analytics.usage_totals where ${inPlaces} and ${countsNothing}
+     ) delete from analytics.usage where ${inPlaces} and ${countsNothing}`,
     [rows],
   );
   await db.query(

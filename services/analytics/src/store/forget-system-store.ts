@@ -3,7 +3,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { usageKey } from './ingest-statements.ts';
-import { measures } from './usage-columns.ts';
+import { countsNothing, measures } from './usage-columns.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {
@@ -110,7 +110,7 @@ async function moveUsage(
     [...days, userId],
   );
   for (const name of [userId, pseudonym])
-    await client.query(`delete from analytics.usage where ${ofUser} and requests = 0`, [...days, name]);
+    await client.query(`delete from analytics.usage where ${ofUser} and ${countsNothing}`, [...days, name]);
   await client.query(
     `with moved as (
        delete from analytics.unpriced_models where ${ofUser} returning ${otherColumns}, unpriced_model

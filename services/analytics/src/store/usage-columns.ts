@@ -26,5 +26,8 @@ export type Measure = keyof typeof shares;
 /** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
 
+/** The SQL condition for a row of a roll-up table that counts nothing. */
+export const countsNothing = measures.map((column) => `${column} = 0`).join(' and ');
+
 /** The SQL expressions over a row of `traces`, in the order of `measures`. */
 export const measuresOfRun = Object.values(shares);
