@@ -7,7 +7,7 @@ const inThisProcess = 'in-this-process:0';
 
 /**
  * Connections of each pool of a service, and three where requests of tenants use it. All services of a process together
- * open 43 at most.
+ * open 44 at most.
  */
 const poolSize = '2';
 /** Memory has four pools. */

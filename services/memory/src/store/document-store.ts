@@ -251,7 +251,7 @@ interface DocumentValues {
   tenantId: string;
   scopeId: string;
   id: string;
-  /** What it counts towards the limit of its tenant. */
+  /** The bytes that the document counts towards the limit of its tenant. */
   bytes: number;
   document: NewDocument;
 }

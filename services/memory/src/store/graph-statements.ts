@@ -5,7 +5,7 @@ import { ofAgent, type MemoryKey } from '../documents/memory-key.ts';
 import { wasDeleted } from './deleted-user-statements.ts';
 import { assertWithin, holdMemory, noLimits, type AgentKey, type MemoryLimits } from './scope-statements.ts';
 
-/** What belongs to one user of an agent, or to the agent. */
+/** The entities and relations of one user of an agent, or of the agent. */
 export interface Graph {
   id: string;
   userId: string;
@@ -151,7 +151,7 @@ export async function growTenantGraph(
   assertWithin('bytes', bytes, Number(used.bytes), limits.bytes);
 }
 
-/** What rows count towards the limit of the tenant's bytes. */
+/** The sum of bytes that rows count towards the limit of the tenant. */
 export async function bytesOf(
   db: Queryable,
   table: 'entities' | 'relations',

@@ -6,7 +6,7 @@ export type Traverse = Omit<TraverseGraph, 'as_of'> & {
   asOf: string | null;
 };
 
-/** What a traversal sees of the relations. */
+/** The part of a tenant's graphs, and the time, that a traversal reads. */
 export interface View {
   tenantId: string;
   graphIds: readonly string[];

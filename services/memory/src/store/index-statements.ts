@@ -14,7 +14,7 @@ import {
 import { wordsOf } from '../search/words.ts';
 import { indexedBy, termsOf } from './term-statements.ts';
 
-/** What the index has of a passage. */
+/** The terms of a passage, as the index stores them. */
 export interface PassageTerms {
   /** The analyser with its tokeniser. */
   analyser: string;
@@ -48,7 +48,7 @@ const passagesOfSlice = 32;
 /** Rows of the index that one statement takes. */
 const rowsOfSlice = 2_000;
 
-/** What takes the event loop long in one piece goes slice by slice, each with a statement or a turn of the loop. */
+/** Splits work that would block the event loop: each slice has a statement or a turn of the loop of its own. */
 function slicesOf<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
     items.slice(at * size, (at + 1) * size),
@@ -167,7 +167,7 @@ export function columnsOfTerms(
 
 type NewPosting = Omit<Posting, 'scopeId'>;
 
-/** What the index has of a passage with this number. */
+/** The terms of the passage with this number. */
 export type NumberedTerms = PassageTerms & { number: number };
 
 /** Adds passages of a scope, which must be locked, to the index. */

@@ -37,8 +37,9 @@ export class TraversalStore {
   }
 
   /**
-   * Visits what is connected to the start, as these users see it, in one statement a step. What is not found in time is
-   * left out, and the result is `truncated`. Throws `not_found` for an unknown start.
+   * Visits what is connected to the start, as these users see it, in one statement a step. Relations that are not
+   * found in time are left out, and the result is `truncated`. Throws `not_found` for an unknown start, and
+   * `query_timeout` if the graphs, the start or the nodes are not read in time.
    */
   async traverse(key: AgentKey, users: readonly string[], query: Traverse): Promise<Subgraph> {
     return withTenant(this.#pool, key.tenantId, async (db) => {
