@@ -14,7 +14,7 @@ import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { Turns } from '@gatehouse/kit/turns';
-import { checkBodyHeaders, clientLeft, hasBody, parseJson, readBody, readPart } from './body.ts';
+import { checkBodyHeaders, clientLeft, hasBody, parseBody, readBody, readPart } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
 import { clientIpOf } from './client-ip.ts';
@@ -203,7 +203,7 @@ class RouteServer {
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);
     const key = route.idempotencyKey ? idempotencyKeyOf(request) : null;
-    const parsed = await readPart(bytes, principal.tenantId, () => parseBody(bytes, route));
+    const parsed = await jsonOf(bytes, call);
     const checked = {
       ...call,
       body: await readPart(bytes, principal.tenantId, () => checkBody(parsed, route)),
@@ -278,9 +278,12 @@ export function replyStatus(reply: Reply, route: Route): number {
   return reply.status ?? route.response.status;
 }
 
-function parseBody(bytes: Buffer, route: Route): unknown {
+async function jsonOf(
+  bytes: Buffer,
+  { route, principal }: Pick<Call, 'route' | 'principal'>,
+): Promise<unknown> {
   // Actions such as revoke need no body; for others, validation reports the missing fields.
-  return route.body === undefined || bytes.length === 0 ? {} : parseJson(bytes);
+  return route.body === undefined || bytes.length === 0 ? {} : parseBody(bytes, principal.tenantId);
 }
 
 function checkBody(parsed: unknown, { body }: Route): unknown {

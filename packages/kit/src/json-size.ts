@@ -6,34 +6,24 @@ const openBrace = 0x7b;
 const closeBracket = 0x5d;
 const closeBrace = 0x7d;
 
-/**
- * Whether a JSON text has more than `max` values, without parsing it. Counts commas and opening brackets outside
- * strings: at least the number of values minus one, and one more for each empty array and object. The result is
- * meaningless for text that is not JSON.
- */
-export function hasMoreValues(json: Buffer, max: number): boolean {
-  return hasMore(json, max, true);
-}
-
 /** Whether a JSON text has more than `max` objects and arrays, which take most of the memory and time of parsing. */
 export function hasMoreContainers(json: Buffer, max: number): boolean {
-  return hasMore(json, max, false);
-}
-
-/** Whether a JSON text has more texts and names of members than `max`, without parsing it. */
-export function hasMoreTexts(json: Buffer, max: number): boolean {
-  // Each text takes at least three bytes, with what parts it from the next.
-  if (json.length <= 3 * max) return false;
+  // Each takes at least two bytes.
+  if (json.length <= 2 * max) return false;
   let count = 0;
-  for (let at = json.indexOf(quote); at >= 0; at = json.indexOf(quote, at)) {
-    count += 1;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === quote) at = endOfString(json, at);
+    else if (byte === openBracket || byte === openBrace) count += 1;
     if (count > max) return true;
-    at = endOfString(json, at) + 1;
   }
   return false;
 }
 
-/** Whether a JSON text has more values, as {@link hasMoreValues} counts them, or more objects and arrays inside one another. */
+/**
+ * Whether a JSON text has more values, which commas and opening brackets show, or more objects and arrays inside one
+ * another. The result is meaningless for text that is not JSON.
+ */
 export function isLarger(json: Buffer, most: { values: number; depth: number }): boolean {
   let [count, depth] = [0, 0];
   for (let at = 0; at < json.length; at += 1) {
@@ -45,19 +35,6 @@ export function isLarger(json: Buffer, most: { values: number; depth: number }):
     } else if (byte === comma) count += 1;
     else if (byte === closeBracket || byte === closeBrace) depth -= 1;
     if (count > most.values || depth > most.depth) return true;
-  }
-  return false;
-}
-
-function hasMore(json: Buffer, max: number, countsCommas: boolean): boolean {
-  // Each value takes at least one byte.
-  if (json.length <= max) return false;
-  let count = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const byte = json[at];
-    if (byte === quote) at = endOfString(json, at);
-    else if (byte === openBracket || byte === openBrace || (byte === comma && countsCommas)) count += 1;
-    if (count > max) return true;
   }
   return false;
 }

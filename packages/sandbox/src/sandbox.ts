@@ -52,7 +52,9 @@ export class Sandbox<Input, Output> {
    * taken until a process that failed has ended.
    */
   run(tenantId: string, input: Input, options: RunOptions = {}): Promise<Output> {
-    return this.#turns.run(tenantId, () => this.#inProcess(input, options), options.signal);
+    const work = (): Promise<Output> =>
+      this.#stopped ? Promise.reject(new Error('the sandbox is stopped')) : this.#inProcess(input, options);
+    return this.#turns.run(tenantId, work, options.signal);
   }
 
   /** Ends all processes. Work that is under way fails. */
@@ -67,7 +69,6 @@ export class Sandbox<Input, Output> {
 
   async #inProcess(input: Input, options: RunOptions): Promise<Output> {
     const { signal, deadlineMs = this.#options.deadlineMs } = options;
-    if (this.#stopped) throw new Error('the sandbox is stopped');
     const process = this.#takeIdle() ?? new SandboxProcess(this.#options);
     this.#busy.add(process);
     try {

@@ -134,9 +134,10 @@ describe.each([
     ['{"key":"a","model":"small","metadata":{"a":1e999}}', 'invalid_value'],
     [
       `{"key":"a","model":"small","metadata":{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`,
-      'invalid_value',
+      'invalid_json',
     ],
-    [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'invalid_type'],
+    [`{"key":"a","model":"small","metadata":{"a":${'['.repeat(150)}${']'.repeat(150)}}}`, 'invalid_value'],
+    [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'invalid_json'],
   ])('answers %.40s with a 400 %s', async (text, code) => {
     const answer = await send(text);
     expect(answer.status).toBe(400);

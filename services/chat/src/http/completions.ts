@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, parseJson, readBody, readPart } from '@gatehouse/http/body';
+import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -99,7 +99,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const share = openShare(dependencies.bodyBudget, principal.tenantId, incoming, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
-  const parsed = await readPart(body, tenantId, () => parseJson(body));
+  const parsed = await parseBody(body, tenantId);
   const request = await readPart(body, tenantId, () => call.read(body, parsed));
   const source = await readPart(body, tenantId, () => new RequestSource(body, share));
   // A body may take hours.

@@ -1,0 +1,50 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { JsonScan } from './json-scan.ts';
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+/** Counts commas and opening brackets outside strings. */
+function structure(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const members = Object.values(value);
+  const commas = Math.max(0, members.length - 1);
+  return 1 + commas + members.reduce((sum: number, member) => sum + structure(member), 0);
+}
+
+it('counts what is outside strings, whatever the strings hold', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\\', '"', '\\"', '","', '[{,', '\\\\"'),
+  );
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: 'small' }, text, fc.integer(), fc.constant(null), tie('list'), tie('map')),
+    list: fc.array(tie('value'), { maxLength: 5 }),
+    map: fc.dictionary(text, tie('value'), { maxKeys: 5 }),
+  })).value;
+  fc.assert(
+    fc.property(json, (value) => {
+      const source = JSON.stringify(value);
+      const bytes = Buffer.from(source);
+      const scan = new JsonScan();
+      const cut = Math.floor(bytes.length / 2);
+      scan.add(bytes, 0, cut).add(bytes, cut);
+      const found = source.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
+      expect(scan).toMatchObject({
+        values: structure(value),
+        texts: found.length,
+        escapes: found.join('').match(/\\./g)?.length ?? 0,
+        bare: bytes.length - Buffer.byteLength(found.join('')),
+        depth: depthOf(value),
+      });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it.each(['"', '"\\', '{"a', '[[[', ',,,', ''])('ends on %j, which is no JSON', (text) => {
+  expect(new JsonScan().add(Buffer.from(text)).values).toBeLessThan(4);
+});
