@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { deliveryHeaders } from '@gatehouse/contract/webhook-calls';
 import { webhookSchemes } from '@gatehouse/contract/webhook-endpoints';
@@ -217,6 +218,25 @@ describe('an endpoint with a template', () => {
     expect(nested.body.output).toBe('echo: Form: in JSON');
     const other = await webhooks.makeEndpoint(tenant, { template: 'Form: {{ text }}' });
     expect((await webhooks.deliver(other, { body: 'text=a', headers })).status).toBe(415);
+  });
+
+  it.each([
+    ['fields', '&a', 413],
+    ['spaces', '+', 200],
+    ['escapes', '%41', 200],
+  ])('takes or refuses a form with a million bytes of %s in little time', async (_what, part, status) => {
+    const secret = 'secret-of-large-forms-0123456789';
+    const template = 'Form: {{ text | truncate: 4 }}';
+    const own = await webhooks.makeEndpoint(tenant, { scheme: 'github', secret, template });
+    const form = `text=a${part.repeat(1_000_000 / part.length)}`;
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const stalls = monitorEventLoopDelay({ resolution: 5 });
+    stalls.enable();
+    const answer = await webhooks.deliver(own, { body: form, headers });
+    stalls.disable();
+    expect(answer.status).toBe(status);
+    if (status === 413) expect(answer.body.error.code).toBe('payload_too_large');
+    expect(stalls.max / 1e6).toBeLessThan(1_000);
   });
 });
 
