@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { lexer } from 'marked';
+import { lexer, marked } from 'marked';
 import { piecesOf, unformatted } from './reply-pieces.ts';
 import type { ReplyStyle } from './reply-style.ts';
 
@@ -9,6 +9,16 @@ const one = (markdown: string, style: ReplyStyle): string => {
   expect(pieces).toHaveLength(1);
   return pieces[0]?.text ?? '';
 };
+
+/** The links of Markdown that clients must not follow, and its HTML. */
+function unsafeIn(markdown: string): string[] {
+  const found: string[] = [];
+  void marked.walkTokens(lexer(markdown), (token) => {
+    const { type, raw, href } = token as { type: string; raw: string; href?: string };
+    if (type === 'html' || (href !== undefined && !/^(?:https?:\/\/|mailto:)/i.test(href))) found.push(raw);
+  });
+  return found;
+}
 
 const sample = `# Title
 
@@ -105,6 +115,56 @@ describe('links', () => {
     const text = one(markdown, 'markdown');
     expect(text).toContain('hello');
     expect(JSON.stringify(lexer(text))).not.toMatch(/"type":"(link|image|html)"/);
+  });
+
+  it.each([
+    '`[x](javascript:0)` [x](javascript:0)',
+    '[[[x](javascript:0)]](javascript:1)',
+    '[a [[x](javascript:0)] b](javascript:1)',
+    'text\n\n    [x](javascript:0)',
+    'at ftp://example.com',
+  ])('are none in Markdown, whatever is replaced around them: %s', (markdown) => {
+    for (const maxChars of [20, 4_096])
+      for (const { text } of piecesOf({ markdown, style: 'markdown', maxChars }))
+        expect(unsafeIn(text)).toEqual([]);
+  });
+
+  it('in any Markdown lead to the web or a mailbox', () => {
+    const word = fc.constantFrom(
+      ...[
+        'a',
+        '[',
+        ']',
+        '](javascript:0)',
+        '[x](javascript:0)',
+        '](https://a.b)',
+        '![',
+        '`',
+        '*',
+        '\\',
+        '&#58;',
+      ],
+      ...['    ', '\n', '\n\n', '> ', '- ', '|', '|-|', '[r]', '\n[r]: javascript:1\n', '<b>', '<!--', '-->'],
+      ...[
+        '<javascript:0>',
+        'https://a.b/>',
+        'www.a.b/\u0001',
+        'ftp://a.b',
+        '<',
+        '>',
+        '(',
+        ')',
+        '~~',
+        '```\n',
+      ],
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 20 }), fc.constantFrom(40, 4_096), (words, maxChars) => {
+        for (const { text } of piecesOf({ markdown: words.join(''), style: 'markdown', maxChars }))
+          expect(unsafeIn(text)).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it.each([

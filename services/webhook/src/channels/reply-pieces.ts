@@ -29,7 +29,7 @@ export function sendable(answer: Answer): Answer {
 export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
   const text = markdown.trim();
   const write = (source: string): string =>
-    style === 'markdown' ? safeMarkdown(lexer(source)).trim() : written(lexer(source), style);
+    style === 'markdown' ? safeMarkdown(source) : written(lexer(source), style);
   const fits = (source: string): boolean => write(source).length <= maxChars;
   const sources = joined(
     lexer(text).flatMap((token) => parts(token, { fits, maxChars })),

@@ -1,6 +1,6 @@
-import type { Token, Tokens } from 'marked';
+import { lexer, type Token, type Tokens } from 'marked';
 
-/** How a provider's messages are written. `markdown` passes answers on as they are. */
+/** How a provider's messages are written. `markdown` passes answers on, but for what {@link safeMarkdown} replaces. */
 export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
 
 /** How a provider writes what Markdown can say. Every text that it gets is escaped. */
@@ -71,13 +71,24 @@ export function escaped(text: string, style: ReplyStyle): string {
   return style === 'markdown' ? markdownText(text) : markups[style].escape(text);
 }
 
+const maxRounds = 3;
+
 /**
  * Markdown whose links all lead to the web or to a mailbox: other links are their text, and HTML is text. A model may
- * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`.
+ * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`. What takes a
+ * link's place can make a link of the text around it, so it is parsed again; what stays unsafe has no markup at all.
  */
-export function safeMarkdown(tokens: readonly Token[]): string {
-  return tokens.map(safeBlock).join('');
+export function safeMarkdown(source: string): string {
+  let safe = source.trim();
+  for (let round = 0; round < maxRounds; round += 1) {
+    const tokens = lexer(safe);
+    if (tokens.every(isSafe)) return safe;
+    safe = tokens.map(safeBlock).join('').trim();
+  }
+  return lexer(safe).every(isSafe) ? safe : markdownText(source.trim());
 }
+
+const isSafe = (token: Token): boolean => unsafeIn(token).next().done === true;
 
 function safeBlock(token: Token): string {
   const { raw } = token;
@@ -113,8 +124,9 @@ function childrenOf(token: Token): readonly Token[] {
 
 const hrefOf = (token: Token): string => (token as Tokens.Link).href;
 
-/** A text as Markdown: nothing in it is markup. */
-const markdownText = (text: string): string => text.replaceAll(/[\\`*_[\]<>!~|&]/g, '\\$&');
+/** A text as Markdown: nothing in it is markup, and no address a link. */
+const markdownText = (text: string): string =>
+  text.replaceAll(/[\\`*_[\]<>!~|&]|:(?=\/\/)|(?<=www)\./gi, '\\$&');
 
 /** Whether a link may be one: clients call, mention or run what other schemes name. */
 function isWebLink(href: string): boolean {
