@@ -240,6 +240,12 @@ describe('an endpoint with a template', () => {
   });
 });
 
+it('takes a payload with a byte order mark', async () => {
+  const own = await webhooks.makeEndpoint(tenant, { template: 'About {{ topic }}' });
+  const answer = await webhooks.deliver(own, { body: '\ufeff{"topic": "disks"}' });
+  expect(answer.body.output).toBe('echo: About disks');
+});
+
 it('shows a template the digits that were sent', async () => {
   const own = await webhooks.makeEndpoint(tenant, { template: 'About {{ id }} and {{ small }}' });
   const answer = await webhooks.deliver(own, { body: '{"id": 12345678901234567890, "small": 7}' });

@@ -12,6 +12,8 @@ describe('integers in a payload', () => {
       '[-9007199254740993,9007199254740991,9007199254740992]',
     ],
     ['12345678901234567890', '"12345678901234567890"'],
+    ['\ufeff{"id":12345678901234567890}', '{"id":"12345678901234567890"}'],
+    ['\ufeff"\ufeff"', '"\ufeff"'],
   ])('that are not exact become texts: %s', (json, expected) => {
     expect(exact(json)).toBe(
       expected

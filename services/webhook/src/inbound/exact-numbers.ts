@@ -1,16 +1,17 @@
 const quote = 0x22;
 const backslash = 0x5c;
+const byteOrderMark = Buffer.from('\ufeff');
 /** A number with fewer digits is exact in JavaScript: 2 to the power of 53 has sixteen. */
 const shortestInexact = 16;
 
 /**
  * A JSON text with integers that JavaScript can't hold as strings of the same digits: a template must show the id that
- * was sent, not the nearest number. Any other text stays as it is. One pass over the bytes, without parsing them.
+ * was sent, not the nearest number. A byte order mark is left out, and any other text stays as it is. One pass over the bytes, without parsing them.
  */
 export function withExactIntegers(json: Buffer): string {
   const parts: string[] = [];
-  let copied = 0;
-  for (let at = 0; at < json.length; at += 1) {
+  let copied = json.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
+  for (let at = copied; at < json.length; at += 1) {
     if (json[at] === quote) at = endOfString(json, at);
     else if (isDigit(json[at])) {
       const start = json[at - 1] === 0x2d ? at - 1 : at;
