@@ -191,6 +191,14 @@ describe('a message', () => {
     expect(webhooks.chat.runsOf('only once')).toHaveLength(1);
   });
 
+  it('may name its channel in capitals', async () => {
+    const config = { callback_url: receiver.url('/capitals') };
+    const own = await makeChannel(webhooks, tenant, { type: 'generic', config });
+    const answer = await write(webhooks, { ...own, id: own.id.toUpperCase() }, written('loud'));
+    expect(answer.body.status).toBe('accepted');
+    expect((await replies(1, own))[0]?.text).toBe('echo: loud');
+  });
+
   it('is one turn with those that its sender writes within two seconds', async () => {
     await write(webhooks, channel, written('first'));
     await write(webhooks, channel, written('of Bob', { user: { id: 'bob' } }));

@@ -59,6 +59,11 @@ describe('a delivery', () => {
     expect(list.data[0]?.call_id).toBe(callId);
   });
 
+  it('may name its endpoint in capitals', async () => {
+    const answer = await webhooks.deliver(endpoint, { body: { input: 'loud' }, to: endpoint.id.toUpperCase() });
+    expect(answer.body.output).toBe('echo: loud');
+  });
+
   it('may hold the messages of a chat completion', async () => {
     const input = [
       { role: 'system', content: 'Be brief.' },

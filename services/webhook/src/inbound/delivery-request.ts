@@ -21,7 +21,8 @@ function queryOf({ url = '' }: IncomingMessage, name: string): string[] {
   return new URLSearchParams(url.split('?')[1] ?? '').getAll(name);
 }
 
+/** In lower case, as the database writes ids. */
 function onlyId(named: readonly string[]): string | null {
   const [id = ''] = named;
-  return named.length === 1 && isUuid(id) ? id : null;
+  return named.length === 1 && isUuid(id) ? id.toLowerCase() : null;
 }
