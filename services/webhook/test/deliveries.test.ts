@@ -60,7 +60,10 @@ describe('a delivery', () => {
   });
 
   it('may name its endpoint in capitals', async () => {
-    const answer = await webhooks.deliver(endpoint, { body: { input: 'loud' }, to: endpoint.id.toUpperCase() });
+    const answer = await webhooks.deliver(endpoint, {
+      body: { input: 'loud' },
+      to: endpoint.id.toUpperCase(),
+    });
     expect(answer.body.output).toBe('echo: loud');
   });
 
@@ -295,6 +298,29 @@ describe('repeats', () => {
     expect(new Set(answers.map(({ status, body: { output } }) => `${status} ${output ?? ''}`)).size).toBe(1);
     expect(answers[0].body.output).toBe('echo: a hundred times');
   });
+
+  it('that wait before their call runs leave it to the one that has stored it', async () => {
+    const stored = Promise.withResolvers<undefined>();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    jest.spyOn(CallStore.prototype, 'add').mockImplementationOnce(async function (this: CallStore, ...call) {
+      const known = await this.add(...call);
+      stored.resolve(undefined);
+      await promise;
+      return known;
+    });
+    const looks = jest.spyOn(CallStore.prototype, 'progressOf');
+    const claims = jest.spyOn(CallStore.prototype, 'claim');
+    const deliver = () => webhooks.deliver(endpoint, { body: { input: 'overtaken' }, id: 'overtaken' });
+    const first = deliver();
+    await stored.promise;
+    const repeat = deliver();
+    await eventually(() => expect(looks).toHaveBeenCalled());
+    resolve(undefined);
+    expect((await first).body).toEqual((await repeat).body);
+    const taken = await Promise.all(claims.mock.results.map(({ value }) => value as Promise<unknown>));
+    expect(taken.filter((request) => request !== null)).toEqual([]);
+    jest.restoreAllMocks();
+  }, 30_000);
 
   it('with another body are refused', async () => {
     await webhooks.deliver(endpoint, { body: { input: 'mine' }, id: 'reused' });

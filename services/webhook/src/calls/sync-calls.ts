@@ -27,17 +27,19 @@ type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionI
 /** Calls whose senders wait for the answer. */
 export class SyncCalls {
   readonly #options: SyncCallsOptions;
-  /** By call: its repeats wait together, with the sender that is answered here if there is one. */
+  /** By call: what `run` does. Apart from the waits, as a repeat may begin to wait before its call runs. */
+  readonly #runs = new SharedCalls<Result>();
+  /** By call: its repeats wait together. */
   readonly #waits = new SharedCalls<Result>();
 
   constructor(options: SyncCallsOptions) {
     this.#options = options;
   }
 
-  /** Asks the agent, with a claim that the call was stored with. */
+  /** Asks the agent, with a claim that the call was stored with. Once for each call. */
   async run(call: NewCall, claimId: string, context: RequestContext): Promise<Result> {
     const until = monotonicMs() + longestMs;
-    return this.#waits.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
+    return this.#runs.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
   }
 
   /** The answer to an earlier delivery, from any replica; takes the call over if its replica has died. */
@@ -45,7 +47,8 @@ export class SyncCalls {
     const until = monotonicMs() + longestMs;
     for (;;) {
       try {
-        return await this.#waits.get(call.id, () => this.#await(call, { context, until }));
+        const run = this.#runs.inFlight(call.id);
+        return await (run ?? this.#waits.get(call.id, () => this.#await(call, { context, until })));
       } catch (error) {
         // The time of another sender, that came earlier, is over.
         if (!(error instanceof TooLate) || monotonicMs() + leastMs >= until) throw error;
