@@ -1,9 +1,23 @@
 import { isIP } from 'node:net';
 
-/** The network by which clients are counted: an IPv6 host has all addresses of its /64; any other text is itself. */
+/**
+ * The network by which clients are counted: an IPv6 host has all addresses of its /64; any other text is itself. An IPv4
+ * address that is written as one of IPv6 is that IPv4 address, or all of them would be one network.
+ */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
-  return `${groupsOf(address).slice(0, 4).join(':')}::/64`;
+  const groups = groupsOf(address);
+  return mappedIpv4(groups) ?? `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+/** The IPv4 address of `::ffff:0:0/96`. */
+function mappedIpv4(groups: readonly string[]): string | null {
+  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return null;
+  const bytes = groups.slice(6).flatMap((group) => {
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+  return bytes.join('.');
 }
 
 /** The eight groups of an IPv6 address, without leading zeros. */
