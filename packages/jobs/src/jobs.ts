@@ -33,7 +33,7 @@ export interface NewJob<Known extends Tasks, Name extends keyof Known> {
   key?: string;
   /** Adds nothing either if a job with the key waits for a later attempt. For what is looked for again and again. */
   unlessTried?: true;
-  /** Higher ones of a task run first. Default: 0. */
+  /** Higher ones run before others of the same task and tenant. Tenants take turns whatever theirs are. Default: 0. */
   priority?: number;
 }
 
