@@ -11,6 +11,8 @@ type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 export interface BoundedFetchOptions {
   tenantId: string;
   reader: MessageReader;
+  /** For a request and what it returns: the client ends some that take longer only for itself. */
+  timeoutMs: number;
   /** Called when a stream ends because of what it holds: the client does not fail its calls then. */
   onFault: (error: unknown) => void;
 }
@@ -34,7 +36,11 @@ export function boundedFetch(send: Fetch, options: BoundedFetchOptions): Fetch {
   const gate = new MessageGate(options);
   return async (input, init = {}) => {
     if (isAnswer(init)) return gate.answer((signal) => send(input, { ...init, signal }), init.signal);
-    return gate.bounded(await send(input, init));
+    const limits = [
+      ...(init.method === 'POST' ? [AbortSignal.timeout(options.timeoutMs)] : []),
+      ...(init.signal ? [init.signal] : []),
+    ];
+    return gate.bounded(await send(input, init), AbortSignal.any(limits));
   };
 }
 
@@ -65,24 +71,24 @@ class MessageGate {
     }
   }
 
-  async bounded(response: Response): Promise<Response> {
+  async bounded(response: Response, signal: AbortSignal): Promise<Response> {
     const { status, headers, body } = response;
     if (body === null) return response;
-    if (!response.ok) return new Response(await this.#errorText(body), { status, headers });
+    if (!response.ok) return new Response(await this.#errorText(body, signal), { status, headers });
     switch (mediaType(headers)) {
       case 'application/json':
-        return new Response(await this.#bodyText(response), { status, headers });
+        return new Response(await this.#bodyText(response, signal), { status, headers });
       case 'text/event-stream':
-        return new Response(ReadableStream.from(this.#events(body)), { status, headers });
+        return new Response(ReadableStream.from(this.#events(body, signal)), { status, headers });
       default:
         await body.cancel();
         return new Response('', { status, headers });
     }
   }
 
-  async #bodyText(response: Response): Promise<string> {
+  async #bodyText(response: Response, signal: AbortSignal): Promise<string> {
     const { reader, tenantId } = this.#options;
-    const messages = await reader.read(tenantId, Buffer.from(await response.arrayBuffer()));
+    const messages = await reader.read(tenantId, Buffer.from(await response.arrayBuffer()), signal);
     // The client finds that it is no JSON.
     if (messages === null) return '';
     const handedOn = messages.filter((message) => this.#isHandedOn(message));
@@ -93,15 +99,15 @@ class MessageGate {
   }
 
   /** An error of the protocol; of any other text nothing is left. */
-  async #errorText(body: ReadableStream<Uint8Array>): Promise<string> {
+  async #errorText(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<string> {
     const { reader, tenantId } = this.#options;
     const start = await readStart(body, maxErrorBytes);
-    const messages = start === null ? null : await reader.read(tenantId, start).catch(() => null);
+    const messages = start === null ? null : await reader.read(tenantId, start, signal).catch(() => null);
     const [first] = messages ?? [];
     return first?.kind === 'response' && messages?.length === 1 ? JSON.stringify(first.content) : '';
   }
 
-  async *#events(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async *#events(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     const lines = new EventLines();
     let count = 0;
@@ -111,7 +117,7 @@ class MessageGate {
           count += 1;
           if (count > events.most) throw new McpFailure('too_large');
           if (count % events.atOnce === 0) await turnOfTheLoop();
-          const bounded = await this.#event(event);
+          const bounded = await this.#event(event, signal);
           if (bounded !== null) yield encoder.encode(eventText(bounded));
         }
     } catch (error) {
@@ -120,7 +126,10 @@ class MessageGate {
     }
   }
 
-  async #event({ type, id = '', retry = '', data }: StreamEvent): Promise<StreamEvent | null> {
+  async #event(
+    { type, id = '', retry = '', data }: StreamEvent,
+    signal: AbortSignal,
+  ): Promise<StreamEvent | null> {
     const head = {
       type,
       id: id !== '' && id.length <= maxEventChars ? id : undefined,
@@ -128,14 +137,14 @@ class MessageGate {
     };
     // Of the transport of 2024: where the client posts to.
     if (type === 'endpoint') return data.length > maxEventChars ? null : { ...head, data };
-    const message = type === 'message' && data !== '' ? await this.#message(data) : null;
+    const message = type === 'message' && data !== '' ? await this.#message(data, signal) : null;
     if (message !== null) return { ...head, data: JSON.stringify(message.content) };
     return head.id === undefined && head.retry === undefined ? null : { ...head, data: '' };
   }
 
-  async #message(data: string): Promise<RpcMessage | null> {
+  async #message(data: string, signal: AbortSignal): Promise<RpcMessage | null> {
     const { reader, tenantId } = this.#options;
-    const messages = await reader.read(tenantId, Buffer.from(data));
+    const messages = await reader.read(tenantId, Buffer.from(data), signal);
     // Events hold one message.
     const [message] = messages ?? [];
     return messages?.length === 1 && message !== undefined && this.#isHandedOn(message) ? message : null;

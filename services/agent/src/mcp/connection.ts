@@ -21,7 +21,7 @@ import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
 import { digestOf } from './tool-review.ts';
 import type { MessageReader } from './message-reader.ts';
-import { maxTools, pageBytesKey } from './rpc-message.ts';
+import { maxTools, pageBytesKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-accesses.ts';
 
 export interface ConnectionOptions {
@@ -194,7 +194,7 @@ async function connectBy(
     await client.connect(
       new Transport(new URL(url), {
         fetch: boundedFetch(access.tokens === null ? send : bearerFetch(send, access.tokens), {
-          ...{ tenantId, reader, onFault: (error) => connection.end(error) },
+          ...{ tenantId, reader, timeoutMs, onFault: (error) => connection.end(error) },
         }),
         requestInit: { headers: access.headers },
         reconnectionScheduler: patientReconnection(),
@@ -227,18 +227,19 @@ function isClientError(error: unknown): boolean {
   return false;
 }
 
-/** Sorts and hashes a schema of 64 KiB in about 2 ms; between so many, the loop takes a turn. */
-const hashedAtOnce = 256 * 1024;
+/** Characters of definitions, which are sorted and hashed in about 10 ms; between so many, the loop takes a turn. */
+const hashedAtOnce = 64 * 1024;
 
 async function withDigests(list: ToolList): Promise<ToolList> {
   const tools: McpTool[] = [];
   let chars = 0;
   for (const tool of list.tools) {
-    chars += JSON.stringify(tool).length;
-    if (chars > hashedAtOnce) {
+    const size = JSON.stringify(tool).length;
+    if (chars > 0 && chars + size > hashedAtOnce) {
       await turnOfTheLoop();
       chars = 0;
     }
+    chars += size;
     tools.push({ ...tool, digest: digestOf(tool) });
   }
   return { ...list, tools };
@@ -262,18 +263,18 @@ class ToolCollection {
   add({ tools, ttlMs, _meta: meta }: ListToolsResult): void {
     if (typeof ttlMs === 'number') this.#ttlMs = ttlMs;
     this.#readBytes += Number(meta?.[pageBytesKey] ?? 0);
-    for (const { name, description = '', inputSchema, annotations } of tools) {
+    for (const { name, description = '', annotations, _meta: own } of tools) {
       this.#read += 1;
       if (name === '' || name.length > maxNameChars || this.#names.has(name)) continue;
-      const tool: McpTool = {
-        ...{ name, description, inputSchema },
-        readOnly: annotations?.readOnlyHint === true,
-        idempotent: annotations?.idempotentHint === true,
-      };
-      this.#bytes += Buffer.byteLength(JSON.stringify(tool));
+      const schema = String(own?.[schemaKey]);
+      this.#bytes += Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
       if (this.#bytes > maxListBytes || this.#tools.length === maxTools) break;
       this.#names.add(name);
-      this.#tools.push(tool);
+      this.#tools.push({
+        ...{ name, description, inputSchema: JSON.parse(schema) as McpTool['inputSchema'] },
+        readOnly: annotations?.readOnlyHint === true,
+        idempotent: annotations?.idempotentHint === true,
+      });
     }
     this.isFull = this.#bytes > maxListBytes || this.#read >= maxTools || this.#readBytes >= maxReadBytes;
   }

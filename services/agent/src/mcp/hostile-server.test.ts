@@ -119,7 +119,19 @@ const legalTools = `[${Array.from(
   { length: 100 },
   (_, n) => `{"name":"t${n}","inputSchema":{"type":"object","properties":${properties(300)}}}`,
 ).join(',')}]`;
+const manyProperties = Array.from({ length: 26_000 }, (_, n) => `"p${n}":{"t":1}`).join(',');
+const numbers = repeated('1', 79_000);
+const toolWith = (fields: string): string => `{"name":"a",${fields}}`;
 const differentObjects = Array.from({ length: 26_000 }, (_, n) => `{"a${n}":1,"b${n}":2}`).join(',');
+
+const initialize = json(
+  '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}',
+);
+/** What makes it one of 2025. */
+const legacy: Record<string, Answer> = {
+  'server/discover': (response) => response.writeHead(404).end(),
+  initialize,
+};
 
 describe('the event loop goes on during', () => {
   it.each<[string, string, string]>([
@@ -146,11 +158,33 @@ describe('the event loop goes on during', () => {
     ['3.9 MB of wrong tools', repeated('{}', 1_300_000), 'too_large'],
     ['30,000 wrong tools', repeated('{}', 30_000), 'invalid'],
     ['100 tools of 300 properties', legalTools.slice(1, -1), 'ok'],
+    [
+      'a tool that requires 79,000 numbers',
+      toolWith(`"inputSchema":{"type":"object","required":[${numbers}]}`),
+      'invalid',
+    ],
+    [
+      'a tool of 26,000 properties',
+      toolWith(`"inputSchema":{"type":"object","properties":{${manyProperties}}}`),
+      'ok',
+    ],
+    [
+      'a tool whose output requires 79,000 numbers',
+      toolWith(`"inputSchema":{"type":"object"},"outputSchema":{"required":[${numbers}]}`),
+      'ok',
+    ],
+    [
+      'a tool of 79,000 wrong titles',
+      toolWith(`"inputSchema":{"type":"object","$schema":{}},"annotations":{"title":[${numbers}]}`),
+      'ok',
+    ],
   ])('a list of %s', async (_name, tools, expected) => {
-    const { connection } = await connect({ 'tools/list': json(listOf(`[${tools}]`)) });
-    const { outcome, blockedMs } = await outcomeOf(() => connection.listTools(never));
-    expect(outcome).toBe(expected);
-    expect(blockedMs).toBeLessThan(blockMs);
+    for (const era of [{}, legacy]) {
+      const { connection } = await connect({ ...era, 'tools/list': json(listOf(`[${tools}]`)) });
+      const { outcome, blockedMs } = await outcomeOf(() => connection.listTools(never));
+      expect(outcome).toBe(expected);
+      expect(blockedMs).toBeLessThan(blockMs);
+    }
   });
 
   it('large answers to many calls at once', async () => {
@@ -177,6 +211,27 @@ describe('the event loop goes on during', () => {
 });
 
 describe('a list', () => {
+  it('has schemas as they are, and leaves out tools whose schema is above 64 KiB', async () => {
+    const schema = {
+      ...{ type: 'object', required: ['a'], additionalProperties: false },
+      properties: { a: { $ref: '#/$defs/x' }, b: true },
+      $defs: { x: { enum: ['"', '\\', null, 1] } },
+    };
+    const large = (times: number) => ({ type: 'object', description: 'x'.repeat(times) });
+    const tools = [
+      { name: 'first', inputSchema: schema },
+      { name: 'large', inputSchema: large(65_000) },
+      { name: 'too large', inputSchema: large(66_000) },
+      { name: 'last', inputSchema: { type: 'object' } },
+    ];
+    for (const era of [{}, legacy]) {
+      const { connection } = await connect({ ...era, 'tools/list': json(listOf(JSON.stringify(tools))) });
+      const listed = (await connection.listTools(never)).tools;
+      expect(listed.map(({ name }) => name)).toEqual(['first', 'large', 'last']);
+      expect(listed[0]?.inputSchema).toEqual(schema);
+    }
+  });
+
   it('counts what was read, not what was kept', async () => {
     const page = `[${repeated(JSON.stringify({ name: 'same', inputSchema: { type: 'object' }, _meta: { x: 'x'.repeat(30_000) } }), 50)}]`;
     const { connection, got } = await connect({ 'tools/list': json(listOf(page, '"nextCursor":"more",')) });
@@ -190,13 +245,6 @@ describe('a list', () => {
 });
 
 describe('requests of a server', () => {
-  const initialize = json(
-    '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}',
-  );
-  const legacy: Record<string, Answer> = {
-    'server/discover': (response) => response.writeHead(404).end(),
-    initialize,
-  };
   const pings = Array.from({ length: 3_000 }, (_, id) =>
     event(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
   );

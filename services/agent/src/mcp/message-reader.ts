@@ -22,12 +22,12 @@ export class MessageReader {
 
   /**
    * The messages of a body, as {@link rpcMessage} leaves them; null if the body isn't JSON. Throws `McpFailure`:
-   * `invalid`, `too_large`, `busy`.
+   * `invalid`, `too_large`, `busy`, and the reason of `signal` if it aborts while others are read.
    */
-  read(tenantId: string, body: Buffer): Promise<RpcMessage[] | null> {
+  read(tenantId: string, body: Buffer, signal?: AbortSignal): Promise<RpcMessage[] | null> {
     if (body.length <= smallBytes) return this.#read(body, () => Promise.resolve());
     // Without a turn of the loop, one body after the other would be one long piece.
-    return this.#turns.run(tenantId, () => this.#read(body, turnOfTheLoop));
+    return this.#turns.run(tenantId, () => this.#read(body, turnOfTheLoop), signal);
   }
 
   async #read(body: Buffer, pause: () => Promise<void>): Promise<RpcMessage[] | null> {
