@@ -9,7 +9,7 @@ import { MessageReader } from './message-reader.ts';
 import { isPerUser, loginUserOf, type McpServer, type McpSettings } from './mcp-server.ts';
 import { connectTool, type McpTool } from './mcp-tool.ts';
 import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
-import { isAccepted, type AcceptedTool } from './tool-review.ts';
+import { acceptance, type AcceptedTool } from './tool-review.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
 /** A stored server, and what is known of its health. */
@@ -143,12 +143,11 @@ export class McpRegistry {
     user: string | null,
   ): Promise<{ tools: readonly McpTool[]; isStale: boolean }> {
     const { trust, accepted, isStale } = server;
-    if (!isPerUser(server))
-      return { tools: server.tools.filter((tool) => isAccepted(tool, { trust, accepted })), isStale };
+    if (!isPerUser(server)) return { tools: server.tools.filter(acceptance({ trust, accepted })), isStale };
     const list = user === null ? null : await this.#options.lists.find(server, user);
     if (list === null) return { tools: [connectTool], isStale: false };
-    const all = { trust, accepted: [...list.accepted, ...accepted] };
-    return { tools: (list.tools ?? []).filter((tool) => isAccepted(tool, all)), isStale: list.isStale };
+    const isAccepted = acceptance({ trust, accepted: [...list.accepted, ...accepted] });
+    return { tools: (list.tools ?? []).filter(isAccepted), isStale: list.isStale };
   }
 
   /**

@@ -11,7 +11,7 @@ import { mergePatch } from '../agents/merge-patch.ts';
 import type { McpTool } from './mcp-tool.ts';
 import { modelNames } from './model-names.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
-import { digestOf, isAccepted, type AcceptedTool } from './tool-review.ts';
+import { acceptance, digestOf, type AcceptedTool } from './tool-review.ts';
 
 /** What is public of the authentication of a server. */
 export type PublicAuth =
@@ -151,6 +151,7 @@ export function showServer(
   const tools = isPerUser(server) ? (own?.tools ?? []) : server.tools;
   const accepted = [...(own?.accepted ?? []), ...server.accepted];
   const names = modelNames(tools.map((tool) => ({ server: name, tool: tool.name })));
+  const isAccepted = acceptance({ trust, accepted });
   return {
     ...{ id, name, url, transport },
     auth: showAuth(server),
@@ -167,7 +168,7 @@ export function showServer(
       read_only: tool.readOnly,
       idempotent: tool.idempotent,
       enabled: isEnabled(server, tool.name),
-      ...reviewOf(tool, { trust, accepted }),
+      ...reviewOf(tool, { isAccepted: isAccepted(tool), accepted }),
     })),
     tools_updated_at: server.toolsUpdatedAt?.toISOString() ?? null,
     created_at: server.createdAt.toISOString(),
@@ -177,10 +178,10 @@ export function showServer(
 
 function reviewOf(
   tool: McpTool,
-  by: { trust: McpTrust; accepted: readonly AcceptedTool[] },
+  by: { isAccepted: boolean; accepted: readonly AcceptedTool[] },
 ): Pick<WireMcpServer['tools'][number], 'digest' | 'status' | 'accepted'> {
   const digest = digestOf(tool);
-  if (isAccepted(tool, by)) return { digest, status: 'accepted', accepted: null };
+  if (by.isAccepted) return { digest, status: 'accepted', accepted: null };
   const before = by.accepted.find(({ name }) => name === tool.name)?.definition;
   return {
     digest,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { McpTool } from './mcp-tool.ts';
-import { digestOf, isAccepted, reviewed, type AcceptedTool } from './tool-review.ts';
+import { acceptance, digestOf, reviewed, type AcceptedTool } from './tool-review.ts';
 
 const toolOf = (name: string, more: Partial<McpTool> = {}): McpTool => ({
   ...{ name, description: 'As it was.', inputSchema: { type: 'object' }, readOnly: false, idempotent: false },
@@ -17,7 +17,7 @@ function after(lists: McpTool[][], trust: 'pin' | 'follow' = 'pin') {
     changed.push(...changes.map(({ tool, accepted: old }) => `${tool.name}: ${old?.description ?? ''}`));
     before = { tools, accepted };
   }
-  const offered = before.tools.filter((tool) => isAccepted(tool, { trust, accepted: before.accepted }));
+  const offered = before.tools.filter(acceptance({ trust, accepted: before.accepted }));
   return { offered: offered.map(({ name }) => name), changed };
 }
 
@@ -62,9 +62,9 @@ describe('a tool', () => {
   });
 
   it('needs a review also if it was not listed for a while, or was known before digests were', () => {
-    expect(after([[toolOf('a')], [], [changedTool]])).toEqual({ offered: [], changed: ['a: As it was.'] });
+    expect(after([[toolOf('a')], [], [changedTool]])).toEqual({ offered: [], changed: ['a: '] });
     const { accepted, changes } = reviewed({ tools: [toolOf('a')], accepted: [] }, [changedTool], 'pin');
-    expect([isAccepted(changedTool, { trust: 'pin', accepted }), changes.length]).toEqual([false, 1]);
+    expect([acceptance({ trust: 'pin', accepted })(changedTool), changes.length]).toEqual([false, 1]);
   });
 
   it('is offered again once its definition is as it was', () => {
@@ -78,11 +78,63 @@ describe('a tool', () => {
   it('is not forgotten because the server names others', () => {
     const many = (from: number) => Array.from({ length: 500 }, (_, n) => toolOf(`t${from + n}`));
     const lists = [[toolOf('a')], many(0), many(500), many(1_000), [changedTool]];
-    expect(after(lists)).toEqual({ offered: [], changed: ['a: As it was.'] });
+    expect(after(lists)).toEqual({ offered: [], changed: ['a: '] });
     expect(after(lists.slice(0, 4)).offered).toEqual([]);
+  });
+
+  it('is compared with what was accepted of its name alone', () => {
+    let read = 0;
+    const tools = Array.from({ length: 500 }, (_, n) => toolOf(`t${n}`));
+    const accepted = Array.from({ length: 1_000 }, (_, n) => ({
+      digest: digestOf(tools[n] ?? toolOf('none')),
+      get name() {
+        read += 1;
+        return `t${n}`;
+      },
+    }));
+    expect(tools.filter(acceptance({ trust: 'pin', accepted }))).toHaveLength(500);
+    expect(read).toBe(1_000);
   });
 
   it('may have the name of a member that all objects have', () => {
     expect(after([[toolOf('__proto__')], [toolOf('__proto__', { readOnly: true })]]).offered).toEqual([]);
+  });
+});
+
+describe('what is kept of tools', () => {
+  const large = (char: string): Partial<McpTool> => ({
+    inputSchema: { type: 'object', description: char.repeat(50_000) },
+  });
+  const listOf = (prefix: string, more: Partial<McpTool> = {}): McpTool[] =>
+    Array.from({ length: 20 }, (_, n) => toolOf(`${prefix}${n}`, more));
+  function rowAfter(lists: McpTool[][]): AcceptedTool[] {
+    let before: { tools: McpTool[]; accepted: AcceptedTool[] } = never;
+    for (const tools of lists) before = { tools, accepted: reviewed(before, tools, 'pin').accepted };
+    return before.accepted;
+  }
+
+  it('is a digest where they are no longer listed, however large they were', () => {
+    const different = Array.from({ length: 50 }, (_, n) => listOf(`t${n}_`, large('x')));
+    const row = rowAfter(different);
+    expect(row).toHaveLength(1_000);
+    expect(JSON.stringify(row).length).toBeLessThan(200_000);
+    // As rows were before: definitions of all that was ever listed.
+    const bloated = row.map((entry) => ({ ...entry, definition: toolOf('a', large('x')) }));
+    const { accepted } = reviewed({ tools: [], accepted: bloated }, [], 'pin');
+    expect(JSON.stringify(accepted).length).toBeLessThan(200_000);
+  });
+
+  it('is at most 1 MiB of definitions where they wait for a review', () => {
+    const lists: McpTool[][] = [];
+    const shown: McpTool[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      lists.push([...shown, ...listOf(`t${n}_`, large('x'))]);
+      shown.push(...listOf(`t${n}_`, { readOnly: true }));
+      lists.push([...shown]);
+    }
+    const row = rowAfter(lists);
+    expect(row.filter(({ pending }) => pending === true)).toHaveLength(400);
+    expect(row.filter(({ definition }) => definition !== undefined)).toHaveLength(20);
+    expect(JSON.stringify(row).length).toBeLessThan(1_200_000);
   });
 });

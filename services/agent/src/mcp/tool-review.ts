@@ -10,7 +10,7 @@ export type ToolDefinition = Pick<McpTool, 'description' | 'inputSchema' | 'read
 export interface AcceptedTool {
   name: string;
   digest: string;
-  /** Kept while the server lists another one, or none. */
+  /** Kept while the server lists another one, as far as there is room for it. */
   definition?: ToolDefinition;
   /** Whether another definition waits for a review, and was announced. */
   pending?: true;
@@ -25,6 +25,8 @@ export interface ToolChange {
 
 /** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
 export const maxAccepted = 1_000;
+/** Of the definitions that are kept, in bytes of a row. */
+const maxDefinitionBytes = 1024 * 1024;
 
 /** Of everything that models and the gateway learn of a tool, whatever the order of members. */
 export function digestOf(tool: McpTool): string {
@@ -35,22 +37,29 @@ export function digestOf(tool: McpTool): string {
   );
 }
 
-/** Whether agents may use a tool as it is defined now. */
-export function isAccepted(
-  tool: McpTool,
-  { trust, accepted }: { trust: McpTrust; accepted: readonly AcceptedTool[] },
-): boolean {
-  if (trust === 'follow') return true;
-  const known = accepted.filter(({ name }) => name === tool.name);
-  // Lists from before definitions were compared have none.
-  if (known.length === 0) return accepted.length < maxAccepted;
-  const digest = digestOf(tool);
-  return known.some((each) => sameText(each.digest, digest));
+/** Returns what decides whether agents may use a tool as it is defined now. */
+export function acceptance({
+  trust,
+  accepted,
+}: {
+  trust: McpTrust;
+  accepted: readonly AcceptedTool[];
+}): (tool: McpTool) => boolean {
+  if (trust === 'follow') return () => true;
+  const byName = Map.groupBy(accepted, ({ name }) => name);
+  return (tool) => {
+    const known = byName.get(tool.name);
+    // Lists from before definitions were compared have none.
+    if (known === undefined) return accepted.length < maxAccepted;
+    const digest = digestOf(tool);
+    return known.some((each) => sameText(each.digest, digest));
+  };
 }
 
 /**
  * What is accepted after a server has listed its tools. A tool with a new name is accepted, unless the server has named a
- * thousand; another definition of a known one waits for a review, also if the tool was not listed for a while.
+ * thousand; another definition of a known one waits for a review, also if the tool was not listed for a while. Of tools
+ * that are not listed, only digests are kept: a server may name others each time.
  */
 export function reviewed(
   before: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] },
@@ -66,7 +75,8 @@ export function reviewed(
   const names = new Set(listed.map(({ name }) => name));
   const accepted: AcceptedTool[] = [...known.values()]
     .filter(({ name }) => !names.has(name))
-    .map((entry) => kept(entry, last.get(entry.name)));
+    .map(({ definition: _, ...entry }) => entry);
+  const room = { bytes: maxDefinitionBytes };
   const changes: ToolChange[] = [];
   for (const tool of listed) {
     const [digest, entry] = [digestOf(tool), known.get(tool.name)];
@@ -74,7 +84,7 @@ export function reviewed(
     const isSame = entry !== undefined && sameText(entry.digest, digest);
     if (trust === 'follow' || isNew || isSame) accepted.push({ name: tool.name, digest });
     else if (entry !== undefined) {
-      const next = { ...kept(entry, last.get(tool.name)), pending: true as const };
+      const next = { ...kept(entry, last.get(tool.name), room), pending: true as const };
       accepted.push(next);
       if (entry.pending !== true) changes.push({ tool, accepted: next.definition ?? null });
     }
@@ -82,11 +92,22 @@ export function reviewed(
   return { accepted, changes };
 }
 
-function kept(entry: AcceptedTool, last: McpTool | undefined): AcceptedTool {
-  if (entry.definition !== undefined || last === undefined) return entry;
-  if (!sameText(digestOf(last), entry.digest)) return entry;
-  const { description, inputSchema, readOnly, idempotent } = last;
-  return { ...entry, definition: { description, inputSchema, readOnly, idempotent } };
+/** With the definition if it is known and there is room. */
+function kept(
+  { definition: before, ...entry }: AcceptedTool,
+  last: McpTool | undefined,
+  room: { bytes: number },
+): AcceptedTool {
+  const definition =
+    before ?? (last !== undefined && sameText(digestOf(last), entry.digest) ? definitionOf(last) : undefined);
+  const bytes = definition === undefined ? 0 : Buffer.byteLength(JSON.stringify(definition));
+  if (definition === undefined || bytes > room.bytes) return entry;
+  room.bytes -= bytes;
+  return { ...entry, definition };
+}
+
+function definitionOf({ description, inputSchema, readOnly, idempotent }: McpTool): ToolDefinition {
+  return { description, inputSchema, readOnly, idempotent };
 }
 
 /** The same with the members of all objects in order. The depth of a schema is limited where it is read. */

@@ -4,7 +4,7 @@ import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { McpTrust } from '@gatehouse/contract/mcp-servers';
 import type { McpTool } from '../mcp/mcp-tool.ts';
-import { isAccepted, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
+import { acceptance, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
 
 /** A login at an MCP server. */
 export interface Login {
@@ -128,12 +128,12 @@ export class LoginStore {
          where server_id = $1 and connection_id = $2 and user_id = $3`,
         [...owner, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
       );
-      const all = { trust, accepted: [...accepted, ...before.byAll] };
+      const isAccepted = acceptance({ trust, accepted: [...accepted, ...before.byAll] });
       await onChanged(
         db,
-        changes.filter(({ tool }) => !isAccepted(tool, all)),
+        changes.filter(({ tool }) => !isAccepted(tool)),
       );
-      return tools.filter((tool) => isAccepted(tool, all));
+      return tools.filter(isAccepted);
     });
   }
 

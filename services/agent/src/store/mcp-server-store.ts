@@ -12,8 +12,8 @@ import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import {
+  acceptance,
   digestOf,
-  isAccepted,
   maxAccepted,
   reviewed,
   type AcceptedTool,
@@ -126,7 +126,7 @@ export class McpServerStore implements ServerRecord {
       const noted = await noteTools(db, server, listed);
       if (noted === null) return [];
       await raiseChanged(db, { server, userId: null, changes: noted.changes }, this.#raise);
-      return noted.server.tools.filter((tool) => isAccepted(tool, noted.server));
+      return noted.server.tools.filter(acceptance(noted.server));
     });
   }
 
