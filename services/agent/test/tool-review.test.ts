@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
+import { revisionOf } from '../src/store/transfer-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 const path = '/v1/mcp/servers';
@@ -117,5 +118,23 @@ describe('a tool whose definition changed', () => {
     expect((await refresh(id)).tools.map((tool) => tool.status)).toEqual(['needs_review']);
     const moved = await patch({ url: `${server.url}?v=2` });
     expect(moved.body.tools.map((tool) => tool.status)).toEqual(['accepted']);
+  });
+
+  it('is another revision for a transfer once it is accepted, as is a server that is followed', async () => {
+    const id = await register();
+    const revision = async () => {
+      const select = `select ${revisionOf['agent.mcp_servers']} as revision from agent.mcp_servers as r where id = $1`;
+      return (await agents.rows<{ revision: string }>(select, [id]))[0]?.revision;
+    };
+    const first = await revision();
+    pullTheRug();
+    const [changed] = (await refresh(id)).tools;
+    expect(await revision()).toBe(first);
+    await accept(id, 'read it', changed?.digest ?? '');
+    const second = await revision();
+    await refresh(id);
+    expect(await revision()).toBe(second);
+    await agents.call('PATCH', `${path}/${id}`, { as: tenant.admin, body: { trust: 'follow' } });
+    expect(new Set([first, second, await revision()]).size).toBe(3);
   });
 });

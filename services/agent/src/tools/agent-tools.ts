@@ -24,13 +24,14 @@ function isNamed(refs: readonly string[], server: string, tool: string): boolean
   return refs.includes(server) || refs.includes(`${server}/${tool}`);
 }
 
-/** Whether an agent with these references may use a tool; the one that says what is missing, always. */
+/** Whether an agent with these references may use a tool; the one that says what is missing, if it names the server. */
 export function isOffered(
   refs: readonly string[],
   server: Pick<McpServer, 'name' | 'toolFilter'>,
   tool: McpTool,
 ): boolean {
-  return tool === connectTool || (isEnabled(server, tool.name) && isNamed(refs, server.name, tool.name));
+  if (tool === connectTool) return serverNames(refs).includes(server.name);
+  return isEnabled(server, tool.name) && isNamed(refs, server.name, tool.name);
 }
 
 /**
