@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { webhookInput, type WebhookInput } from '@gatehouse/contract/webhook-calls';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import { isForm, isJson, parseJson, readPart } from '@gatehouse/http/body';
+import { isForm, isJson, parseBody, readPart } from '@gatehouse/http/body';
 import { validate } from '@gatehouse/http/validate';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
@@ -19,7 +19,7 @@ export async function readInput(
   body: Buffer,
 ): Promise<WebhookInput> {
   const json = await readPart(body, tenantId, () => readPayload(scheme, headers['content-type'], body));
-  const payload = await readPart(json, tenantId, () => parseJson(json));
+  const payload = await parseBody(json, tenantId);
   if (template === null) return validate(webhookInput, payload, 'body');
   const exact = await readPart(json, tenantId, () => withExactIntegers(json));
   return { input: await templates.prompt(tenantId, template, exact) };
