@@ -113,13 +113,22 @@ async function initialise(cluster: Cluster): Promise<string> {
   }
   await chmod(passwordFile, 0o600);
   const options = [`--pgdata=${unfinished}`, `--username=${superuser}`, `--pwfile=${passwordFile}`];
-  // Letters of all scripts, in the order of their code points, whatever the machine has. A folder made before keeps `C`.
-  options.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--encoding=UTF8');
+  options.push('--locale=C', '--encoding=UTF8', ...(await providerOptions(cluster.binaries)));
   options.push('--auth=scram-sha-256', '--no-instructions');
   if (cluster.settings?.['fsync'] === 'off') options.push('--no-sync');
   await run(cluster.binaries.initdb, options, { ...identityOf(user), cwd: '/', env: environment() });
   await rename(unfinished, dataDirectory);
   return password;
+}
+
+/**
+ * Letters of all scripts, in the order of their code points, whatever the machine has. A folder made before keeps `C`, as
+ * releases before PostgreSQL 17 have it.
+ */
+async function providerOptions({ initdb }: PostgresBinaries): Promise<string[]> {
+  const { stdout } = await run(initdb, ['--version'], { env: environment() });
+  const major = Number(/\d+/.exec(stdout)?.[0]);
+  return major < 17 ? [] : ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
 }
 
 async function spawnServer(cluster: Cluster, logFile: string): Promise<ChildProcess> {

@@ -126,7 +126,7 @@ it('the headers of each provider reach the service that verifies them', async ()
   const [app_secret, oa_secret] = ['zalo-app-secret', 'zalo-oa-secret'];
   const config = { app_id: '777' };
   const zalo = await makeChannel({ type: 'zalo_oa', config, credentials: { app_secret, oa_secret } });
-  const news = JSON.stringify({ app_id: '777', event_name: 'follow', timestamp: '1' });
+  const news = JSON.stringify({ app_id: '777', event_name: 'follow', timestamp: String(Date.now()) });
   const proof = zaloHeaders({ app: '777', secret: oa_secret }, news);
   expect(await send(zalo, proof, news)).toEqual([200, ignored]);
   expect((await send(zalo, { 'x-zevent-signature': 'mac=00' }, news))[0]).toBe(401);
