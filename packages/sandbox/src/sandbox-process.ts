@@ -1,9 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import path from 'node:path';
-import { unlessAborted } from '@gatehouse/kit/clock';
+import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { ChildAnswer } from './child-entry.ts';
 
 export interface ProgramOptions {
@@ -20,6 +20,8 @@ const entry = path.join(import.meta.dirname, `child-entry${extension}`);
 /** The folder that holds all code: processes may read the code in it, and nothing else. */
 const root = path.join(import.meta.dirname, '../../..');
 const readable = ['node_modules', 'packages', 'services'].map((folder) => path.join(root, folder));
+/** Of the times in `/proc`, on all systems that Node runs on. */
+const msPerTick = 10;
 const maxErrorChars = 2_048;
 
 /** The input that a process works on. */
@@ -67,6 +69,17 @@ export class SandboxProcess {
   /** Whether it can take an input: not before it has loaded its code, and not while it works on one. */
   get free(): boolean {
     return this.#state === 'free' && this.#child.connected;
+  }
+
+  /** Processor time that it has taken, in ms. On systems other than Linux, the time that has passed. */
+  get usedMs(): number {
+    try {
+      const [, rest = ''] = readFileSync(`/proc/${this.#child.pid ?? 0}/stat`, 'utf8').split(') ');
+      const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number);
+      return (user + system) * msPerTick;
+    } catch {
+      return monotonicMs();
+    }
   }
 
   /** Throws if the process can't load its code, or the reason of `signal`. */

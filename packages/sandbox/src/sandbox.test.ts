@@ -62,6 +62,14 @@ describe('a sandbox', () => {
     expect(await sandbox.run('t', { does: 'echo', with: 'on' })).toBe('on');
   });
 
+  it('counts the processor time of a process, and ten times as much of the clock', async () => {
+    const sandbox = open({ processes: 1, deadlineMs: 200 });
+    expect(await sandbox.run('t', { does: 'wait', with: '600' })).toBe('waited');
+    await expect(sandbox.run('t', { does: 'wait', with: '20000' })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+  });
+
   it.each<[string, Task, string]>([
     ['needs too much memory', { does: 'fillMemory' }, 'ended with SIGABRT'],
     ['exits', { does: 'exit' }, 'ended with 3'],

@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { Turns } from '@gatehouse/kit/turns';
+import { Deadline } from './deadline.ts';
 import { SandboxProcess, type ProgramOptions } from './sandbox-process.ts';
 
 export interface SandboxOptions extends ProgramOptions {
@@ -10,7 +11,10 @@ export interface SandboxOptions extends ProgramOptions {
   maxWaiting: number;
   /** Work of one tenant that waits; more is refused. Default: `maxWaiting`. */
   maxWaitingPerTenant?: number;
-  /** A process that takes longer for one input is killed. */
+  /**
+   * A process that takes more processor time for one input is killed, or ten times as long in all: how busy the machine
+   * is does not decide what becomes of an input.
+   */
   deadlineMs: number;
   /** A process that takes longer to load its code is killed. Default: 20 s, for a busy machine. */
   startMs?: number;
@@ -71,12 +75,15 @@ export class Sandbox<Input, Output> {
     const { signal, deadlineMs = this.#options.deadlineMs } = options;
     const process = this.#takeIdle() ?? new SandboxProcess(this.#options);
     this.#busy.add(process);
+    const deadline = new Deadline();
     try {
       const late = AbortSignal.timeout(this.#options.startMs ?? startMs);
       await process.start(signal ? AbortSignal.any([signal, late]) : late);
-      const deadline = AbortSignal.timeout(deadlineMs);
-      return (await process.run(input, signal ? AbortSignal.any([signal, deadline]) : deadline)) as Output;
+      deadline.watch(process, deadlineMs);
+      const over = deadline.signal;
+      return (await process.run(input, signal ? AbortSignal.any([signal, over]) : over)) as Output;
     } finally {
+      deadline.stop();
       if (process.free && !this.#stopped) this.#keep(process);
       else await process.kill();
       this.#busy.delete(process);

@@ -19,6 +19,7 @@ const deeds = {
   runProgram: () => execFileSync('true'),
   startThread: () => new Worker('1', { eval: true }),
   makeCode: () => (Reflect.construct(Function, ['return 1']) as () => number)(),
+  wait: (ms: string) => new Promise((resolve) => setTimeout(() => resolve('waited'), Number(ms))),
   fail: (text: string) => {
     throw new Error(text);
   },

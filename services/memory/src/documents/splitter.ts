@@ -6,8 +6,8 @@ import { Sandbox } from '@gatehouse/sandbox/sandbox';
 import { isOnePassage, splitPlain, type Passage } from './split-markdown.ts';
 import type { Splitting } from './split-worker.ts';
 
-/** A mebibyte of common Markdown takes under a second on a core of its own, but some texts take a parser minutes. */
-const deadline = { ms: 3_000, msPerMiB: 7_000 };
+/** A mebibyte of common Markdown takes under a second of processor time, but some texts take a parser minutes. */
+const deadline = { ms: 1_000, msPerMiB: 4_000 };
 const pauseMs = 50;
 
 const file = path.join(import.meta.dirname, `split-worker${path.extname(import.meta.filename)}`);

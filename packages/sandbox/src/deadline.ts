@@ -1,0 +1,30 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { SandboxProcess } from './sandbox-process.ts';
+
+/** A process on a busy machine may take this many times as long as it works. */
+const patience = 10;
+const checkMs = 100;
+
+/** Aborts when a process has taken too much processor time for its input, or far too long. */
+export class Deadline {
+  readonly #over = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  watch(process: Pick<SandboxProcess, 'usedMs'>, ms: number): void {
+    const [used, begun] = [process.usedMs, monotonicMs()];
+    const check = (): void => {
+      if (process.usedMs - used < ms && monotonicMs() - begun < ms * patience) return;
+      this.stop();
+      this.#over.abort(new DOMException('The sandbox took too long', 'TimeoutError'));
+    };
+    this.#timer = setInterval(check, Math.min(checkMs, ms));
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
