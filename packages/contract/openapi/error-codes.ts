@@ -133,7 +133,7 @@ const when: Record<ErrorCode, When> = {
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
   payload_too_large: takesBody,
   unsupported_media_type: takesBody,
-  mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh'),
+  mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh', 'mcp.servers.consent-links.create'),
   template_failed: at('webhooks.llm'),
   provider_unprocessable: callsProvider,
   insufficient_quota: callsProvider,

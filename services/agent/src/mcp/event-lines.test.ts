@@ -33,3 +33,8 @@ it('leaves out comments, unknown fields and events without content', () => {
     { type: 'message', id: undefined, retry: undefined, data: '\ntwo' },
   ]);
 });
+
+it('writes an event that has an id alone so that clients take notice of the id', () => {
+  const priming = { type: 'message', id: '7', retry: '500', data: '' };
+  expect(eventText(priming)).toBe('retry: 500\nid: 7\ndata: \n\n');
+});

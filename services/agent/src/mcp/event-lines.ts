@@ -65,7 +65,8 @@ export function eventText({ type, id, retry, data }: StreamEvent): string {
     ...(retry === undefined ? [] : [`retry: ${retry}`]),
     ...(id === undefined ? [] : [`id: ${id}`]),
     ...(type === 'message' ? [] : [`event: ${type}`]),
-    ...(data === '' ? [] : data.split('\n').map((line) => `data: ${line}`)),
+    // Also where it is empty: without the line, clients take no notice of the id.
+    ...data.split('\n').map((line) => `data: ${line}`),
   ];
   return `${lines.join('\n')}\n\n`;
 }
