@@ -6,7 +6,7 @@ import { TestGateway } from '@gatehouse/test/gateway';
 import type { Answer } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-const patienceMs = 20_000;
+const patienceMs = 60_000;
 
 let gateway: TestGateway;
 let tenant: TenantAccess;
@@ -117,7 +117,7 @@ it('metrics show how busy the connections to the database are', async () => {
   // The publisher of alerts keeps one.
   await shows('tenant-1', ['gatehouse_database_connections', { pool: 'system', state: 'used' }], 1);
   await shows('tenant-1', ['gatehouse_database_waiting', { pool: 'system' }], 0);
-});
+}, 120_000);
 
 it('metrics show which release runs', async () => {
   await shows('edge-1', ['gatehouse_build_info', { version: '0.1.0' }], 1);

@@ -256,9 +256,9 @@ describe('the request', () => {
     const open = await moving.open(tenant);
     const [document] = manyDocuments(1);
     void open.send(
-      Array.from({ length: 10 }, (_, n) => {
+      Array.from({ length: 18 }, (_, n) => {
         const line = JSON.stringify({ kind: 'document', ...document, path: String(n) });
-        return line + ' '.repeat(7 * 1024 * 1024);
+        return line + ' '.repeat(4_000_000);
       }),
     );
     const answer = await open.answer;
