@@ -48,7 +48,7 @@ export interface ChannelLine {
   heard: () => Heard[];
 }
 
-const firstMs = 1_700_000_000_000;
+const firstMs = Date.now();
 /** A number that grows with every message of a person. */
 const positionOf = ({ person, place }: Said): number => person * 1_000 + place + 1;
 const personIn = (id: unknown): number => Number(/\d+$/.exec(String(id))?.[0]);
