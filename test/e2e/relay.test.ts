@@ -86,9 +86,8 @@ describe('a completion through the relay', () => {
       times.push(performance.now());
     }
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-    // A busy machine reads several chunks at once; the provider speaks for a second.
-    expect(times.length).toBeGreaterThan(2);
-    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(300);
+    expect(times.length).toBeGreaterThanOrEqual(10);
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(700);
   });
 
   it('ends at the provider when the browser leaves', async () => {

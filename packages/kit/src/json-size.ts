@@ -57,7 +57,7 @@ export function isLongAsJson(value: unknown, max: number): boolean {
   return charsLeft(value, max) < 0;
 }
 
-/** What is left of `chars` after a value, or a negative number. */
+/** Returns the rest of `chars` after a value, or a negative number. */
 function charsLeft(value: unknown, chars: number): number {
   if (typeof value === 'string') return chars - value.length - 2;
   if (typeof value !== 'object' || value === null) return chars - 5;

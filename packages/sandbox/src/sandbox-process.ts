@@ -20,7 +20,7 @@ const entry = path.join(import.meta.dirname, `child-entry${extension}`);
 /** The folder that holds all code: processes may read the code in it, and nothing else. */
 const root = path.join(import.meta.dirname, '../../..');
 const readable = ['node_modules', 'packages', 'services'].map((folder) => path.join(root, folder));
-/** Of the times in `/proc`, on all systems that Node runs on. */
+/** The unit of the times in `/proc`, on all systems that Node runs on. */
 const msPerTick = 10;
 const maxErrorChars = 2_048;
 
@@ -146,7 +146,7 @@ function flags(maxHeapMiB: number): string[] {
   ];
 }
 
-/** Of a process, where a service has 0: in contention it gets a third of the time that a service gets. */
+/** A service has 0: in contention, a process gets a third of the time that a service gets. */
 const niceness = 5;
 
 /** The service comes first: in use of the cores, and in memory, unless a container is ended as a whole. */

@@ -15,7 +15,7 @@ export interface DatabaseOptions<Name extends string> {
   readyAs?: string;
 }
 
-/** Of two connections, one tenant could use both at once, for as long as a statement may take. */
+/** One tenant could use two connections at once, for as long as a statement may take. */
 const leastForTenants = 3;
 
 /** The size of a pool that requests of tenants use: a tenant never has all of its connections. */
