@@ -5,6 +5,7 @@ import { setPriority } from 'node:os';
 import path from 'node:path';
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { ChildAnswer } from './child-entry.ts';
+import { memoryOfSandboxes, type MemoryShare } from './memory-share.ts';
 
 export interface ProgramOptions {
   /** The file that exports the function. */
@@ -13,6 +14,8 @@ export interface ProgramOptions {
   task: string;
   /** The most that the heap of a process may hold. A process that needs more ends. */
   maxHeapMiB: number;
+  /** What bounds the memory of this process with others. Default: that of all sandboxes of the service. */
+  memory?: MemoryShare;
 }
 
 const extension = path.extname(import.meta.filename);
@@ -42,7 +45,7 @@ export class SandboxProcess {
   #inputs = 0;
   #errors = '';
 
-  constructor({ file, task, maxHeapMiB }: ProgramOptions) {
+  constructor({ file, task, maxHeapMiB, memory = memoryOfSandboxes }: ProgramOptions) {
     const child = fork(entry, [file, task], {
       execArgv: flags(maxHeapMiB),
       // The environment of a service holds its secrets.
@@ -61,7 +64,11 @@ export class SandboxProcess {
       ([code, signal]) => `with ${String(signal ?? code)}`,
       (error: unknown) => String(error),
     );
-    void this.#ended.then((how) => this.#onEnd(how));
+    memory.join(this);
+    void this.#ended.then((how) => {
+      memory.leave(this);
+      this.#onEnd(how);
+    });
     this.#started.promise.catch(() => undefined);
     if (child.pid !== undefined) putLast(child.pid);
   }
@@ -79,6 +86,17 @@ export class SandboxProcess {
       return (user + system) * msPerTick;
     } catch {
       return monotonicMs();
+    }
+  }
+
+  /** Memory that it shares with no other process. On systems other than Linux, 0. */
+  get heldBytes(): number {
+    try {
+      const [, kB = '0'] =
+        /^RssAnon:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${this.#child.pid ?? 0}/status`, 'utf8')) ?? [];
+      return Number(kB) * 1_024;
+    } catch {
+      return 0;
     }
   }
 

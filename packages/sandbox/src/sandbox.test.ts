@@ -5,17 +5,20 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Task } from '../test/tasks.ts';
+import { MemoryShare } from './memory-share.ts';
 import { Sandbox, type SandboxOptions } from './sandbox.ts';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 const file = path.join(import.meta.dirname, '../test/tasks.ts');
-const opened: Sandbox<Task, unknown>[] = [];
+const opened: TestSandbox[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((sandbox) => sandbox.stop()));
 });
 
-function open(options: Partial<SandboxOptions> = {}): Sandbox<Task, unknown> {
+type TestSandbox = Sandbox<Task, unknown>;
+
+function open(options: Partial<SandboxOptions> = {}): TestSandbox {
   const bounds = { processes: 2, maxWaiting: 10, maxHeapMiB: 32, deadlineMs: 20_000 };
   const sandbox = new Sandbox<Task, unknown>({ file, task: 'perform', ...bounds, ...options });
   opened.push(sandbox);
@@ -77,6 +80,19 @@ describe('a sandbox', () => {
     const sandbox = open({ processes: 1 });
     await expect(sandbox.run('t', task)).rejects.toThrow(message);
     expect(await sandbox.run('t', { does: 'echo', with: 'on' })).toBe('on');
+  });
+
+  it('bounds what processes of several sandboxes hold together: one without work ends first, then the largest', async () => {
+    const memory = new MemoryShare(160 * 2 ** 20);
+    const [first, second] = [0, 1].map(() => open({ memory, maxHeapMiB: 256 })) as [TestSandbox, TestSandbox];
+    const free = (await first.run('t', { does: 'pid' })) as number;
+    const small = second.run('u', { does: 'wait', with: '1500' });
+    const large = second.run('v', { does: 'holdMemory', with: String(130 * 2 ** 20) });
+    void Promise.allSettled([small, large]);
+    await expect(large).rejects.toThrow('ended with SIGKILL');
+    expect(isRunning(free)).toBe(false);
+    expect(await small).toBe('waited');
+    expect(await first.run('t', { does: 'echo', with: 'on' })).toBe('on');
   });
 
   it('stops the work of a caller that has left', async () => {

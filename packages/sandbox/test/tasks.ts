@@ -27,6 +27,10 @@ const deeds = {
   fillMemory: () => {
     for (;;) kept.push(...Array<string>(100_000).fill('x').map(String));
   },
+  holdMemory: async (bytes: string) => {
+    kept.push(Buffer.alloc(Number(bytes), 1).toString('latin1'));
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
+  },
   // A native function that can't be interrupted, for seconds.
   searchLong: () => 'a'.repeat(1_000_000).split(`${'a'.repeat(100_000)}b${'a'.repeat(100_000)}`).length,
   loop: () => {
