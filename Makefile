@@ -58,7 +58,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers
+bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
@@ -70,6 +70,7 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 	@$(WITH_TOOLS) node test/bench/channels.ts
 	@$(WITH_TOOLS) node test/bench/tools.ts
 	@$(WITH_TOOLS) node test/bench/transfers.ts
+	@$(WITH_TOOLS) node test/bench/neighbours.ts
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh

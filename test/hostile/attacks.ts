@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { sleep } from '@gatehouse/kit/clock';
 import { signed } from '@gatehouse/test/webhook-senders';
@@ -20,6 +21,29 @@ export interface Ground {
   send: (path: string, sent: Sent) => Promise<string>;
   /** A request whose client leaves at once. */
   leave: (path: string) => void;
+}
+
+/** For a tenant with an administrative key. */
+export function groundOf(url: string, key: string, server: HostileServer): Ground {
+  const authorization = `Bearer ${key}`;
+  return {
+    url,
+    server,
+    send: async (path, { method = 'POST', body, headers = {}, statuses = [200, 201] }) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization, 'content-type': 'application/json', ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (statuses.includes(response.status)) return text;
+      throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
+    },
+    leave: (path) => {
+      const sent = request(url + path, { headers: { authorization } }).on('error', () => undefined);
+      sent.end(() => setTimeout(() => sent.destroy(), 20));
+    },
+  };
 }
 
 export interface Attack {

@@ -1,8 +1,7 @@
-import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { ChaosSystem } from '../chaos/chaos-system.ts';
-import { attacks, type Ground } from './attacks.ts';
+import { attacks, groundOf, type Ground } from './attacks.ts';
 import { HostileServer } from './hostile-server.ts';
 import { streamsDuring } from './paced-streams.ts';
 
@@ -25,7 +24,7 @@ beforeAll(async () => {
   chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1' });
   server = await HostileServer.start();
   victim = await chaos.makeTenant();
-  ground = groundOf(await chaos.makeTenant());
+  ground = groundOf(chaos.credentials.url, (await chaos.makeTenant()).adminKey, server);
   pid = chaos.local.processOf('gatehouse-1').pid;
 }, 90_000);
 
@@ -33,29 +32,6 @@ afterAll(async () => {
   await server.stop();
   await chaos.stop();
 }, 60_000);
-
-function groundOf({ adminKey: key }: TenantAccess): Ground {
-  const { url } = chaos.credentials;
-  const authorization = `Bearer ${key}`;
-  return {
-    url,
-    server,
-    send: async (path, { method = 'POST', body, headers = {}, statuses = [200, 201] }) => {
-      const response = await fetch(url + path, {
-        method,
-        headers: { authorization, 'content-type': 'application/json', ...headers },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      if (statuses.includes(response.status)) return text;
-      throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
-    },
-    leave: (path) => {
-      const sent = request(url + path, { headers: { authorization } }).on('error', () => undefined);
-      sent.end(() => setTimeout(() => sent.destroy(), 20));
-    },
-  };
-}
 
 describe('streams of a tenant are on time, and complete, while another one sends', () => {
   it.each(attacks)(
