@@ -17,18 +17,21 @@ export interface Sent {
 export interface Ground {
   url: string;
   server: HostileServer;
+  /** How many of so many requests an attack sends: beside other tests, a third. */
+  few: (count: number) => number;
   /** Sends a request, a POST unless it says otherwise, and returns the text of its response. Throws for other statuses. */
   send: (path: string, sent: Sent) => Promise<string>;
   /** A request whose client leaves at once. */
   leave: (path: string) => void;
 }
 
-/** For a tenant with an administrative key. */
-export function groundOf(url: string, key: string, server: HostileServer): Ground {
+/** For a tenant with an administrative key. `share` is that of the requests of an attack that are sent. */
+export function groundOf(url: string, key: string, server: HostileServer, share = 1): Ground {
   const authorization = `Bearer ${key}`;
   return {
     url,
     server,
+    few: (count) => Math.ceil(count * share),
     send: async (path, { method = 'POST', body, headers = {}, statuses = [200, 201] }) => {
       const response = await fetch(url + path, {
         method,
@@ -71,7 +74,7 @@ async function callTool(
   agent: string,
   call: { name: string; arguments: object },
 ): Promise<void> {
-  await times(2, () =>
+  await times(ground.few(2), () =>
     ground.send('/v1/chat/completions', {
       body: {
         model: `agent:${agent}`,
@@ -98,7 +101,7 @@ async function deliver(ground: Ground, template: string, payload: object): Promi
   });
   const { id, secret } = JSON.parse(made) as { id: string; secret: string };
   const body = JSON.stringify(payload);
-  await times(6, (index) => {
+  await times(ground.few(6), (index) => {
     const headers = signed({ scheme: 'standard', secret }, body, { id: `d${index}` });
     return ground.send(`/v1/webhooks/llm?endpoint=${id}`, { body, headers, statuses: [422, 503] });
   });
@@ -115,7 +118,7 @@ export const attacks: Attack[] = [
     name: 'short Markdown that parsers are slow at',
     run: async (ground) => {
       const agent = await makeAgent(ground, {});
-      await times(8, (n) =>
+      await times(ground.few(8), (n) =>
         ground.send(`/v1/agents/${agent}/memory/documents/d${n}`, {
           method: 'PUT',
           body: { text: slowMarkdown, scope: 'agent' },
@@ -127,7 +130,7 @@ export const attacks: Attack[] = [
     name: 'an import of such Markdown',
     run: async (ground) => {
       const agent = await makeAgent(ground, {});
-      const lines = Array.from({ length: 4 }, (_, n) =>
+      const lines = Array.from({ length: ground.few(4) }, (_, n) =>
         JSON.stringify({ kind: 'document', path: `d${n}`, text: slowMarkdown, scope: 'agent' }),
       );
       await ground.send(`/v1/agents/${agent}/memory/import`, {
