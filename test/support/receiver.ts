@@ -16,7 +16,9 @@ type Answer = { status: number; headers?: Record<string, string>; body?: string 
 export class Receiver {
   readonly received: Received[] = [];
   /** By path; 200 otherwise. */
-  answer: (path: string, attempt: number, received: Received) => Answer = () => ({ status: 200 });
+  answer: (path: string, attempt: number, received: Received) => Answer | Promise<Answer> = () => ({
+    status: 200,
+  });
   readonly #host: string;
   readonly #server: Server;
 
@@ -30,8 +32,9 @@ export class Receiver {
         const body = Buffer.concat(chunks).toString();
         const received = { path, at: Date.now(), headers: request.headers, body };
         this.received.push(received);
-        const answer = this.answer(path, this.at(path).length, received);
-        if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end(answer.body);
+        void Promise.resolve(this.answer(path, this.at(path).length, received)).then((answer) => {
+          if (answer !== 'nothing') response.writeHead(answer.status, answer.headers).end(answer.body);
+        });
       });
     });
   }

@@ -10,7 +10,7 @@ import { standardHeaders } from './signature.ts';
 
 const timeoutMs = 15_000;
 
-type Outcome = Pick<Attempt, 'status' | 'error' | 'retryAfterS'>;
+type Outcome = Pick<Attempt, 'status' | 'error' | 'retryAfterS' | 'exceedsHops'>;
 
 interface Dependencies {
   messages: Messages;
@@ -42,6 +42,7 @@ export async function attempt(
       status: answer.status,
       error: null,
       retryAfterS: retryAfterS(answer.headers['retry-after'], at),
+      exceedsHops: hops.isExceeded(answer.headers),
     };
   } catch (error) {
     if (!(error instanceof EgressError)) throw error;
@@ -51,5 +52,5 @@ export async function attempt(
 }
 
 function failed(error: string): Outcome {
-  return { status: null, error, retryAfterS: null };
+  return { status: null, error, retryAfterS: null, exceedsHops: false };
 }

@@ -7,6 +7,7 @@ const attempt = (fields: Partial<Attempt> = {}): Attempt => ({
   status: 500,
   error: null,
   retryAfterS: null,
+  exceedsHops: false,
   ...fields,
 });
 
@@ -23,7 +24,14 @@ describe('what follows an attempt', () => {
     expect(verdictOf(attempt({ status: null, error: 'x' }), { attempts: 0 })).toMatchObject({
       kind: 'retry',
     });
-    expect(verdictOf(attempt({ status: 410 }), { attempts: 0 })).toEqual({ kind: 'failed', gone: true });
+    const gone = { kind: 'failed', because: 'gone' };
+    expect(verdictOf(attempt({ status: 410 }), { attempts: 0 })).toEqual(gone);
+  });
+
+  it('a gateway that refuses a further hop ends it, which is no failure of the receiver', () => {
+    const refused = attempt({ status: 403, exceedsHops: true });
+    expect(verdictOf(refused, { attempts: 0 })).toEqual({ kind: 'failed', because: 'hops' });
+    expect(verdictOf(attempt({ status: 403 }), { attempts: 0 })).toMatchObject({ kind: 'retry' });
   });
 
   it('is by Svix’s schedule, up to a fifth later', () => {

@@ -27,11 +27,16 @@ export interface Attempt {
   error: string | null;
   /** How long the receiver asks to wait. */
   retryAfterS: number | null;
+  /** Whether the receiver is a gateway that refuses it because it was sent on too often. */
+  exceedsHops: boolean;
 }
 
 /** What happens next. */
 export type Verdict =
-  { kind: 'delivered' } | { kind: 'retry'; afterS: number } | { kind: 'failed'; gone: boolean };
+  | { kind: 'delivered' }
+  | { kind: 'retry'; afterS: number }
+  /** `hops`: a loop of endpoints has come to its end, which says nothing of the receiver. */
+  | { kind: 'failed'; because: 'gone' | 'given_up' | 'hops' };
 
 /** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
 const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];
@@ -39,17 +44,21 @@ const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_
 const jitter = 0.2;
 const longestRetryAfterS = 24 * 3_600;
 
-/** Decides by the response: 2xx is delivered, 410 means that nothing more should come, everything else is tried again. */
+/**
+ * Decides by the response: 2xx is delivered, 410 means that nothing more should come, beyond the hops
+ * another attempt gets the same answer, and everything else is tried again.
+ */
 export function verdictOf(
   attempt: Attempt,
   { attempts }: { attempts: number },
   random = Math.random,
 ): Verdict {
-  const { status, retryAfterS } = attempt;
+  const { status, retryAfterS, exceedsHops } = attempt;
   if (status !== null && status >= 200 && status < 300) return { kind: 'delivered' };
-  if (status === 410) return { kind: 'failed', gone: true };
+  if (status === 410) return { kind: 'failed', because: 'gone' };
+  if (exceedsHops) return { kind: 'failed', because: 'hops' };
   const delayS = scheduleS[attempts];
-  if (delayS === undefined) return { kind: 'failed', gone: false };
+  if (delayS === undefined) return { kind: 'failed', because: 'given_up' };
   const jittered = delayS * (1 + jitter * random());
   return { kind: 'retry', afterS: Math.max(jittered, Math.min(retryAfterS ?? 0, longestRetryAfterS)) };
 }

@@ -11,7 +11,16 @@ it('reads the most that it has counted, up to eight', () => {
   expect(hops.read([])).toBe(0);
   expect(hops.read([sentOn(3)])).toBe(3);
   expect(hops.read([sentOn(2), sentOn(8), 'none'])).toBe(8);
-  expect(() => hops.read([sentOn(9)])).toThrow(expect.objectContaining({ code: 'limit_reached' }));
+  const beyond = (): unknown => hops.read([sentOn(9)]);
+  expect(beyond).toThrow(
+    expect.objectContaining({ code: 'limit_reached', headers: { [hopsHeader]: 'exceeded' } }),
+  );
+});
+
+it('recognises the response of a gateway that takes no further hop', () => {
+  expect(hops.isExceeded({ [hopsHeader]: 'exceeded' })).toBe(true);
+  expect(hops.isExceeded({ [hopsHeader]: sentOn(9) })).toBe(false);
+  expect(hops.isExceeded({})).toBe(false);
 });
 
 it.each(['9', '', 'x'.repeat(5_000), newHops().headersOf(9)[hopsHeader] ?? ''])(

@@ -6,6 +6,8 @@ export const hopsHeader = 'gatehouse-hops';
 
 /** Results of endpoints may be deliveries to others, which may lead back. */
 const maxHops = 8;
+/** The header's value in the response to a request that was sent on too often: its sender need not try again. */
+const exceeded = 'exceeded';
 
 const context = 'webhook.hops';
 
@@ -32,8 +34,14 @@ export class Hops {
       throw new AppError(
         'limit_reached',
         `Results of endpoints are taken by others ${maxHops} times at most.`,
+        { headers: { [hopsHeader]: exceeded } },
       );
     return hops;
+  }
+
+  /** Whether a receiver refuses what was sent to it because it was sent on too often, by its response's headers. */
+  isExceeded(headers: Readonly<Record<string, string>>): boolean {
+    return headers[hopsHeader] === exceeded;
   }
 
   #open(value: string): number {

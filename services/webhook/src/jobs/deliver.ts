@@ -101,7 +101,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
         : (['webhook_subscription', source.subscriptionId] as const);
     metrics.disabled();
     log.warn({ resource_type: type, resource_id: id }, 'disabled a webhook whose receiver fails');
-    const reason = verdict.kind === 'failed' && verdict.gone ? 'gone' : 'failing';
+    const reason = verdict.kind === 'failed' && verdict.because === 'gone' ? 'gone' : 'failing';
     const data = { resource_type: type, resource_id: id, url, reason } as const;
     // Of the owner: no type of the platform's events is about that.
     if (tenantId !== platformId)

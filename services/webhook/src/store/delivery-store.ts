@@ -250,7 +250,10 @@ function dueDelivery({ callId, endpointId, eventId, subscriptionId, body, ...row
   throw new Error(`the delivery ${row.id} has no source`);
 }
 
-/** Only deliveries to the endpoint's own URL count: a sender may name another one. Returns whether it was disabled. */
+/**
+ * Only deliveries to the endpoint's own URL count: a sender may name another one. The end of a loop counts neither as
+ * success nor as failure. Returns whether the endpoint was disabled.
+ */
 async function noteEndpoint(
   db: Queryable,
   { id, url }: { id: string; url: string },
@@ -263,6 +266,7 @@ async function noteEndpoint(
     );
     return false;
   }
+  if (verdict.kind === 'failed' && verdict.because === 'hops') return false;
   const { rows } = await db.query<{ disabled: boolean }>(
     `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
      where id = $1 and callback_url = $4 and enabled
@@ -302,5 +306,5 @@ const stillEnabled =
 
 function meaningOf(verdict: Verdict): 'gone' | 'given up' | 'may pass' {
   if (verdict.kind !== 'failed') return 'may pass';
-  return verdict.gone ? 'gone' : 'given up';
+  return verdict.because === 'gone' ? 'gone' : 'given up';
 }
