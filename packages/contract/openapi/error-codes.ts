@@ -79,6 +79,7 @@ const when: Record<ErrorCode, When> = {
       'memory.documents.put',
       'memory.import',
       'webhooks.llm',
+      'webhooks.message',
       'webhooks.calls.redeliver',
       'browser.cookies.sync',
       'mcp.servers.create',

@@ -16,6 +16,7 @@ export const messageHeaders = [
   'x-slack-signature',
   'x-slack-request-timestamp',
   'x-zevent-signature',
+  'gatehouse-hops',
 ] as const;
 
 export const messageQuery = z.strictObject({

@@ -29,6 +29,7 @@ import { TokenJobs } from './channels/token-jobs.ts';
 import { ZaloConsents } from './channels/zalo-consents.ts';
 import { ZaloOAuth } from './channels/zalo-oauth.ts';
 import type { WebhookConfig } from './config.ts';
+import type { Hops } from './deliveries/hops.ts';
 import { channelHandlers } from './http/channels.ts';
 import { consentLinkHandlers, consentPageHandlers, type ConsentDependencies } from './http/consents.ts';
 import { conversationHandlers } from './http/conversations.ts';
@@ -63,6 +64,7 @@ export interface ChannelPartsOptions {
   completions: CompletionClient;
   tenants: TenantClient;
   refusals: Refusals;
+  hops: Hops;
   /** The way out to URLs of tenants, and what guards it. */
   egress: Egress;
   guard: Guard;
@@ -72,14 +74,14 @@ export interface ChannelPartsOptions {
 
 /** The half of the service that lets people write to agents: its routes, jobs and parts. */
 export function channelParts({ log, registry }: Shell, options: ChannelPartsOptions) {
-  const { config, app, gate, jobs, alerts, changes, secrets, tenants, completions, refusals } = options;
+  const { config, app, gate, jobs, alerts, changes, secrets, tenants, completions, refusals, hops } = options;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl, ZALO_OAUTH_URL: zaloOAuthUrl } = config;
   const urls = {
     telegram: config.TELEGRAM_API_URL,
     slack: config.SLACK_API_URL,
     zalo: config.ZALO_API_URL,
   };
-  const adapters = channelAdapters(urls);
+  const adapters = channelAdapters(urls, hops);
   const providerHosts = [...Object.values(urls), zaloOAuthUrl].map((text) => new URL(text).hostname);
   const providers = new Egress({ guard: new Guard(new AllowList(providerHosts)) });
   // Signs of typing may hang, and must not take the calls of replies.
@@ -136,7 +138,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
         gate: new ChannelGate({ adapters, secrets, refusals, log }),
         room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
         queue: (db, conversation) => conversations.answer(db, conversation),
-        ...{ adapters, tenants, messages, texts, metrics },
+        ...{ adapters, tenants, messages, texts, hops, metrics },
         ...{ anonymousBudget: options.anonymousBudget, bodyBudget: options.bodyBudget },
       }),
     },

@@ -125,7 +125,7 @@ export async function createWebhookService(
   );
   const channels = channelParts(shell, {
     ...{ config, app, gate, jobs, alerts, changes, secrets, agents, completions, tenants, refusals },
-    ...{ egress, guard, anonymousBudget, bodyBudget },
+    ...{ egress, guard, hops, anonymousBudget, bodyBudget },
   });
   const { messages, conversations, tokenJobs, texts: channelTexts } = channels;
   const moves = new Moves({ secrets, callTexts: texts, channelTexts, jobs, conversations, log });

@@ -82,6 +82,7 @@ const newMessage = (externalId: string) => ({
   ...{ id: newId(), tenantId: tenant.id, instanceId: channel.id, externalId, keys: [externalId] },
   conversation: { id: newId(), externalId: 'with-ann', group: false },
   ...{ userId: 'ann', senderName: null, text: null, textBytes: 0, hasAttachment: false, position: null },
+  hops: 0,
   keptDays: 30,
 });
 
@@ -166,8 +167,10 @@ describe('a message', () => {
         isGroup: false,
       },
     };
-    const turn = { id: newId(), userId: 'ann', agentId: tenant.agentId, request: null, hasAttachment: false };
-    const begun = await new TurnStore(app).begin(conversation, { ...turn, messageIds: [id ?? '', newId()] });
+    const turn = { id: newId(), userId: 'ann', agentId: tenant.agentId, request: null };
+    const begun = await new TurnStore(app).begin(conversation, {
+      ...{ ...turn, hasAttachment: false, hops: 0, messageIds: [id ?? '', newId()] },
+    });
     expect([begun, await count('channel_turns')]).toEqual([false, 0]);
   });
 

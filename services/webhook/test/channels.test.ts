@@ -331,3 +331,32 @@ it('removes what a user has written, with the replies', async () => {
   expect(await messagesOf(webhooks, channel)).toEqual([]);
   expect(await messagesOf(webhooks, channel, 'with-bob')).toHaveLength(2);
 });
+
+it('two channels that answer each other stop after eight hops, and the ninth is not tried again', async () => {
+  let channels: TestChannel[] = [];
+  const statuses: number[] = [];
+  // Writes each reply of one channel to the other, as a bridge between two systems does.
+  receiver.answer = async (path, _attempt, { body, headers }) => {
+    const from = channels.findIndex((each) => pathOf(each) === path);
+    const to = from === -1 ? undefined : channels[1 - from];
+    if (to === undefined) return { status: 200 };
+    const { data } = JSON.parse(body) as Sent;
+    const text = JSON.stringify(written(data.text.slice(0, 100), { message_id: data.message_id }));
+    const proof = signed({ scheme: 'standard', secret: to.secret }, text, { id: data.message_id });
+    const answer = await postMessage(webhooks, to.id, {
+      ...{ body: text, headers: { ...proof, 'gatehouse-hops': String(headers['gatehouse-hops']) } },
+    });
+    statuses.push(answer.status);
+    return { status: answer.status, headers: Object.fromEntries(answer.headers) };
+  };
+  channels = [channel, await generic()];
+  await write(webhooks, channel, written('begin'));
+  await eventually(() => expect(statuses).toContain(403), 90_000);
+  expect(statuses).toEqual([...Array<number>(8).fill(202), 403]);
+  await eventually(async () => {
+    const sent = (await Promise.all(channels.map((each) => messagesOf(webhooks, each))))
+      .flat()
+      .filter(({ direction }) => direction === 'out');
+    expect(sent.map(({ status }) => status).sort()).toEqual(['failed', ...Array<string>(8).fill('sent')]);
+  });
+}, 120_000);

@@ -36,6 +36,8 @@ export interface Reply {
   conversation: string;
   /** The provider's ids of the messages that are answered. */
   inReplyTo: readonly string[];
+  /** How often what it answers was sent on by a gateway. */
+  hops: number;
   /** In the style of the adapter. */
   text: string;
   /** Without markup, for a provider that rejects the other. */

@@ -1,4 +1,5 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
+import type { Hops } from '../deliveries/hops.ts';
 import type { ChannelAdapter } from './adapter.ts';
 import { generic } from './generic.ts';
 import { slack } from './slack.ts';
@@ -15,9 +16,9 @@ export interface ProviderUrls {
   zalo: string;
 }
 
-export function channelAdapters(urls: ProviderUrls): ChannelAdapters {
+export function channelAdapters(urls: ProviderUrls, hops: Hops): ChannelAdapters {
   return {
-    generic,
+    generic: generic(hops),
     telegram: telegram(urls.telegram),
     slack: slack(urls.slack),
     zalo_oa: zalo(urls.zalo),

@@ -2,7 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { burst, nextBurst, type WaitingMessage } from './burst.ts';
 
 const message = (id: number, fields: Partial<WaitingMessage> = {}): WaitingMessage => ({
-  ...{ id: String(id), userId: 'ann', senderName: null, textBytes: 10, hasAttachment: false, ageS: 5 },
+  ...{
+    id: String(id),
+    userId: 'ann',
+    senderName: null,
+    textBytes: 10,
+    hasAttachment: false,
+    hops: 0,
+    ageS: 5,
+  },
   ...fields,
 });
 const ids = (waiting: WaitingMessage[]) => nextBurst(waiting).messages.map(({ id }) => id);

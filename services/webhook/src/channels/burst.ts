@@ -6,6 +6,8 @@ export interface WaitingMessage {
   senderName: string | null;
   textBytes: number;
   hasAttachment: boolean;
+  /** How often what it is about was sent on by a gateway. */
+  hops: number;
   /** How long ago it arrived. */
   ageS: number;
 }

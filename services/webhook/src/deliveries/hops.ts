@@ -1,17 +1,17 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 
-/** The header in which a result states how often it was sent on. Sealed, so that no receiver can lower it. */
+/** The header in which a result or reply states how often it was sent on. Sealed, so that no receiver can lower it. */
 export const hopsHeader = 'gatehouse-hops';
 
-/** Results of endpoints may be deliveries to others, which may lead back. */
+/** Results of endpoints and replies of channels may be written to others, which may lead back. */
 const maxHops = 8;
 /** The header's value in the response to a request that was sent on too often: its sender need not try again. */
 const exceeded = 'exceeded';
 
 const context = 'webhook.hops';
 
-/** Counts how often one thing led to another, over endpoints of all tenants. */
+/** Counts how often one thing led to another, over endpoints and channels of all tenants. */
 export class Hops {
   readonly #keyRing: KeyRing;
 
@@ -31,11 +31,9 @@ export class Hops {
   read(values: readonly string[]): number {
     const hops = Math.max(0, ...values.map((value) => this.#open(value)));
     if (hops > maxHops)
-      throw new AppError(
-        'limit_reached',
-        `Results of endpoints are taken by others ${maxHops} times at most.`,
-        { headers: { [hopsHeader]: exceeded } },
-      );
+      throw new AppError('limit_reached', `Results and replies are sent on ${maxHops} times at most.`, {
+        headers: { [hopsHeader]: exceeded },
+      });
     return hops;
   }
 

@@ -19,6 +19,7 @@ import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
 import type { QueueRoom } from '../calls/queue-room.ts';
+import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { channelIdOf, deliveryOf } from '../inbound/delivery-request.ts';
 import type { TenantClient } from '../peers/tenants.ts';
 import type { MessageStore } from '../store/message-store.ts';
@@ -32,6 +33,7 @@ export interface MessageDependencies {
   tenants: TenantClient;
   messages: MessageStore;
   texts: ChannelTexts;
+  hops: Hops;
   room: QueueRoom;
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
@@ -43,6 +45,9 @@ export interface MessageDependencies {
 }
 
 const longestName = 255;
+
+/** A message, and how often what it is about was sent on by a gateway. */
+type SentOnMessage = InboundMessage & { hops: number };
 
 interface Answer {
   status: 200 | 202;
@@ -86,9 +91,13 @@ async function receive(
     metrics.taken(channel.type, 'ignored');
     return { status: 200, body: { status: 'ignored', message_id: null } };
   }
+  const message = {
+    ...inbound.message,
+    hops: dependencies.hops.read(request.headersDistinct[hopsHeader] ?? []),
+  };
   const taken =
-    (await take(dependencies, addressed, inbound.message, retentionDays)) ??
-    (await takeMoved(dependencies, addressed, inbound.message, context));
+    (await take(dependencies, addressed, message, retentionDays)) ??
+    (await takeMoved(dependencies, addressed, message, context));
   const status = taken.isDuplicate ? 'duplicate' : 'accepted';
   metrics.taken(channel.type, status);
   return {
@@ -101,7 +110,7 @@ async function receive(
 async function takeMoved(
   dependencies: MessageDependencies,
   channel: Channel,
-  message: InboundMessage,
+  message: SentOnMessage,
   context: RawCall,
 ): Promise<{ id: string; isDuplicate: boolean }> {
   const moved = await dependencies.findChannel(channel.id);
@@ -128,15 +137,15 @@ async function addressedChannel(
 async function take(
   { messages, texts, room, queue }: MessageDependencies,
   channel: Channel,
-  message: InboundMessage,
+  message: SentOnMessage,
   keptDays: number,
 ): Promise<{ id: string; isDuplicate: boolean } | null> {
   const [{ tenantId }, id] = [channel, newId()];
   await room.assert(tenantId);
-  const { text, sender, position, conversation, hasAttachment } = message;
+  const { text, sender, position, conversation, hasAttachment, hops } = message;
   return messages.take(
     {
-      ...{ id, tenantId, instanceId: channel.id, position, hasAttachment, keptDays },
+      ...{ id, tenantId, instanceId: channel.id, position, hasAttachment, hops, keptDays },
       externalId: toPgText(message.externalId),
       keys: message.keys.map(toPgText),
       conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },

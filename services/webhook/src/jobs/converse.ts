@@ -113,6 +113,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       // Nothing in the messages can be read.
       request: said.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
       hasAttachment: messages.some(({ hasAttachment }) => hasAttachment),
+      hops: Math.max(...messages.map(({ hops }) => hops)),
       messageIds: messages.map((message) => message.id),
     });
   }

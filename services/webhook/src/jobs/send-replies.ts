@@ -83,11 +83,11 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
     { adapter, open, channel }: UsableChannel,
     log: Logger,
   ): Promise<Sent> {
-    const { id, conversation, inReplyTo } = reply;
+    const { id, conversation, inReplyTo, hops } = reply;
     const ways = waysOf(channel.tenantId);
     try {
       const { text, plainText } = texts.openPiece(reply, reply.text);
-      return await adapter.send({ id, conversation, inReplyTo, text, plainText }, open, ways);
+      return await adapter.send({ id, conversation, inReplyTo, hops, text, plainText }, open, ways);
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       log.debug({ err: error, message_id: id }, 'failed to send a reply');

@@ -19,6 +19,8 @@ export interface NewMessage {
   text: Buffer | null;
   textBytes: number;
   hasAttachment: boolean;
+  /** How often what it is about was sent on by a gateway. */
+  hops: number;
   position: string | null;
   keptDays: number;
 }
@@ -225,9 +227,9 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
     text: `
       with made as (
         insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, external_id, text,
-          text_bytes, user_id, sender_name, status, position, due_at, expires_at, has_attachment)
+          text_bytes, user_id, sender_name, status, position, due_at, expires_at, has_attachment, hops)
         values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => ${burst.seconds}),
-          now() + make_interval(days => $11), $13)
+          now() + make_interval(days => $11), $13, $14)
         returning id)
       insert into webhook.channel_message_keys (instance_id, key, message_id, expires_at)
       -- In the same order in every transaction, so that no two wait for each other.
@@ -248,6 +250,7 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
       message.keptDays,
       message.keys,
       message.hasAttachment,
+      message.hops,
     ],
   });
   return rowCount === message.keys.length;

@@ -10,6 +10,8 @@ export interface QueuedReply {
   conversation: string;
   /** The provider's ids of the messages that it answers. */
   inReplyTo: string[];
+  /** How often what it answers was sent on by a gateway. */
+  hops: number;
   /** Encrypted. */
   text: Buffer;
   /** Failed attempts so far. */
@@ -33,7 +35,7 @@ export class ReplyStore {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<QueuedReply>(
         `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
-           r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.attempts,
+           r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.hops, r.attempts,
            extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",
            greatest(extract(epoch from r.due_at - clock_timestamp()), 0)::float8 as "waitS",
            array(select m.external_id from webhook.channel_messages as m

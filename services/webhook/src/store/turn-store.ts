@@ -22,6 +22,8 @@ export interface Turn {
   request: Buffer | null;
   /** Whether a message has an attachment, which can't be read. */
   hasAttachment: boolean;
+  /** How often what the messages are about was sent on by a gateway: the most of them. */
+  hops: number;
 }
 
 /** An earlier message of a conversation. */
@@ -117,10 +119,14 @@ export class TurnStore {
   async begin({ tenantId, id: conversationId }: Conversation, turn: NewTurn): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
-        `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment)
-         select $1, $2, id, $4, $5, $6, $7 from webhook.conversations where id = $3
+        `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment,
+           hops)
+         select $1, $2, id, $4, $5, $6, $7, $8 from webhook.conversations where id = $3
          on conflict (conversation_id) do nothing`,
-        [turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request, turn.hasAttachment],
+        [
+          ...[turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request],
+          ...[turn.hasAttachment, turn.hops],
+        ],
       );
       if (rowCount !== 1) return false;
       const { rowCount: taken } = await db.query(
@@ -135,7 +141,7 @@ export class TurnStore {
 
   /** Ends a turn with what is said, and does `also` in the same transaction. The first end counts. */
   async end(
-    { id, tenantId, conversationId, userId }: Turn,
+    { id, tenantId, conversationId, userId, hops }: Turn,
     { status, runId, replies, keptDays }: TurnEnd,
     also: (db: Queryable) => Promise<unknown>,
   ): Promise<void> {
@@ -150,9 +156,9 @@ export class TurnStore {
       if (replies.length === 0) return;
       await db.query(
         `insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes,
-           user_id, status, turn_id, run_id, due_at, expires_at)
+           user_id, status, turn_id, run_id, due_at, expires_at, hops)
          select reply.id, $2, c.instance_id, c.id, 'out', reply.text, reply.bytes, $4, 'queued', $3, $5, now(),
-           now() + make_interval(days => $6)
+           now() + make_interval(days => $6), $10
          from webhook.conversations as c,
            unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
          where c.id = $1 order by place`,
@@ -166,6 +172,7 @@ export class TurnStore {
           replies.map((reply) => reply.id),
           replies.map((reply) => reply.text),
           replies.map((reply) => reply.textBytes),
+          hops,
         ],
       );
       await also(db);
@@ -188,7 +195,7 @@ export class TurnStore {
 async function findTurn(db: Queryable, conversationId: string): Promise<Turn | null> {
   const { rows } = await db.query<Turn>(
     `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
-       agent_id as "agentId", request, has_attachment as "hasAttachment"
+       agent_id as "agentId", request, has_attachment as "hasAttachment", hops
      from webhook.channel_turns where conversation_id = $1`,
     [conversationId],
   );
@@ -198,7 +205,7 @@ async function findTurn(db: Queryable, conversationId: string): Promise<Turn | n
 async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
   const { rows } = await db.query<WaitingMessage>(
     `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
-       has_attachment as "hasAttachment",
+       has_attachment as "hasAttachment", hops,
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
      from webhook.channel_messages where conversation_id = $1 and status = 'received'
      order by position nulls last, sequence limit ${maxWaiting}`,
