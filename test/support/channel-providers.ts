@@ -123,13 +123,19 @@ export class ZaloAccount {
   refreshToken = '';
   /** Successful refreshes. */
   refreshes = 0;
-  readonly #codes = new Map<string, string>();
+  /** The account that the tokens are for, as the Open API names it. */
+  accountAnswer = (oaId: string): ProviderAnswer => ({
+    status: 200,
+    body: { error: 0, message: 'Success', data: { oa_id: oaId, name: 'Official Account' } },
+  });
+  readonly #codes = new Map<string, { challenge: string; oaId: string }>();
+  #oaId = '';
 
   /** What the person does on Zalo's page: the query that the browser brings back. */
   consent(location: string, oaId = '5550001'): string {
     const asked = new URL(location).searchParams;
     const code = randomBytes(8).toString('hex');
-    this.#codes.set(code, asked.get('code_challenge') ?? '');
+    this.#codes.set(code, { challenge: asked.get('code_challenge') ?? '', oaId });
     return new URLSearchParams({ code, oa_id: oaId, state: asked.get('state') ?? '' }).toString();
   }
 
@@ -138,6 +144,7 @@ export class ZaloAccount {
     if (path === '/v4/oa/access_token') return { status: 200, body: this.#token(headers, body) };
     if (headers['access_token'] !== this.accessToken || this.accessToken === '')
       return { status: 200, body: { error: -216, message: 'Access token is invalid' } };
+    if (path === '/v2.0/oa/getoa') return this.accountAnswer(this.#oaId);
     return { status: 200, body: { error: 0, message: 'Success', data: { message_id: 'zalo-1' } } };
   }
 
@@ -158,10 +165,11 @@ export class ZaloAccount {
       return this.#issue();
     }
     const code = String(body['code']);
-    const challenge = this.#codes.get(code);
+    const asked = this.#codes.get(code);
     this.#codes.delete(code);
     const given = createHash('sha256').update(String(body['code_verifier'])).digest('base64url');
-    if (challenge === undefined || challenge !== given) return { error: -14_019, error_name: 'Invalid code' };
+    if (asked?.challenge !== given) return { error: -14_019, error_name: 'Invalid code' };
+    this.#oaId = asked.oaId;
     return this.#issue();
   }
 

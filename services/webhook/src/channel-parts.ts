@@ -26,6 +26,7 @@ import { ConversationQueue } from './channels/conversation-queue.ts';
 import { OpenChannels } from './channels/open-channels.ts';
 import { ReplyWriter } from './channels/reply-writer.ts';
 import { TokenJobs } from './channels/token-jobs.ts';
+import { ZaloAccounts } from './channels/zalo-account.ts';
 import { ZaloConsents } from './channels/zalo-consents.ts';
 import { ZaloOAuth } from './channels/zalo-oauth.ts';
 import type { WebhookConfig } from './config.ts';
@@ -111,6 +112,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
     channels: store,
     zalo: new ZaloConsents({
       origin: new URL(zaloOAuthUrl).origin,
+      accounts: new ZaloAccounts(urls.zalo, waysOf(null)),
       ...{ app, store, tickets, channels, tokens, oauth, changes, wake, log },
     }),
     ...{ tickets, refusals, changes, app, publicUrl },

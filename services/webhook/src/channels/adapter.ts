@@ -21,8 +21,11 @@ export interface InboundMessage {
 
 /** What a genuine request is. */
 export type Inbound =
-  /** `account`: whom it was sent to, where one URL takes the messages of several. */
-  | { kind: 'message'; message: InboundMessage; account?: string }
+  /**
+   * `account`: whom it was sent to, where one URL takes the messages of several. `sentAtMs`: when, by the provider's
+   * clock, where a signature is accepted for longer than a deleted channel's messages are known.
+   */
+  | { kind: 'message'; message: InboundMessage; account?: string; sentAtMs?: number }
   /** An event that needs no answer, such as the bot's own message. */
   | { kind: 'ignored' }
   /** Slack's check of the URL. */

@@ -10,6 +10,7 @@ import { storeConsent } from '../store/token-store.ts';
 import type { Channel } from './channel.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
 import type { OpenChannels } from './open-channels.ts';
+import type { ZaloAccounts } from './zalo-account.ts';
 import { ConsentRefused, ProviderUnavailable, type Tokens, type ZaloOAuth } from './zalo-oauth.ts';
 
 export interface ZaloConsentsOptions {
@@ -19,6 +20,7 @@ export interface ZaloConsentsOptions {
   channels: OpenChannels;
   tokens: ChannelTokens;
   oauth: ZaloOAuth;
+  accounts: ZaloAccounts;
   /** Of Zalo's consent pages. */
   origin: string;
   changes: Pick<Changes, 'record'>;
@@ -26,7 +28,17 @@ export interface ZaloConsentsOptions {
   log: Logger;
 }
 
-type End = 'connected' | 'refused' | 'unavailable' | 'other_account';
+type End = 'connected' | 'refused' | 'unavailable' | 'other_account' | 'contradiction';
+
+/** The tokens of a consent are for another account than they should be. */
+class OtherAccount extends Error {
+  readonly end: 'other_account' | 'contradiction';
+
+  constructor(end: OtherAccount['end']) {
+    super(end);
+    this.end = end;
+  }
+}
 
 /** Leads browsers to Zalo, and takes what they bring back. */
 export class ZaloConsents implements ConsentKind<Channel, End> {
@@ -39,7 +51,12 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
     other_account: [
       400,
       'Not connected',
-      'The consent is for another Official Account than the channel is for.',
+      'The consent is for another Official Account than the channel is for. Open the link again to go on.',
+    ],
+    contradiction: [
+      400,
+      'Not connected',
+      'Zalo gave access to another Official Account than this browser named. Open the link again to go on.',
     ],
   };
   readonly #options: ZaloConsentsOptions;
@@ -79,25 +96,35 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
   }
 
   /**
-   * Exchanges the code and stores both tokens in one transaction. Of several consents by one link the first that
+   * Exchanges the code, asks Zalo which account the tokens are for, since the callback's `oa_id` is not signed, and stores
+   * both tokens in one transaction. Of several consents by one link the first that
    * succeeds counts; while one is under way no other is exchanged, because each ends the tokens of the one before.
    */
   async finish(
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<End | 'over'> {
-    const { channels, tokens, oauth, tickets, log } = this.#options;
-    // The Official Account that was chosen.
-    const account = query['oa_id'] ?? null;
+    const { channels, tokens, oauth, accounts, tickets, log } = this.#options;
+    // The Official Account that was chosen, as the browser says.
+    const named = query['oa_id'];
     const usable = await channels.open(ticket.tenantId, ticket.subjectId);
     if (usable?.channel.type !== 'zalo_oa') return 'over';
     const app = tokens.appOf(usable.open);
-    if ((app.config.oa_id ?? account) !== account) return 'other_account';
+    const expected = app.config.oa_id;
+    // Before the code is used up.
+    if (named !== undefined && named !== (expected ?? named)) return 'other_account';
     try {
-      const given = await tickets.use(ticket, () => oauth.exchange(app, { code, verifier }));
-      if (given === null) return 'over';
-      return await this.#store(ticket, { given, appId: app.config.app_id, account, circumstances });
+      const consent = await tickets.use(ticket, async () => {
+        const given = await oauth.exchange(app, { code, verifier });
+        const account = await accounts.of(given.accessToken);
+        if (account !== (expected ?? account)) throw new OtherAccount('other_account');
+        if (account !== (named ?? account)) throw new OtherAccount('contradiction');
+        return { given, account };
+      });
+      if (consent === null) return 'over';
+      return await this.#store(ticket, { ...consent, appId: app.config.app_id, circumstances });
     } catch (error) {
+      if (error instanceof OtherAccount) return error.end;
       if (!(error instanceof ConsentRefused) && !(error instanceof ProviderUnavailable)) throw error;
       log.warn({ err: error, channel_id: ticket.subjectId }, 'failed to exchange the code of a consent');
       return error instanceof ConsentRefused ? 'refused' : 'unavailable';
@@ -111,7 +138,7 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
       appId,
       account,
       circumstances,
-    }: Pick<ProviderAnswer, 'circumstances'> & { given: Tokens; appId: string; account: string | null },
+    }: Pick<ProviderAnswer, 'circumstances'> & { given: Tokens; appId: string; account: string },
   ): Promise<End | 'over'> {
     const { app, tokens, changes, wake } = this.#options;
     const { tenantId, subjectId: id } = ticket;
@@ -121,7 +148,7 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
       const before = channel.config as ChannelConfig<'zalo_oa'>;
       // The channel may have become one for another app or account while Zalo was asked.
       if (before.app_id !== appId || (before.oa_id ?? account) !== account) return 'other_account';
-      const config = { ...before, ...(account !== null && { oa_id: account }) };
+      const config = { ...before, oa_id: account };
       await storeConsent(db, id, { tokens: tokens.seal({ tenantId, id }, given), config });
       const { key_id, user_id, role } = ticket.askedBy;
       const change = { action: 'channel_instance.connected', id, before: null, after: { config } } as const;

@@ -57,6 +57,7 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
       return {
         kind: 'message',
         account: recipient.id,
+        ...(timestamp !== undefined && { sentAtMs: Number(timestamp) }),
         message: {
           externalId: message.msg_id,
           keys: [message.msg_id],

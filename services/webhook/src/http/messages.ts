@@ -87,7 +87,7 @@ async function receive(
   if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
   const addressed =
     inbound.kind === 'ignored' ? null : await addressedChannel(dependencies, channel, inbound.account);
-  if (inbound.kind === 'ignored' || addressed === null) {
+  if (inbound.kind === 'ignored' || addressed === null || isOlder(inbound.sentAtMs, addressed)) {
     metrics.taken(channel.type, 'ignored');
     return { status: 200, body: { status: 'ignored', message_id: null } };
   }
@@ -131,6 +131,14 @@ async function addressedChannel(
   if (account === undefined || app === undefined || own === account) return channel;
   const other = await findByAccount(channel.tenantId, { app, account });
   return other?.enabled === true ? other : null;
+}
+
+/** Of the provider's clock. */
+const skewMs = 5 * 60_000;
+
+/** Whether a message was sent before there was the channel: one that an earlier channel of the account may have had. */
+function isOlder(sentAtMs: number | undefined, { createdAt }: Channel): boolean {
+  return sentAtMs !== undefined && sentAtMs < createdAt.getTime() - skewMs;
 }
 
 /** Null if the tenant has the channel no more. */
