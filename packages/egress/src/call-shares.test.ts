@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { CallShares } from './call-shares.ts';
 
 const never = new AbortController().signal;
@@ -18,6 +19,34 @@ it('lets a call beyond the share of its tenant wait for another one of the tenan
   end();
   await shares.hold('a', 'https://x', never);
   expect([shares.running, shares.waiting]).toEqual([3, 0]);
+});
+
+it('lets a tenant that waits for its own calls occupy no host that others use', async () => {
+  const shares = new CallShares({ all: 10, tenant: 1, origin: 2, tenantAtOrigin: 2 });
+  const end = await shares.hold('a', 'https://x', never);
+  const waiting = [shares.hold('a', 'https://y', never), shares.hold('a', 'https://y', never)];
+  const others = await Promise.all([
+    shares.hold('b', 'https://y', never),
+    shares.hold('c', 'https://y', never),
+  ]);
+  expect([shares.running, shares.waiting]).toEqual([3, 2]);
+  for (const endOther of others) endOther();
+  end();
+  (await waiting[0])?.();
+  (await waiting[1])?.();
+});
+
+it('lets a call wait for two seconds in all, whatever it waits for', async () => {
+  const shares = new CallShares({ all: 1, tenant: 2, origin: 2, tenantAtOrigin: 1 });
+  const end = await shares.hold('a', 'https://x', never);
+  const other = shares.hold('b', 'https://y', never);
+  const began = monotonicMs();
+  const late = shares.hold('a', 'https://x', never);
+  // Then it has its share, but the other tenant has the only call.
+  setTimeout(end, 1_800);
+  await expect(late).rejects.toMatchObject({ failure: 'busy' });
+  expect(monotonicMs() - began).toBeLessThan(3_500);
+  (await other)();
 });
 
 it('lets tenants take turns where all calls are taken', async () => {

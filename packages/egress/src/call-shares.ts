@@ -1,4 +1,5 @@
-import { Turns } from '@gatehouse/kit/turns';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { Turns, type TurnsOptions } from '@gatehouse/kit/turns';
 import { EgressError } from './errors.ts';
 
 /** Calls at the same time: in all, to one host and port, and the parts of both that one tenant may have. */
@@ -9,7 +10,7 @@ export interface MaxCalls {
   tenantAtOrigin: number;
 }
 
-/** Calls of one tenant that wait for their turn. */
+/** Calls of one tenant to one host, or of one tenant, that wait for their turn. */
 const maxWaiting = 256;
 const waitMs = 2_000;
 const busy = (): EgressError => new EgressError('busy');
@@ -17,16 +18,23 @@ const busy = (): EgressError => new EgressError('busy');
 /**
  * Gives out the calls that may be under way. Each tenant has a share, of all and of those to one host; beyond it a call
  * waits for one of the tenant's own to end, and where all are in use, tenants take turns.
+ *
+ * A call takes the narrowest slot first: of its tenant at the host, of its tenant, of the host, of all. So a tenant that
+ * waits for its own calls to end holds nothing that others wait for.
  */
 export class CallShares {
   readonly #max: MaxCalls;
+  readonly #ofTenantAtOrigin: Turns;
+  readonly #ofTenant: Turns;
+  readonly #ofOrigin = new Map<string, Turns>();
   readonly #all: Turns;
-  readonly #origins = new Map<string, Turns>();
   #running = 0;
 
   constructor(max: MaxCalls) {
     this.#max = max;
-    this.#all = this.#turns(max.tenant, max.all);
+    this.#ofTenantAtOrigin = turnsOf({ perKey: max.tenantAtOrigin });
+    this.#ofTenant = turnsOf({ perKey: max.tenant });
+    this.#all = turnsOf({ perKey: max.tenant, slots: max.all });
   }
 
   get running(): number {
@@ -34,8 +42,8 @@ export class CallShares {
   }
 
   get waiting(): number {
-    let waiting = this.#all.waiting;
-    for (const turns of this.#origins.values()) waiting += turns.waiting;
+    let waiting = this.#ofTenantAtOrigin.waiting + this.#ofTenant.waiting + this.#all.waiting;
+    for (const turns of this.#ofOrigin.values()) waiting += turns.waiting;
     return waiting;
   }
 
@@ -46,31 +54,43 @@ export class CallShares {
   hold(tenantId: string | null, origin: string, signal: AbortSignal): Promise<() => void> {
     const { promise: ended, resolve: end } = Promise.withResolvers<undefined>();
     const { promise: begun, resolve: begin, reject } = Promise.withResolvers<() => void>();
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(busy()), waitMs);
+    const waits = AbortSignal.any([signal, patience.signal]);
     const call = async (): Promise<void> => {
+      clearTimeout(timer);
       this.#running += 1;
       begin(() => end(undefined));
       await ended;
       this.#running -= 1;
     };
-    // First the turn at the host: one that is slow holds up no other one.
-    const turns = this.#turnsAt(origin);
-    turns
-      .run(tenantId, () => this.#all.run(tenantId, call, signal), signal)
+    const ofAll = (): Promise<void> => this.#all.run(tenantId, call, waits);
+    const atOrigin = (): Promise<void> => this.#runAt(origin, tenantId, ofAll, waits);
+    const ofTenant = (): Promise<void> => this.#ofTenant.run(tenantId, atOrigin, waits);
+    this.#ofTenantAtOrigin
+      .run(cacheKey(tenantId, origin), ofTenant, waits)
       .catch(reject)
-      .finally(() => {
-        if (turns.size === 0 && this.#origins.get(origin) === turns) this.#origins.delete(origin);
-      });
+      .finally(() => clearTimeout(timer));
     return begun;
   }
 
-  #turnsAt(origin: string): Turns {
-    const { tenantAtOrigin, origin: slots } = this.#max;
-    const turns = this.#origins.get(origin) ?? this.#turns(tenantAtOrigin, slots);
-    this.#origins.set(origin, turns);
-    return turns;
+  async #runAt(
+    origin: string,
+    tenantId: string | null,
+    work: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { tenantAtOrigin: perKey, origin: slots } = this.#max;
+    const turns = this.#ofOrigin.get(origin) ?? turnsOf({ perKey, slots });
+    this.#ofOrigin.set(origin, turns);
+    try {
+      await turns.run(tenantId, work, signal);
+    } finally {
+      if (turns.size === 0 && this.#ofOrigin.get(origin) === turns) this.#ofOrigin.delete(origin);
+    }
   }
+}
 
-  #turns(perKey: number, slots: number): Turns {
-    return new Turns({ perKey, slots, maxWaiting, tooMany: busy, longestWait: { ms: waitMs, error: busy } });
-  }
+function turnsOf(limits: Pick<TurnsOptions, 'perKey' | 'slots'>): Turns {
+  return new Turns({ ...limits, maxWaiting, tooMany: busy });
 }
