@@ -194,10 +194,13 @@ export function lastUserText({ fields }: CompletionRequest): { index: number; te
  */
 export function promptSample(
   { operation, fields }: CompletionRequest,
-  added: readonly string[] = [],
+  added: readonly (string | TextSample)[] = [],
 ): TextSample {
   const sample = new SampleBuilder();
-  for (const text of added) sample.add(text);
+  for (const text of added) {
+    if (typeof text === 'string') sample.add(text);
+    else sample.addSample(text);
+  }
   const messages = operation === 'chat' ? (fields['messages'] as { content?: unknown }[]) : [];
   for (const { content } of messages) sample.add(textOf(content));
   if (operation === 'embeddings') sample.add(textOf(fields['input']));

@@ -293,7 +293,11 @@ describe('a rewritten request', () => {
 });
 
 describe('tools of the gateway', () => {
-  const tools = { definitions: ['{"d":1}', '{"d":2}'], messages: ['{"m":1}'], choice: 'auto' as const };
+  const tools = {
+    definitions: Buffer.from('{"d":1},{"d":2}'),
+    messages: ['{"m":1}'],
+    choice: 'auto' as const,
+  };
 
   it.each([
     ['[]', undefined, '[{"d":1},{"d":2}]'],

@@ -24,18 +24,21 @@ export interface Rewrite {
 }
 
 export interface ToolRewrite {
-  /** JSON texts, put behind the client's tools. */
-  definitions: readonly string[];
+  /** JSON texts, joined with commas, put behind the client's tools. Not empty. */
+  definitions: Buffer;
   /** JSON texts, put behind the client's messages. */
   messages: readonly string[];
   /** Replaces `tool_choice`; null leaves it. */
   choice: 'auto' | 'none' | null;
 }
 
+/** JSON text in parts, of which a buffer is not changed into a string. */
+type Text = string | Buffer | readonly (string | Buffer)[];
+
 interface Edit {
   at: number;
   until: number;
-  text: string;
+  text: Text;
 }
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
@@ -45,7 +48,7 @@ export function rewriteRequest(
   members: readonly Member[] = objectMembers(body),
 ): Buffer {
   const edits: Edit[] = [];
-  const added: string[] = [];
+  const added: Text[] = [];
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const member of members.filter((entry) => entry.name === 'model')) {
     edits.push({ at: member.valueStart, until: member.valueEnd, text: JSON.stringify(rewrite.model) });
@@ -77,7 +80,8 @@ export function rewriteRequest(
   }
   const last = members.at(-1);
   if (added.length > 0 && last !== undefined) {
-    edits.push({ at: last.valueEnd, until: last.valueEnd, text: `,${added.join(',')}` });
+    for (const text of added)
+      edits.push({ at: last.valueEnd, until: last.valueEnd, text: [',', text].flat() });
   }
   return applyEdits(body, edits);
 }
@@ -88,7 +92,7 @@ function replaces(given: ReadonlySet<string>, name: string): boolean {
   return name === 'max_completion_tokens' && given.has('max_tokens');
 }
 
-function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: string[]): void {
+function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: Text[]): void {
   const options = members.findLast((entry) => entry.name === 'stream_options');
   if (options === undefined) {
     added.push('"stream_options":{"include_usage":true}');
@@ -107,13 +111,13 @@ function addTools(
   body: Buffer,
   members: readonly Member[],
   { definitions, messages, choice }: ToolRewrite,
-  { edits, added }: { edits: Edit[]; added: string[] },
+  { edits, added }: { edits: Edit[]; added: Text[] },
 ): void {
   const given = members.filter(({ name }) => name === 'tools');
-  if (given.length === 0) added.push(`"tools":[${definitions.join(',')}]`);
+  if (given.length === 0) added.push(['"tools":[', definitions, ']']);
   for (const member of given) appendTo(body, member, definitions, edits);
   const last = members.findLast(({ name }) => name === 'messages');
-  if (last !== undefined && messages.length > 0) appendTo(body, last, messages, edits);
+  if (last !== undefined && messages.length > 0) appendTo(body, last, messages.join(','), edits);
   if (choice === null) return;
   const choices = members.filter(({ name }) => name === 'tool_choice');
   for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text: `"${choice}"` });
@@ -124,17 +128,16 @@ function addTools(
 function appendTo(
   body: Buffer,
   { valueStart, valueEnd }: Member,
-  elements: readonly string[],
+  elements: string | Buffer,
   edits: Edit[],
 ): void {
-  const text = elements.join(',');
   if (body[valueStart] !== openBracket) {
-    edits.push({ at: valueStart, until: valueEnd, text: `[${text}]` });
+    edits.push({ at: valueStart, until: valueEnd, text: ['[', elements, ']'] });
     return;
   }
   const at = valueEnd - 1;
   const isEmpty = skipSpace(body, valueStart + 1) === at;
-  edits.push({ at, until: at, text: isEmpty ? text : `,${text}` });
+  edits.push({ at, until: at, text: isEmpty ? elements : [',', elements] });
 }
 
 function applyEdits(body: Buffer, edits: Edit[]): Buffer {
@@ -142,7 +145,8 @@ function applyEdits(body: Buffer, edits: Edit[]): Buffer {
   const parts: Buffer[] = [];
   let from = 0;
   for (const edit of edits.sort((a, b) => a.at - b.at)) {
-    parts.push(body.subarray(from, edit.at), Buffer.from(edit.text));
+    parts.push(body.subarray(from, edit.at));
+    for (const part of [edit.text].flat()) parts.push(typeof part === 'string' ? Buffer.from(part) : part);
     from = edit.until;
   }
   parts.push(body.subarray(from));

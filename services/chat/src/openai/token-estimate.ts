@@ -21,9 +21,14 @@ export class SampleBuilder {
   #chars = 0;
 
   add(text: string): void {
+    this.addSample({ beginning: text, chars: text.length });
+  }
+
+  /** Adds the text of which that is a sample. */
+  addSample({ beginning, chars }: TextSample): void {
     const left = sampleChars - this.#chars;
-    if (text !== '' && left > 0) this.#texts.push(cutText(text, left));
-    this.#chars += text.length;
+    if (beginning !== '' && left > 0) this.#texts.push(cutText(beginning, left));
+    this.#chars += chars;
   }
 
   get built(): TextSample {

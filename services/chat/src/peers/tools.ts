@@ -1,13 +1,8 @@
 import type { Peer } from '@gatehouse/grpc/client';
-import type { AgentServiceClient, CallToolResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
+import type { AgentServiceClient, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import { ToolSet, type ServerTool } from '../turns/tool-set.ts';
 import type { Actor } from './actor.ts';
-
-/** A tool that another service calls. */
-export interface ServerTool extends Omit<Tool, 'schemaJson' | 'description'> {
-  /** As a model gets it: the JSON text of OpenAI's `tools[]`. */
-  definition: string;
-}
 
 /** A call of a tool of an agent. */
 export interface ToolCallOf {
@@ -36,14 +31,11 @@ export class ToolClient {
     this.#memory = memory;
   }
 
-  async list({ requestId, trace, proofFor }: Actor, agentId: string): Promise<ServerTool[]> {
+  async list({ requestId, trace, proofFor }: Actor, agentId: string): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
     const { tools } = await this.#agent.call('listTools', { agentId }, context);
-    return tools.map(({ schemaJson, description, ...tool }) => ({
-      ...tool,
-      definition: `{"type":"function","function":{"name":${JSON.stringify(tool.name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
-    }));
+    return ToolSet.of(tools);
   }
 
   /** Throws the reason of `signal`, with which the call of the server ends too. */

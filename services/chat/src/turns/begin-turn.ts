@@ -67,9 +67,8 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const { caller, settings, request, source, target, admission, onAnswer } = asked;
   const { tenantId, apiKeyId } = caller;
   const { providers, log, limiter, pricing } = dependencies;
-  const definitions = asked.tools?.definitions ?? [];
   const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
-  const amounts = definitions.length === 0 ? ofRequest : ofRequest.grown(bytesOf(definitions));
+  const amounts = asked.tools === null ? ofRequest : ofRequest.grown(asked.tools.definitions.text.length);
   const payer = { tenantId, apiKeyId, settings };
   await limiter.admit(admission, payer, amounts);
   const { operation, model, stream, wantsUsage, choices } = request;
@@ -87,10 +86,6 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
         ? null
         : { ...asked.tools, admitMore: admitter(limiter, { admission, payer, amounts }) },
   });
-}
-
-function bytesOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 /** Reserves what further calls of the model may use. */
@@ -130,7 +125,10 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     pricing,
     telemetry,
     trace,
-    prompt: promptSample(request, [...addedTexts(target), ...(asked.tools?.definitions ?? [])]),
+    prompt: promptSample(request, [
+      ...addedTexts(target),
+      ...(asked.tools === null ? [] : [asked.tools.definitions.sample]),
+    ]),
     previewChars,
     arrivedAt,
     admission,

@@ -121,7 +121,7 @@ export class ToolLoop {
     const isFirst = this.#calls === 0;
     // What the client asked for is done with the first call.
     const choice = this.#mayCall ? (isFirst ? null : 'auto') : 'none';
-    const { definitions } = this.#options.tools;
+    const { text: definitions } = this.#options.tools.definitions;
     const tools: ToolRewrite = { definitions, messages: this.#messages, choice };
     this.#calls += 1;
     if (!isFirst) await this.#options.admitMore(this.#addedBytes);

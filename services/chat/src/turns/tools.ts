@@ -3,14 +3,15 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../openai/completion-request.ts';
 import type { Actor } from '../peers/actor.ts';
-import type { ServerTool, ToolClient } from '../peers/tools.ts';
+import type { ToolClient } from '../peers/tools.ts';
+import type { ServerTool, ToolDefinitions } from './tool-set.ts';
 
 /** Tools that the gateway calls itself in a turn. */
 export interface TurnTools {
   /** By the names that models get. */
   byName: ReadonlyMap<string, ServerTool>;
   /** What each request gets of them. */
-  definitions: readonly string[];
+  definitions: ToolDefinitions;
   maxIterations: number;
   /** Once the run has cost so much, it calls no more tools; null for no limit. */
   maxCostPico: bigint | null;
@@ -57,14 +58,12 @@ export async function withTools(
       { err: error, request_id: actor.requestId, agent_id: agentId },
       'an agent answers without its tools',
     );
-    return [];
+    return null;
   });
-  const own = new Set(namesOf(request.fields['tools']));
-  const byName = new Map(offered.filter(({ name }) => !own.has(name)).map((tool) => [tool.name, tool]));
-  if (byName.size === 0) return null;
+  const set = offered?.without(namesOf(request.fields['tools']));
+  if (set === undefined || set.byName.size === 0) return null;
   return {
-    byName,
-    definitions: [...byName.values()].map(({ definition }) => definition),
+    ...{ byName: set.byName, definitions: set.definitions },
     ...limits,
     shown,
     call: async (tool, argumentsJson, signal) => {

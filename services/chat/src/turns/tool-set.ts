@@ -1,0 +1,72 @@
+import type { Tool } from '@gatehouse/proto/agent/v1/agent';
+import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
+
+/** A tool that another service calls. */
+export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
+
+/** Tools as models get them. */
+export interface ToolDefinitions {
+  /** The elements of OpenAI's `tools[]`, joined with commas. */
+  text: Buffer;
+  sample: TextSample;
+}
+
+interface Part extends ServerTool {
+  /** The place of its definition in the text. */
+  from: number;
+  until: number;
+}
+
+const comma = Buffer.from(',');
+
+/** The tools of an agent, with the finished text of their definitions: no turn writes it again. */
+export class ToolSet {
+  readonly byName: ReadonlyMap<string, ServerTool>;
+  readonly definitions: ToolDefinitions;
+  readonly #parts: readonly Part[];
+
+  private constructor(parts: readonly Part[], definitions: ToolDefinitions) {
+    this.#parts = parts;
+    this.definitions = definitions;
+    this.byName = new Map(parts.map((part) => [part.name, part]));
+  }
+
+  static of(tools: readonly Tool[]): ToolSet {
+    const parts: Part[] = [];
+    const texts: string[] = [];
+    let at = 0;
+    for (const { schemaJson, description, ...tool } of tools) {
+      const text = `{"type":"function","function":{"name":${JSON.stringify(tool.name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`;
+      const until = at + Buffer.byteLength(text);
+      parts.push({ ...tool, from: at, until });
+      texts.push(text);
+      at = until + comma.length;
+    }
+    const text = texts.join(',');
+    return new ToolSet(parts, definitionsOf(Buffer.from(text)));
+  }
+
+  /** The tools with other names. */
+  without(names: readonly unknown[]): ToolSet {
+    const others = new Set(names);
+    const left = this.#parts.filter(({ name }) => !others.has(name));
+    if (left.length === this.#parts.length) return this;
+    const texts: Buffer[] = [];
+    const parts: Part[] = [];
+    let at = 0;
+    for (const part of left) {
+      if (at > 0) texts.push(comma);
+      const from = at === 0 ? 0 : at + comma.length;
+      texts.push(this.definitions.text.subarray(part.from, part.until));
+      at = from + part.until - part.from;
+      parts.push({ ...part, from, until: at });
+    }
+    return new ToolSet(parts, definitionsOf(Buffer.concat(texts)));
+  }
+}
+
+function definitionsOf(text: Buffer): ToolDefinitions {
+  const { beginning, chars } = sampleOf(text.toString());
+  // A copy: a part of a string keeps all of it in memory.
+  return { text, sample: { beginning: Buffer.from(beginning).toString(), chars } };
+}
