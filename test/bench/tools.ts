@@ -6,21 +6,35 @@ import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { startProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant } from '@gatehouse/test/tenants';
 import { percentiles, type Latencies } from './load.ts';
+import { cpuMs } from './processes.ts';
 
 /**
  * `make bench`: what tools add to a turn, one request at a time, in turns: an agent without tools, one with tools that
  * its model does not call, and one whose model calls one tool. Beside them what a call of the tool and of the model take
- * without the gateway. All of it runs on this machine. BENCH_REQUESTS (300) sets the number of requests of each kind.
+ * without the gateway. Then the processor time of a turn of an agent with as many tools as fit. All of it runs on this
+ * machine. BENCH_REQUESTS (300) sets the number of requests of each kind.
  */
 
 const requests = Number(process.env['BENCH_REQUESTS'] ?? 300);
 const warmUp = 30;
 const mostAddedMs = 15;
 
+/** Two servers with so many tools of 60 kB fill an agent. */
+const largeTools = Array.from({ length: 17 }, (_, n) => {
+  const property = { type: 'string', description: 'A part of a message that the tool sends. '.repeat(6) };
+  const names = Array.from({ length: 200 }, (_, index) => [`property_${index}`, property] as const);
+  return {
+    name: `large_${n}`,
+    inputSchema: { type: 'object' as const, properties: Object.fromEntries(names) },
+  };
+});
+
 const { folder, remove } = await makeStateFolder();
+const largeServer = await TestMcpServer.start(largeTools);
 const server = await TestMcpServer.start([{ name: 'time', run: () => said('It is noon.') }]);
 const simulator = await startProviderSimulator({ record: false });
 const local = new LocalSystem(folder, {
+  GATEHOUSE_REPLICAS: 'all=1',
   PORT: String(await freePort()),
   LOG_LEVEL: 'error',
   EGRESS_ALLOW: '127.0.0.1',
@@ -41,6 +55,9 @@ try {
   await post(`${url}/v1/mcp/servers`, adminKey, { name: 's', url: server.url });
   await post(`${url}/v1/agents`, adminKey, { key: 'plain', model });
   await post(`${url}/v1/agents`, adminKey, { key: 'tools', model, tools: { mcp_servers: ['s'] } });
+  for (const name of ['l', 'm'])
+    await post(`${url}/v1/mcp/servers`, adminKey, { name, url: largeServer.url });
+  await post(`${url}/v1/agents`, adminKey, { key: 'large', model, tools: { mcp_servers: ['l', 'm'] } });
   await client.connect(new StreamableHTTPClientTransport(new URL(server.url)));
 
   const messages = [{ role: 'user', content: 'What time is it?' }];
@@ -84,11 +101,26 @@ try {
     console.log(`  more than ${mostAddedMs} ms`);
     process.exitCode = 1;
   }
+
+  const { pid } = local.processOf('gatehouse-1');
+  const cpuOf = async (agent: string): Promise<number> => {
+    for (let round = 0; round < warmUp; round += 1) await complete(agent, { content: 'Noon.' });
+    const before = cpuMs(pid ?? 0);
+    for (let round = 0; round < requests; round += 1) await complete(agent, { content: 'Noon.' });
+    return (cpuMs(pid ?? 0) - before) / requests;
+  };
+  console.log('Processor time of the gateway, in ms a turn');
+  for (const [kind, agent] of Object.entries({
+    'an agent without tools': 'agent:plain',
+    'an agent with 2 MB of tools': 'agent:large',
+  }))
+    console.log(`  ${kind}`.padEnd(56) + format(await cpuOf(agent)));
 } finally {
   await client.close();
   await local.stop();
   await simulator.close();
   await server.stop();
+  await largeServer.stop();
   await remove();
 }
 
