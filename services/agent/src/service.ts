@@ -28,11 +28,12 @@ import { cookieHandlers } from './http/cookies.ts';
 import { mcpConsentLinkHandlers, mcpConsentPageHandlers } from './http/mcp-consents.ts';
 import { mcpServerHandlers } from './http/mcp-servers.ts';
 import { McpRegistry, type UserLists } from './mcp/mcp-registry.ts';
-import type { AuthSecrets, McpServer, OpenSecrets } from './mcp/mcp-server.ts';
+import type { AuthSecrets, McpServerHead, OpenSecrets } from './mcp/mcp-server.ts';
 import { McpConsents } from './mcp/mcp-consents.ts';
 import { Logins } from './mcp/logins.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
 import { ServerAccesses } from './mcp/server-accesses.ts';
+import { OfferedTools } from './tools/offered-tools.ts';
 import { Verification } from './mcp/verification.ts';
 import { PageTexts } from './web/page-texts.ts';
 import { WebFetch } from './web/web-fetch.ts';
@@ -107,7 +108,7 @@ export async function createAgentService(
     ...{ oauth, openSecrets, log },
   });
   const accesses = new ServerAccesses(logins, openSecrets);
-  const ownerOf = ({ tenantId, id, connectionId }: McpServer, userId: string) => ({
+  const ownerOf = ({ tenantId, id, connectionId }: McpServerHead, userId: string) => ({
     ...{ tenantId, serverId: id, connectionId, userId },
   });
   const lists: UserLists = {
@@ -132,8 +133,14 @@ export async function createAgentService(
       })),
     ...{ egress, pages },
   });
+  const loginsOfRpcs = new LoginStore(rpc);
   const servedFrom = new McpServerStore(rpc, raise);
-  const tools = { agents: agentsOfRpcs, servers: servedFrom, registry: mcp, webFetch };
+  const offered = new OfferedTools({
+    headsOf: (of, owner) => loginsOfRpcs.findListHeads(owner, of),
+    textsOf: (server) => servedFrom.findTexts(server),
+    textsFor: (server, user) => loginsOfRpcs.findTexts(ownerOf(server, user)),
+  });
+  const tools = { agents: agentsOfRpcs, servers: servedFrom, offered, registry: mcp, webFetch };
   const agentSteps = new AgentSteps({ servers: secrets, logins: new SealedColumn(keyRing, 'mcp_logins') });
   const refusals = new Refusals({ service: 'agent', system, log });
   const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });

@@ -107,7 +107,11 @@ export class McpLoginsUnderTest {
   /** The names of an agent's tools, as a user gets them. */
   async toolsOf(agentId: string, as: As): Promise<string[]> {
     const chat = await this.agents.peer('chat');
-    const { tools } = await chat.call('listTools', { agentId }, await this.agents.actingFor(as));
+    const { tools } = await chat.call(
+      'listTools',
+      { agentId, revisionOnly: false },
+      await this.agents.actingFor(as),
+    );
     return tools.map(({ name }) => name);
   }
 
@@ -118,7 +122,7 @@ export class McpLoginsUnderTest {
   ): Promise<CallToolResponse> {
     const chat = await this.agents.peer('chat', at);
     const context = { ...(await this.agents.actingFor(as)), deadlineMs: 40_000 };
-    const { tools } = await chat.call('listTools', { agentId }, context);
+    const { tools } = await chat.call('listTools', { agentId, revisionOnly: false }, context);
     const asked = { serverId: tools[0]?.serverId ?? '', tool: tools[0]?.tool ?? '' };
     return chat.call('callTool', { agentId, ...asked, argumentsJson: '{}' }, context);
   }

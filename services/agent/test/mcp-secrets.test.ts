@@ -83,7 +83,7 @@ it(`nothing that the service says has a secret of ${servers} servers`, async () 
   await call('GET', '?limit=200');
   const chat = await agents.peer('chat');
   const context = await agents.actingFor(tenant.user);
-  said.push(JSON.stringify(await chat.call('listTools', { agentId }, context)));
+  said.push(JSON.stringify(await chat.call('listTools', { agentId, revisionOnly: false }, context)));
   await eventually(() => expect(agents.webhook.of(tenant.id, 'mcp.needs_auth').length).toBeGreaterThan(3));
   await eventually(() => expect(agents.tenant.entries.length).toBeGreaterThan(servers));
   said.push(JSON.stringify(agents.webhook.alerts), JSON.stringify(agents.tenant.entries));

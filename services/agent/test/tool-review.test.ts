@@ -36,7 +36,8 @@ const accept = (id: string, tool: string, digest: string, as = tenant.admin) =>
 
 async function offered(agentId: string) {
   const chat = await agents.peer('chat');
-  return (await chat.call('listTools', { agentId }, await agents.actingFor(tenant.user))).tools;
+  return (await chat.call('listTools', { agentId, revisionOnly: false }, await agents.actingFor(tenant.user)))
+    .tools;
 }
 const makeAgent = async () =>
   (await agents.makeAgent(tenant.admin, { tools: { mcp_servers: ['files'] } })).id;

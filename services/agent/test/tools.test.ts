@@ -41,7 +41,7 @@ const makeAgent = async (servers: string[]) =>
 
 async function listed(agentId: string, as: As = tenant.user): Promise<Tool[]> {
   const chat = await agents.peer('chat');
-  return (await chat.call('listTools', { agentId }, await agents.actingFor(as))).tools;
+  return (await chat.call('listTools', { agentId, revisionOnly: false }, await agents.actingFor(as))).tools;
 }
 const names = async (agentId: string) => (await listed(agentId)).map(({ name }) => name);
 

@@ -72,7 +72,11 @@ describe('the tools of the gateway', () => {
   it('are those that the agent has, with their schemas', async () => {
     const all = await makeAgent(['kg_traverse', 'web_fetch', 'memory_search']);
     const chat = await agents.peer('chat');
-    const { tools } = await chat.call('listTools', { agentId: all }, await agents.actingFor(tenant.user));
+    const { tools } = await chat.call(
+      'listTools',
+      { agentId: all, revisionOnly: false },
+      await agents.actingFor(tenant.user),
+    );
     expect(tools.map(({ name, executor, serverId }) => [name, executor, serverId])).toEqual([
       ['web_fetch', 'agent', ''],
       ['memory_search', 'memory', ''],

@@ -3,12 +3,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { freePort } from '@gatehouse/local/ports';
-import {
-  AgentServiceService,
-  type Agent,
-  type CallToolResponse,
-  type Tool,
-} from '@gatehouse/proto/agent/v1/agent';
+import { AgentServiceService, type Agent, type CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { Peer } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -35,6 +30,7 @@ import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/service/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
+import { ToolLists } from './tool-lists.ts';
 
 /** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
 export class ChatHarness {
@@ -57,8 +53,7 @@ export class ChatHarness {
   readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
-  /** The tools of every agent whose settings say that it has some. */
-  tools: Tool[] = [];
+  readonly toolLists = new ToolLists();
   /** What calls of tools return, by the tool. */
   callTool: (tool: string) => Promise<CallToolResponse> = (tool) =>
     Promise.resolve({ content: `${tool} was called`, outcome: 'ok' });
@@ -322,7 +317,7 @@ export class ChatHarness {
       listTools: {
         callers: ['chat'],
         acceptsDelegation: true,
-        handle: () => Promise.resolve({ tools: this.tools }),
+        handle: (asked) => this.toolLists.answer(asked),
       },
       callTool: {
         callers: ['chat'],

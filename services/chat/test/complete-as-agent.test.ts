@@ -119,7 +119,7 @@ describe('an agent with tools', () => {
 
   beforeAll(() => {
     harness.agents.set(acting.id, acting);
-    harness.tools = [
+    harness.toolLists.tools = [
       { ...tool, name: 's__read', tool: 'read', repeatable: true },
       { ...tool, name: 's__pay', tool: 'pay', repeatable: false },
     ];
@@ -139,6 +139,23 @@ describe('an agent with tools', () => {
     expect(await call(callId, 's__pay')).toEqual(answer);
     expect(called).toEqual(['pay']);
     expect((await harness.endedRun(answer.runId)).tool_calls).toBe(1);
+  });
+
+  it('has their definitions once for a revision, and new ones right after a change', async () => {
+    const { asked } = harness.toolLists;
+    await call(newId(), 's__read');
+    asked.splice(0);
+    await call(newId(), 's__read');
+    expect(asked).toEqual([true]);
+    const { tools } = harness.toolLists;
+    harness.toolLists.tools = [...tools, { ...tool, name: 's__new', tool: 'new', repeatable: true }];
+    await call(newId(), 's__new');
+    expect(called).toEqual(['read', 'read', 'new']);
+    expect(asked).toEqual([true, true, false]);
+    harness.toolLists.tools = tools;
+    expect((await call(newId(), 's__new')).completionJson).toContain('s__new');
+    expect(called).toEqual(['read', 'read', 'new']);
+    expect(asked).toEqual([true, true, false, true]);
   });
 
   it('is asked again after a failure if its tools can be called again', async () => {

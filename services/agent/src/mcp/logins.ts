@@ -8,7 +8,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Login, LoginOf, LoginStore, NewLogin } from '../store/login-store.ts';
 import { McpFailure } from './failure.ts';
-import type { McpServer, OpenSecrets, SealSecrets } from './mcp-server.ts';
+import type { McpServerHead, OpenSecrets, SealSecrets } from './mcp-server.ts';
 import {
   clientSecretOf,
   OAuthRefused,
@@ -31,7 +31,7 @@ export interface LoginsOptions {
   column: SealedColumn;
   /** Replaces the secrets of a server that have not changed meanwhile. */
   replaceSecrets: (
-    server: McpServer,
+    server: McpServerHead,
     change: { before: Buffer | null; after: Buffer | null },
   ) => Promise<void>;
   /** Decrypts and encrypts the secrets of servers. */
@@ -64,7 +64,7 @@ export class Logins {
   }
 
   /** The login for calls as `userId` (empty: as the tenant). Throws `McpFailure` `needs_consent` without one. */
-  async of(server: McpServer, userId: string): Promise<LoginRef> {
+  async of(server: McpServerHead, userId: string): Promise<LoginRef> {
     const { id: serverId, tenantId, connectionId, auth } = server;
     const owner = { tenantId, serverId, connectionId, userId };
     const known = await this.#options.store.findOf(owner);
@@ -78,7 +78,7 @@ export class Logins {
   }
 
   /** The authorization server as it is now, and the client, for a consent. Throws `McpFailure`. */
-  async bindFor(server: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
+  async bindFor(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
     const { sealSecrets, replaceSecrets } = this.#options;
     const binding = await this.#bind(server, auth);
     const after = auth.clientId === null ? sealSecrets(server, { binding }) : null;
@@ -86,7 +86,7 @@ export class Logins {
     return binding;
   }
 
-  #bind(server: McpServer, auth: OAuthSettings): Promise<OAuthBinding> {
+  #bind(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
     const { oauth, openSecrets } = this.#options;
     const secrets = server.secrets === null ? null : openSecrets(server, server.secrets);
     const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
@@ -136,7 +136,7 @@ export class Logins {
   }
 
   /** Forgets the client of a server at an authorization server that does not know it any more. */
-  forgetClient({ tenantId, id: serverId }: McpServer): Promise<void> {
+  forgetClient({ tenantId, id: serverId }: McpServerHead): Promise<void> {
     return this.#options.store.forgetClient({ tenantId, serverId });
   }
 

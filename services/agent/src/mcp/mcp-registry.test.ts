@@ -7,7 +7,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { said, TestMcpServer, type TestTool } from '@gatehouse/test/mcp-server';
-import { McpRegistry, type KnownServer } from './mcp-registry.ts';
+import { McpRegistry } from './mcp-registry.ts';
+import type { KnownServer } from './mcp-server.ts';
 import type { McpTool } from './mcp-tool.ts';
 import type { ServerAccesses } from './server-accesses.ts';
 
@@ -69,6 +70,7 @@ async function serve(
       trust: 'pin',
       accepted: [],
       tools: [],
+      toolsRevision: '',
       toolsUpdatedAt: null,
       isStale: false,
       retryInS: 0,

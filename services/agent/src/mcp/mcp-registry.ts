@@ -1,24 +1,22 @@
 import type { Egress } from '@gatehouse/egress/egress';
-import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { Turns } from '@gatehouse/kit/turns';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
 import { MessageReader } from './message-reader.ts';
-import { isPerUser, loginUserOf, type McpServer, type McpSettings } from './mcp-server.ts';
-import { connectTool, type McpTool } from './mcp-tool.ts';
+import {
+  isPerUser,
+  loginUserOf,
+  type KnownHead,
+  type McpServerHead,
+  type McpSettings,
+} from './mcp-server.ts';
+import type { McpTool } from './mcp-tool.ts';
 import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
-import { acceptance, type AcceptedTool } from './tool-review.ts';
+import type { AcceptedTool } from './tool-review.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
-
-/** A stored server, and what is known of its health. */
-export interface KnownServer extends McpServer {
-  /** Whether the list of its tools is older than its time to live. */
-  isStale: boolean;
-  /** Seconds until it may be called again; 0 if it may. */
-  retryInS: number;
-}
 
 /** What a server listed. */
 export interface Listed extends ToolList {
@@ -28,22 +26,25 @@ export interface Listed extends ToolList {
 /** Where the registry notes what it learns about servers. Each applies only while the connection is the same. */
 export interface ServerRecord {
   /** Returns the tools that may be used. */
-  setTools(server: McpServer, listed: Listed): Promise<McpTool[]>;
-  setFailure(server: McpServer, failure: { status: 'error' | 'needs_auth'; reason: string }): Promise<void>;
+  setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]>;
+  setFailure(
+    server: McpServerHead,
+    failure: { status: 'error' | 'needs_auth'; reason: string },
+  ): Promise<void>;
   /** It answers again. */
-  setConnected(server: McpServer): Promise<void>;
-  expireTools(server: McpServer): Promise<void>;
+  setConnected(server: McpServerHead): Promise<void>;
+  expireTools(server: McpServerHead): Promise<void>;
 }
 
 /** The lists of servers where each user has a login. */
 export interface UserLists {
   /** Null without a login; `tools` is null if the server was not asked for this user yet. */
   find: (
-    server: McpServer,
+    server: McpServerHead,
     user: string,
   ) => Promise<{ tools: McpTool[] | null; accepted: AcceptedTool[]; isStale: boolean } | null>;
   /** Returns the tools that may be used. */
-  set: (server: McpServer, user: string, listed: Listed) => Promise<McpTool[]>;
+  set: (server: McpServerHead, user: string, listed: Listed) => Promise<McpTool[]>;
 }
 
 export interface McpRegistryOptions {
@@ -114,40 +115,9 @@ export class McpRegistry {
    * Lists the tools of a server again, as a user or as the tenant, and notes them, or what went wrong. Returns those that
    * may be used. Throws `McpFailure`.
    */
-  async refresh(server: McpServer, user: string | null): Promise<Listed> {
+  async refresh(server: McpServerHead, user: string | null): Promise<Listed> {
     const key = `${server.connectionId}/${loginUserOf(server, user)}`;
     return this.#refreshes.get(key, () => this.#refresh(server, user));
-  }
-
-  /**
-   * The tools of a server, listed again if their time is over. Those from before while the server does not answer, or
-   * takes longer than `waitMs`.
-   */
-  async toolsOf(server: KnownServer, user: string | null, waitMs: number): Promise<readonly McpTool[]> {
-    const { tools, isStale } = await this.seenBy(server, user);
-    if (!isStale || server.retryInS > 0) return tools;
-    const known = { tools };
-    const refreshed = this.refresh(server, user).then(({ tools }) => {
-      known.tools = tools;
-    });
-    await settledWithin(refreshed, waitMs);
-    return known.tools;
-  }
-
-  /**
-   * The tools of a server that may be used, as a user was listed them last. A user without a login gets a tool whose call
-   * says what is missing.
-   */
-  async seenBy(
-    server: KnownServer,
-    user: string | null,
-  ): Promise<{ tools: readonly McpTool[]; isStale: boolean }> {
-    const { trust, accepted, isStale } = server;
-    if (!isPerUser(server)) return { tools: server.tools.filter(acceptance({ trust, accepted })), isStale };
-    const list = user === null ? null : await this.#options.lists.find(server, user);
-    if (list === null) return { tools: [connectTool], isStale: false };
-    const isAccepted = acceptance({ trust, accepted: [...list.accepted, ...accepted] });
-    return { tools: (list.tools ?? []).filter(isAccepted), isStale: list.isStale };
   }
 
   /**
@@ -155,7 +125,7 @@ export class McpRegistry {
    * not begun, because it did not know the session, is made again in another one.
    */
   async call(
-    server: KnownServer,
+    server: KnownHead,
     { tool, args, user }: { tool: McpTool; args: Record<string, unknown>; user: string | null },
     signal: AbortSignal,
   ): Promise<ToolResult> {
@@ -183,11 +153,11 @@ export class McpRegistry {
   }
 
   /** Ends what this process keeps of a server that is deleted, or is connected differently from now on. */
-  forget({ connectionId }: McpServer): void {
+  forget({ connectionId }: McpServerHead): void {
     this.#sessions.endAll(connectionId);
   }
 
-  async #refresh(server: McpServer, user: string | null): Promise<Listed> {
+  async #refresh(server: McpServerHead, user: string | null): Promise<Listed> {
     const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
     try {
       const list = (): Promise<Listed> =>
@@ -211,7 +181,7 @@ export class McpRegistry {
   }
 
   async #withConnection<Result>(
-    server: McpServer,
+    server: McpServerHead,
     { user, signal, isRepeatable }: { user: string | null; signal: AbortSignal; isRepeatable: boolean },
     work: (connection: McpConnection) => Promise<Result>,
   ): Promise<Result> {
@@ -242,7 +212,7 @@ export class McpRegistry {
     }
   }
 
-  #connectionTo(server: McpServer, access: ServerAccess): ConnectionOptions {
+  #connectionTo(server: McpServerHead, access: ServerAccess): ConnectionOptions {
     const { egress, record, log } = this.#options;
     const { tenantId, url, transport, timeoutMs } = server;
     const last = { at: -Infinity };
@@ -259,7 +229,7 @@ export class McpRegistry {
     };
   }
 
-  async #note(server: McpServer, { kind, message: reason }: McpFailure): Promise<void> {
+  async #note(server: McpServerHead, { kind, message: reason }: McpFailure): Promise<void> {
     const { record, log } = this.#options;
     const status = isOfAuth.has(kind) ? 'needs_auth' : 'error';
     // One user without a login keeps no other one from calling.
@@ -271,7 +241,7 @@ export class McpRegistry {
 }
 
 /** Why a server may not be called yet. */
-function failureOf({ status, auth }: KnownServer): McpFailureKind {
+function failureOf({ status, auth }: KnownHead): McpFailureKind {
   if (status !== 'needs_auth') return 'unreachable';
   return auth.type === 'oauth' ? 'needs_consent' : 'unauthorized';
 }

@@ -56,7 +56,8 @@ export interface McpSettings {
   trust: McpTrust;
 }
 
-export interface McpServer extends McpSettings {
+/** A server without its lists, which may have megabytes. */
+export interface McpServerHead extends Omit<McpSettings, 'toolFilter'> {
   id: string;
   tenantId: string;
   /** Encrypted; null if they are not set. */
@@ -66,13 +67,31 @@ export interface McpServer extends McpSettings {
   /** Another one after a change of what a connection depends on. */
   connectionId: string;
   protocolVersion: string | null;
-  /** Empty where each user has a list of their own. */
-  tools: McpTool[];
-  accepted: AcceptedTool[];
+  /** Another one after each change of the lists and of the filter of tools. */
+  toolsRevision: string;
   toolsUpdatedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
+
+export interface McpServer extends McpServerHead {
+  toolFilter: McpSettings['toolFilter'];
+  /** Empty where each user has a list of their own. */
+  tools: McpTool[];
+  accepted: AcceptedTool[];
+}
+
+/** The health of a server, as far as it is known. */
+interface ServerHealth {
+  /** Whether the list of its tools is older than its time to live. */
+  isStale: boolean;
+  /** Seconds until it may be called again; 0 if it may. */
+  retryInS: number;
+}
+
+/** A stored server without its lists, and what is known of its health. */
+export type KnownHead = McpServerHead & ServerHealth;
+export type KnownServer = McpServer & ServerHealth;
 
 /** Splits what a client gives into what may be shown and what may not. */
 export function splitAuth(auth: McpAuth): { auth: PublicAuth; secrets: AuthSecrets | null } {

@@ -6,7 +6,7 @@ import {
   isPerUser,
   loginUserOf,
   type AuthSecrets,
-  type McpServer,
+  type McpServerHead,
   type OpenSecrets,
 } from './mcp-server.ts';
 
@@ -30,7 +30,7 @@ export class ServerAccesses {
   }
 
   /** For calls as a user, or as the tenant. Throws `McpFailure`: `unauthorized`, `needs_consent`. */
-  async of(server: McpServer, user: string | null): Promise<ServerAccess> {
+  async of(server: McpServerHead, user: string | null): Promise<ServerAccess> {
     const { auth, secrets } = server;
     if (!hasAuth(server)) throw new McpFailure('unauthorized');
     if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {

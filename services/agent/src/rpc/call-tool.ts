@@ -6,6 +6,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
+import type { McpTool } from '../mcp/mcp-tool.ts';
 import { isOffered } from '../tools/agent-tools.ts';
 import { agentOf } from './agent-of.ts';
 import type { ToolDependencies } from './list-tools.ts';
@@ -35,7 +36,7 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
 }
 
 async function callServer(
-  { servers, registry }: ToolDependencies,
+  { servers, offered, registry }: ToolDependencies,
   {
     tenantId,
     agent,
@@ -45,11 +46,13 @@ async function callServer(
   }: { tenantId: string; agent: Agent; user: string | null; request: CallToolRequest; signal: AbortSignal },
 ): Promise<CallToolResponse> {
   const { serverId, tool: name } = request;
-  const server = isUuid(serverId) ? await servers.find(tenantId, serverId) : null;
+  const server = isUuid(serverId) ? await servers.findHead(tenantId, serverId) : null;
   const { mcp_servers: refs } = agent.tools;
-  const seen = server === null ? null : await registry.seenBy(server, user);
-  const tool = seen?.tools.find((each) => each.name === name);
-  if (tool === undefined || server?.enabled !== true || !isOffered(refs, server, tool)) throw noSuchTool();
+  const [seen] = server === null ? [] : await offered.seenBy([server], user);
+  const found = seen === undefined ? undefined : await offered.find(seen, name);
+  if (found === undefined || server?.enabled !== true || !isOffered(refs, server, found)) throw noSuchTool();
+  const { schemaJson, ...definition } = found;
+  const tool = { ...definition, inputSchema: JSON.parse(schemaJson) as McpTool['inputSchema'] };
   try {
     const { text, isError } = await registry.call(server, { tool, args: argumentsOf(request), user }, signal);
     return { content: text, outcome: isError ? 'error' : 'ok' };

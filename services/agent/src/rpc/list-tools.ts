@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import {
   builtinToolNames,
   builtinTools,
@@ -5,82 +6,113 @@ import {
   type BuiltinToolName,
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { settledWithin } from '@gatehouse/kit/clock';
 import { Turns } from '@gatehouse/kit/turns';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
+import { version } from '@gatehouse/kit/version';
+import type { Agent } from '../agents/agent.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AgentStore } from '../store/agent-store.ts';
 import type { McpServerStore } from '../store/mcp-server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { AgentTools, serverNames, type AgentTool } from '../tools/agent-tools.ts';
+import type { OfferedTools, SeenServer } from '../tools/offered-tools.ts';
 import { agentOf } from './agent-of.ts';
 
 /** Of a tenant, at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };
-/** Servers whose lists are in memory at the same time for a listing. */
-const maxServers = 8;
 /** How long a turn waits for lists that are fetched again. */
 const maxWaitMs = 2_000;
 
 export interface ToolDependencies {
   agents: AgentStore;
   servers: McpServerStore;
+  offered: OfferedTools;
   registry: McpRegistry;
   webFetch: WebFetch;
 }
 
-/** The tools that an agent may use: those of the gateway, then those of servers. Lists of servers that do not answer are as they were. */
+/**
+ * The tools that an agent may use, or their revision alone: those of the gateway, then those of servers. Lists of servers
+ * that do not answer are as they were.
+ */
 export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
   const turns = new Turns(listings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,
-    handle: async ({ agentId }, context) => {
+    handle: async ({ agentId, revisionOnly }, context) => {
       const { tenantId, agent, actingUser } = await agentOf(dependencies.agents, context, agentId);
       const { mcp_servers: refs, builtin } = agent.tools;
-      const found =
-        refs.length === 0
-          ? []
-          : await turns.run(
-              tenantId,
-              () => toolsOf(dependencies, refs, { tenantId, user: actingUser }),
-              context.signal,
-            );
-      const ofServers = found.map(({ name, server, tool }) => ({
-        ...{ name, tool: tool.name, description: tool.description, serverId: server.id },
-        schemaJson: JSON.stringify(tool.inputSchema),
-        repeatable: tool.readOnly || tool.idempotent,
-        timeoutMs: server.timeoutMs,
-        executor: 'agent',
-      }));
-      return {
-        tools: [...builtinToolNames.filter((name) => builtin.includes(name)).map(ofGateway), ...ofServers],
+      const list = async (): Promise<ListToolsResponse> => {
+        const seen = await seenServers(dependencies, refs, { tenantId, user: actingUser });
+        const revision = revisionOf({ refs, builtin, seen });
+        if (revisionOnly) return { revision, tools: [] };
+        const ofServers = await toolsOf(dependencies.offered, refs, seen);
+        return { revision, tools: [...ofGateways(builtin), ...ofServers.map(ofServer)] };
       };
+      return refs.length === 0 ? list() : turns.run(tenantId, list, context.signal);
     },
   };
 }
 
-async function toolsOf(
-  { servers, registry }: ToolDependencies,
+/** The enabled servers that an agent names, in the order of the names. Lists whose time is over are fetched first. */
+async function seenServers(
+  { servers, offered, registry }: ToolDependencies,
   refs: readonly string[],
   { tenantId, user }: { tenantId: string; user: string | null },
+): Promise<SeenServer[]> {
+  const names = serverNames(refs);
+  if (names.length === 0) return [];
+  const find = async (): Promise<SeenServer[]> => {
+    const found = await servers.findEnabled(tenantId, names);
+    const seen = await offered.seenBy(found, user);
+    return seen.toSorted((a, b) => names.indexOf(a.server.name) - names.indexOf(b.server.name));
+  };
+  const seen = await find();
+  const stale = seen.filter(({ server, isStale }) => isStale && server.retryInS <= 0);
+  if (stale.length === 0) return seen;
+  const refreshed = stale.map(({ server }) => registry.refresh(server, user));
+  await settledWithin(Promise.allSettled(refreshed), maxWaitMs);
+  return find();
+}
+
+/** Covers everything that the texts of the tools come from, the release too: with the same revision, the list is the same. */
+function revisionOf({
+  refs,
+  builtin,
+  seen,
+}: Pick<Agent['tools'], 'builtin'> & { refs: readonly string[]; seen: readonly SeenServer[] }): string {
+  const servers = seen.map(({ server: { name, timeoutMs }, revision, isUnconnected }) => [
+    ...[name, timeoutMs, revision, isUnconnected],
+  ]);
+  return hash('sha256', JSON.stringify([version, builtin, refs, servers]));
+}
+
+async function toolsOf(
+  offered: OfferedTools,
+  refs: readonly string[],
+  seen: readonly SeenServer[],
 ): Promise<AgentTool[]> {
   const tools = new AgentTools(refs);
-  const names = serverNames(refs);
-  const until = monotonicMs() + maxWaitMs;
-  while (names.length > 0 && !tools.isFull) {
-    const some = names.splice(0, maxServers);
-    const known = await servers.findEnabled(tenantId, some);
-    const waitMs = Math.max(0, until - monotonicMs());
-    const lists = await Promise.all(
-      known.map(async (server) => ({ server, tools: await registry.toolsOf(server, user, waitMs) })),
-    );
-    for (const { server, tools: list } of lists.toSorted(
-      (a, b) => some.indexOf(a.server.name) - some.indexOf(b.server.name),
-    ))
-      tools.add(server, list);
+  // One list after the other: what is beyond the limits of an agent is not read.
+  for (const each of seen) {
+    if (tools.isFull) break;
+    tools.add(each.server, await offered.read(each));
   }
   return tools.all;
+}
+
+function ofServer({ name, server, tool }: AgentTool): Tool {
+  const { description, schemaJson, readOnly, idempotent } = tool;
+  return {
+    ...{ name, tool: tool.name, description, schemaJson, serverId: server.id },
+    ...{ repeatable: readOnly || idempotent, timeoutMs: server.timeoutMs, executor: 'agent' },
+  };
+}
+
+function ofGateways(names: readonly BuiltinToolName[]): Tool[] {
+  return builtinToolNames.filter((name) => names.includes(name)).map(ofGateway);
 }
 
 /** Each only reads. */

@@ -4,6 +4,7 @@ import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { McpTrust } from '@gatehouse/contract/mcp-servers';
 import type { McpTool } from '../mcp/mcp-tool.ts';
+import type { ListHead, ListTexts } from '../tools/offered-tools.ts';
 import { acceptance, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
 
 /** A login at an MCP server. */
@@ -59,6 +60,9 @@ const columns = `id, tenant_id as "tenantId", server_id as "serverId", user_id a
   coalesce(expires_at <= clock_timestamp(), false) as "isExpired",
   coalesce(refresh_due_at <= clock_timestamp(), false) as "isRefreshDue",
   lost_at is not null as "isLost"`;
+const isStale = `tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"`;
+/** Each login has its own: lists from before revisions were set have none. */
+const listRevision = `id::text || '/' || coalesce(tools_revision::text, '')`;
 const times = (seconds: string, renewable: string): string =>
   `clock_timestamp() + make_interval(secs => ${seconds}::float8),
    case when ${renewable}::boolean
@@ -88,8 +92,37 @@ export class LoginStore {
   async findList({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<LoginList | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<LoginList>(
-        `select tools, accepted, tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"
+        `select tools, accepted, ${isStale}
          from agent.mcp_logins
+         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
+        [serverId, connectionId, userId],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** Heads of the lists of a user, by the ids of servers, as far as the user has logins for their connections. */
+  async findListHeads(
+    { tenantId, user }: { tenantId: string; user: string },
+    servers: readonly { id: string; connectionId: string }[],
+  ): Promise<Map<string, ListHead>> {
+    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<ListHead & { serverId: string; connectionId: string }>(
+        `select server_id as "serverId", connection_id as "connectionId", ${listRevision} as revision, ${isStale}
+         from agent.mcp_logins where server_id = any ($1) and user_id = $2 and lost_at is null`,
+        [servers.map(({ id }) => id), user],
+      ),
+    );
+    const connections = new Map(servers.map(({ id, connectionId }) => [id, connectionId]));
+    const current = rows.filter(({ serverId, connectionId }) => connections.get(serverId) === connectionId);
+    return new Map(current.map(({ serverId, revision, isStale }) => [serverId, { revision, isStale }]));
+  }
+
+  /** The list of a server for an owner, unparsed; null without a login. */
+  async findTexts({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<ListTexts | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<ListTexts>(
+        `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
          where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
         [serverId, connectionId, userId],
       );

@@ -8,9 +8,10 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { KnownServer, Listed, ServerRecord } from '../mcp/mcp-registry.ts';
-import type { McpServer, McpSettings } from '../mcp/mcp-server.ts';
+import type { Listed, ServerRecord } from '../mcp/mcp-registry.ts';
+import type { KnownHead, KnownServer, McpServer, McpServerHead, McpSettings } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
+import type { ListTexts } from '../tools/offered-tools.ts';
 import {
   acceptance,
   digestOf,
@@ -33,11 +34,15 @@ const settingColumns = {
 } as const satisfies Record<keyof McpSettings, string>;
 const settingNames = Object.keys(settingColumns) as (keyof McpSettings)[];
 
-const columns = `id, tenant_id as "tenantId",
-  ${settingNames.map((name) => `${settingColumns[name]} as "${name}"`).join(', ')},
+const headColumns = `id, tenant_id as "tenantId",
+  ${settingNames
+    .filter((name) => name !== 'toolFilter')
+    .map((name) => `${settingColumns[name]} as "${name}"`)
+    .join(', ')},
   secrets, status, status_reason as "statusReason", connection_id as "connectionId",
-  protocol_version as "protocolVersion", tools, accepted, tools_updated_at as "toolsUpdatedAt",
-  created_at as "createdAt", updated_at as "updatedAt"`;
+  protocol_version as "protocolVersion", coalesce(tools_revision::text, '') as "toolsRevision",
+  tools_updated_at as "toolsUpdatedAt", created_at as "createdAt", updated_at as "updatedAt"`;
+const columns = `${headColumns}, tool_filter as "toolFilter", tools, accepted`;
 const health = `tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale",
   greatest(extract(epoch from retry_at - clock_timestamp()), 0)::float8 as "retryInS"`;
 
@@ -80,21 +85,26 @@ export class McpServerStore implements ServerRecord {
   }
 
   async find(tenantId: string, id: string): Promise<KnownServer | null> {
-    const [server] = await this.#select(tenantId, 'id = $1', [id]);
+    const [server] = await this.#select<KnownServer>(tenantId, 'id = $1', [id]);
     return server ?? null;
+  }
+
+  async findHead(tenantId: string, id: string): Promise<KnownHead | null> {
+    const [head] = await this.#select<KnownHead>(tenantId, 'id = $1', [id], headColumns);
+    return head ?? null;
   }
 
   /** The server with this id or name. */
   async findByRef(tenantId: string, ref: string): Promise<McpServer | null> {
     const [server] = isUuid(ref)
-      ? await this.#select(tenantId, 'id = $1', [ref])
-      : await this.#select(tenantId, 'tenant_id = $1 and name = $2', [tenantId, ref]);
+      ? await this.#select<KnownServer>(tenantId, 'id = $1', [ref])
+      : await this.#select<KnownServer>(tenantId, 'tenant_id = $1 and name = $2', [tenantId, ref]);
     return server ?? null;
   }
 
   /** Replaces secrets that have not changed meanwhile. */
   async replaceSecrets(
-    { tenantId, id, connectionId }: McpServer,
+    { tenantId, id, connectionId }: McpServerHead,
     { before, after }: { before: Buffer | null; after: Buffer | null },
   ): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>
@@ -107,8 +117,25 @@ export class McpServerStore implements ServerRecord {
   }
 
   /** Those of these names that agents may use. */
-  async findEnabled(tenantId: string, names: readonly string[]): Promise<KnownServer[]> {
-    return this.#select(tenantId, 'tenant_id = $1 and enabled and name = any ($2)', [tenantId, names]);
+  async findEnabled(tenantId: string, names: readonly string[]): Promise<KnownHead[]> {
+    const where = 'tenant_id = $1 and enabled and name = any ($2)';
+    return this.#select<KnownHead>(tenantId, where, [tenantId, names], headColumns);
+  }
+
+  /** The lists of a server and the filter of its tools, unparsed. */
+  async findTexts({
+    tenantId,
+    id,
+  }: Pick<McpServerHead, 'tenantId' | 'id'>): Promise<(ListTexts & { toolFilter: string }) | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<ListTexts & { toolFilter: string }>(
+        `select coalesce(tools_revision::text, '') as revision, tools::text, accepted::text,
+           tool_filter::text as "toolFilter"
+         from agent.mcp_servers where id = $1`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
   }
 
   async isNameTaken(tenantId: string, name: string): Promise<boolean> {
@@ -121,7 +148,7 @@ export class McpServerStore implements ServerRecord {
     });
   }
 
-  async setTools(server: McpServer, listed: Listed): Promise<McpTool[]> {
+  async setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]> {
     return withTenant(this.#pool, server.tenantId, async (db) => {
       const noted = await noteTools(db, server, listed);
       if (noted === null) return [];
@@ -131,7 +158,7 @@ export class McpServerStore implements ServerRecord {
   }
 
   async setFailure(
-    { tenantId, id, connectionId }: McpServer,
+    { tenantId, id, connectionId }: McpServerHead,
     { status, reason }: { status: 'error' | 'needs_auth'; reason: string },
   ): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
@@ -150,7 +177,7 @@ export class McpServerStore implements ServerRecord {
     });
   }
 
-  async setConnected({ tenantId, id, connectionId }: McpServer): Promise<void> {
+  async setConnected({ tenantId, id, connectionId }: McpServerHead): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>
       db.query(
         `update agent.mcp_servers set status = 'connected', status_reason = null, failures = 0, retry_at = null
@@ -160,7 +187,7 @@ export class McpServerStore implements ServerRecord {
     );
   }
 
-  async expireTools({ tenantId, id }: McpServer): Promise<void> {
+  async expireTools({ tenantId, id }: McpServerHead): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
       for (const [table, column] of [
         ['mcp_servers', 'id'],
@@ -172,10 +199,15 @@ export class McpServerStore implements ServerRecord {
     });
   }
 
-  async #select(tenantId: string, where: string, values: unknown[]): Promise<KnownServer[]> {
+  async #select<Row extends KnownHead>(
+    tenantId: string,
+    where: string,
+    values: unknown[],
+    selected = columns,
+  ): Promise<Row[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<KnownServer>(
-        `select ${columns}, ${health} from agent.mcp_servers where ${where}`,
+      const { rows } = await db.query<Row>(
+        `select ${selected}, ${health} from agent.mcp_servers where ${where}`,
         values,
       );
       return rows;
@@ -294,7 +326,11 @@ const maxDescriptionChars = 1_000;
 /** Raises an alert for tools whose definition has changed. */
 export async function raiseChanged(
   db: Queryable,
-  { server, userId, changes }: { server: McpServer; userId: string | null; changes: readonly ToolChange[] },
+  {
+    server,
+    userId,
+    changes,
+  }: { server: McpServerHead; userId: string | null; changes: readonly ToolChange[] },
   raise: RaiseAlert,
 ): Promise<void> {
   const { id, name, tenantId } = server;

@@ -1,13 +1,13 @@
 import { modelNames } from '../mcp/model-names.ts';
-import { isEnabled, type McpServer } from '../mcp/mcp-server.ts';
-import { connectTool, type McpTool } from '../mcp/mcp-tool.ts';
+import type { McpServer } from '../mcp/mcp-server.ts';
+import { connectTool, type OfferedTool } from './offered-tools.ts';
 
 /** A tool that an agent may use. */
 export interface AgentTool {
   /** As models get it. */
   name: string;
   server: Pick<McpServer, 'id' | 'name' | 'timeoutMs'>;
-  tool: McpTool;
+  tool: OfferedTool;
 }
 
 /** More than any provider accepts, in number and in bytes; what is beyond is left out. */
@@ -27,11 +27,11 @@ function isNamed(refs: readonly string[], server: string, tool: string): boolean
 /** Whether an agent with these references may use a tool; the one that says what is missing, if it names the server. */
 export function isOffered(
   refs: readonly string[],
-  server: Pick<McpServer, 'name' | 'toolFilter'>,
-  tool: McpTool,
+  server: Pick<McpServer, 'name'>,
+  tool: OfferedTool,
 ): boolean {
   if (tool === connectTool) return serverNames(refs).includes(server.name);
-  return isEnabled(server, tool.name) && isNamed(refs, server.name, tool.name);
+  return isNamed(refs, server.name, tool.name);
 }
 
 /**
@@ -53,13 +53,13 @@ export class AgentTools {
     return this.#isFull;
   }
 
-  add(server: McpServer, tools: readonly McpTool[]): void {
+  add(server: AgentTool['server'], tools: readonly OfferedTool[]): void {
     const { id, name, timeoutMs } = server;
     const named = tools
       .filter((tool) => isOffered(this.#refs, server, tool))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     for (const tool of named) {
-      this.#bytes += Buffer.byteLength(JSON.stringify(tool));
+      this.#bytes += bytesOf(tool);
       this.#isFull ||= this.#bytes > maxBytes || this.#found.length === maxTools;
       if (this.#isFull) return;
       this.#found.push({ server: { id, name, timeoutMs }, tool });
@@ -73,4 +73,13 @@ export class AgentTools {
     );
     return this.#found.map((found, index) => ({ ...found, name: names[index] ?? '' }));
   }
+}
+
+/** Around the texts of a tool in a request. */
+const aroundBytes = 100;
+
+function bytesOf({ name, description, schemaJson }: OfferedTool): number {
+  return (
+    aroundBytes + Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schemaJson)
+  );
 }

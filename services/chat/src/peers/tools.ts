@@ -1,5 +1,13 @@
 import type { Peer } from '@gatehouse/grpc/client';
-import type { AgentServiceClient, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import { TenantCache } from '@gatehouse/kit/tenant-cache';
+import type {
+  AgentServiceClient,
+  CallToolResponse,
+  ListToolsResponse,
+} from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ToolSet, type ServerTool } from '../turns/tool-set.ts';
 import type { Actor } from './actor.ts';
@@ -15,6 +23,8 @@ export interface ToolCallOf {
 
 /** A list that is too old may be fetched first. */
 const listDeadlineMs = 5_000;
+const MiB = 1024 * 1024;
+const kept = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
 /** For what is around the call itself. */
 const callSpareMs = 5_000;
 
@@ -25,17 +35,33 @@ const callSpareMs = 5_000;
 export class ToolClient {
   readonly #agent: Peer<AgentServiceClient>;
   readonly #memory: Peer<MemoryServiceClient>;
+  readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
+  readonly #lists = new SharedCalls<ToolSet>();
 
   constructor(agent: Peer<AgentServiceClient>, memory: Peer<MemoryServiceClient>) {
     this.#agent = agent;
     this.#memory = memory;
   }
 
-  async list({ requestId, trace, proofFor }: Actor, agentId: string): Promise<ToolSet> {
+  /** The tools of an agent as they are now. The set is kept by its revision, which is asked for each time. */
+  async list({ requestId, trace, tenantId, actingUser, proofFor }: Actor, agentId: string): Promise<ToolSet> {
     const assertion = await proofFor('agent');
-    const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
-    const { tools } = await this.#agent.call('listTools', { agentId }, context);
-    return ToolSet.of(tools);
+    const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
+      const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
+      return this.#agent.call('listTools', { agentId, revisionOnly }, context);
+    };
+    const { revision: current, tools: sent } = await list(true);
+    // From a release without revisions.
+    if (current === '') return ToolSet.of(sent);
+    const known = this.#kept.get(tenantId, current);
+    if (known !== undefined) return known;
+    return this.#lists.get(cacheKey(tenantId, agentId, actingUser, current), async () => {
+      const { revision, tools } = await list(false);
+      // Takes 10 ms for 2 MB.
+      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools));
+      this.#kept.set(tenantId, revision, set);
+      return set;
+    });
   }
 
   /** Throws the reason of `signal`, with which the call of the server ends too. */

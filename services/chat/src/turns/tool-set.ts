@@ -17,6 +17,8 @@ interface Part extends ServerTool {
   until: number;
 }
 
+/** Memory of one tool beside its definition. */
+const toolBytes = 500;
 const comma = Buffer.from(',');
 
 /** The tools of an agent, with the finished text of their definitions: no turn writes it again. */
@@ -44,6 +46,11 @@ export class ToolSet {
     }
     const text = texts.join(',');
     return new ToolSet(parts, definitionsOf(Buffer.from(text)));
+  }
+
+  /** Bytes in memory. */
+  get bytes(): number {
+    return this.definitions.text.length + this.#parts.length * toolBytes;
   }
 
   /** The tools with other names. */

@@ -106,10 +106,14 @@ export interface MemorySettings {
 
 export interface ListToolsRequest {
   agentId: string;
+  /** Leave the tools out. */
+  revisionOnly: boolean;
 }
 
 export interface ListToolsResponse {
   tools: Tool[];
+  /** Lists of a tenant with the same revision are the same. Empty from a release that has none. */
+  revision: string;
 }
 
 export interface Tool {
@@ -922,13 +926,16 @@ export const MemorySettings: MessageFns<MemorySettings> = {
 };
 
 function createBaseListToolsRequest(): ListToolsRequest {
-  return { agentId: "" };
+  return { agentId: "", revisionOnly: false };
 }
 
 export const ListToolsRequest: MessageFns<ListToolsRequest> = {
   encode(message: ListToolsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.agentId !== "") {
       writer.uint32(10).string(message.agentId);
+    }
+    if (message.revisionOnly !== false) {
+      writer.uint32(16).bool(message.revisionOnly);
     }
     return writer;
   },
@@ -954,6 +961,14 @@ export const ListToolsRequest: MessageFns<ListToolsRequest> = {
             message.agentId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.revisionOnly = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -968,13 +983,16 @@ export const ListToolsRequest: MessageFns<ListToolsRequest> = {
 };
 
 function createBaseListToolsResponse(): ListToolsResponse {
-  return { tools: [] };
+  return { tools: [], revision: "" };
 }
 
 export const ListToolsResponse: MessageFns<ListToolsResponse> = {
   encode(message: ListToolsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.tools) {
       Tool.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.revision !== "") {
+      writer.uint32(18).string(message.revision);
     }
     return writer;
   },
@@ -998,6 +1016,14 @@ export const ListToolsResponse: MessageFns<ListToolsResponse> = {
             }
 
             message.tools.push(Tool.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.revision = reader.string();
             continue;
           }
         }

@@ -1,0 +1,157 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import { TenantCache } from '@gatehouse/kit/tenant-cache';
+import { isEnabled, isPerUser, type KnownHead, type McpSettings } from '../mcp/mcp-server.ts';
+import type { McpTool } from '../mcp/mcp-tool.ts';
+import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
+
+/** A tool that may be used. */
+export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest'> {
+  /** Its schema as JSON text. */
+  schemaJson: string;
+}
+
+/** The head of a list of a server. */
+export interface ListHead {
+  /** Another one after each change of the list and of what decides which of its tools may be used. */
+  revision: string;
+  isStale: boolean;
+}
+
+/** Lists as JSON texts. */
+export interface ListTexts {
+  revision: string;
+  tools: string | null;
+  accepted: string;
+}
+
+export interface ListSources {
+  /** Heads of the lists that servers gave a user, by the ids of the servers; of those without a login, none. */
+  headsOf: (
+    servers: readonly KnownHead[],
+    owner: { tenantId: string; user: string },
+  ) => Promise<ReadonlyMap<string, ListHead>>;
+  /** Null for a server that is no longer there. */
+  textsOf: (server: KnownHead) => Promise<(ListTexts & { toolFilter: string }) | null>;
+  /** Null without a login. */
+  textsFor: (server: KnownHead, user: string) => Promise<ListTexts | null>;
+}
+
+/** A server as a user sees it. */
+export interface SeenServer {
+  server: KnownHead;
+  /** The user whose list it is; null for the list of all. */
+  user: string | null;
+  /** Whether the user needs a login first. */
+  isUnconnected: boolean;
+  /** The revision of the tools that may be used. */
+  revision: string;
+  isStale: boolean;
+}
+
+const MiB = 1024 * 1024;
+const kept = { maxBytes: 32 * MiB, maxBytesPerTenant: 8 * MiB };
+
+/** Offered for the tools of a server to users without a login there, so that a model learns what is missing. */
+export const connectTool: OfferedTool = {
+  name: 'connect',
+  description: 'Returns what the user must do before the tools of this server can be used.',
+  schemaJson: '{"type":"object","properties":{}}',
+  readOnly: true,
+  idempotent: true,
+};
+
+/**
+ * The tools of servers that may be used. They are kept by the revision of the lists that they come from, which is read
+ * each time: to read, parse and write 2 MB of them took 50 ms a turn.
+ */
+export class OfferedTools {
+  readonly #sources: ListSources;
+  readonly #kept = new TenantCache<readonly OfferedTool[]>({ ...kept, bytesOf });
+  readonly #reads = new SharedCalls<readonly OfferedTool[]>();
+
+  constructor(sources: ListSources) {
+    this.#sources = sources;
+  }
+
+  /** How a user sees servers of a tenant, in the same order. A user without a login sees what says so. */
+  async seenBy(servers: readonly KnownHead[], user: string | null): Promise<SeenServer[]> {
+    const own = servers.filter(isPerUser);
+    const [first] = own;
+    const heads =
+      user === null || first === undefined
+        ? new Map<string, ListHead>()
+        : await this.#sources.headsOf(own, { tenantId: first.tenantId, user });
+    return servers.map((server) => {
+      const { id, toolsRevision, trust, isStale } = server;
+      if (!isPerUser(server))
+        return {
+          server,
+          user: null,
+          isUnconnected: false,
+          revision: cacheKey(id, trust, toolsRevision),
+          isStale,
+        };
+      const head = heads.get(id);
+      return {
+        ...{ server, user },
+        isUnconnected: head === undefined,
+        revision: cacheKey(id, trust, toolsRevision, head?.revision ?? null),
+        isStale: head?.isStale ?? false,
+      };
+    });
+  }
+
+  /** The tools of a server that may be used, in the order of its list. */
+  async read(seen: SeenServer): Promise<readonly OfferedTool[]> {
+    if (seen.isUnconnected) return [connectTool];
+    const { tenantId } = seen.server;
+    const known = this.#kept.get(tenantId, seen.revision);
+    // The server of another tenant has another id.
+    return known ?? this.#reads.get(seen.revision, () => this.#read(seen));
+  }
+
+  async find(seen: SeenServer, name: string): Promise<OfferedTool | undefined> {
+    return (await this.read(seen)).find((tool) => tool.name === name);
+  }
+
+  async #read({ server, user }: SeenServer): Promise<readonly OfferedTool[]> {
+    const { tenantId, id, trust } = server;
+    const ofServer = await this.#sources.textsOf(server);
+    const own = user === null ? null : await this.#sources.textsFor(server, user);
+    if (ofServer === null || (isPerUser(server) && own === null)) return [];
+    // Each piece takes up to 40 ms.
+    const parse = async <Value>(text: string): Promise<Value> =>
+      inLoopTurn(tenantId, () => JSON.parse(text) as Value);
+    const listed = (await parse<McpTool[] | null>((own ?? ofServer).tools ?? 'null')) ?? [];
+    const accepted = [
+      ...(own === null ? [] : await parse<AcceptedTool[]>(own.accepted)),
+      ...(await parse<AcceptedTool[]>(ofServer.accepted)),
+    ];
+    const toolFilter = await parse<McpSettings['toolFilter']>(ofServer.toolFilter);
+    const tools = await inLoopTurn(tenantId, () => {
+      const isAccepted = acceptance({ trust, accepted });
+      return listed.filter((tool) => isEnabled({ toolFilter }, tool.name) && isAccepted(tool)).map(offered);
+    });
+    // The texts may be newer than what was seen.
+    const revisions = own === null ? [ofServer.revision] : [ofServer.revision, own.revision];
+    this.#kept.set(tenantId, cacheKey(id, trust, ...revisions), tools);
+    return tools;
+  }
+}
+
+function offered({ name, description, inputSchema, readOnly, idempotent }: McpTool): OfferedTool {
+  return { name, description, schemaJson: JSON.stringify(inputSchema), readOnly, idempotent };
+}
+
+/** Memory of one tool beside its texts. */
+const toolBytes = 200;
+
+function bytesOf(tools: readonly OfferedTool[]): number {
+  let bytes = 0;
+  for (const { name, description, schemaJson } of tools)
+    bytes +=
+      toolBytes + [name, description, schemaJson].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return bytes;
+}
