@@ -9,6 +9,8 @@ export default {
   testSequencer: '<rootDir>/test/support/side-by-side.js',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  // For `make test-statements`.
+  setupFiles: ['<rootDir>/test/support/record-statements.ts'],
   // More than CI has cores, since tests wait more than they work. With two, half of the time of the cores was idle.
   maxWorkers: 3,
   // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.

@@ -26,5 +26,6 @@ export default {
     '<rootDir>/test/',
     ...slow.map((path) => `<rootDir>/${path}\\.test\\.ts$`),
   ],
+  setupFiles: [],
   maxWorkers: '100%',
 };

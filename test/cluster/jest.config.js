@@ -1,7 +1,7 @@
 import shared from '../../jest.config.js';
 
 /** The tests across services that need no hand in how the gateway runs, against the one that a drill has installed. */
-const { globalSetup: _databases, globalTeardown: _none, ...plain } = shared;
+const { globalSetup: _databases, globalTeardown: _none, setupFiles: _record, ...plain } = shared;
 const suites = ['authorisation', 'bad-input', 'idempotency', 'relay', 'revocation', 'limits', 'analytics'];
 export default {
   ...plain,

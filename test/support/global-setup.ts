@@ -1,16 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';
 import { hostKafka } from './kafka-host.ts';
-import { createTemplate } from './migrated-template.ts';
+import { createTemplate, migratedServices, migrationsFolder } from './migrated-template.ts';
 import { publishTestPostgres } from './postgres-environment.ts';
 import { query } from './query.ts';
+import { startRecord } from './statement-record.ts';
 import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-run.ts';
 
-const servicesFolder = path.join(import.meta.dirname, '../../services');
+/** The properties of Jest's configuration that choose tests. */
+interface JestRun {
+  nonFlagArgs: readonly string[];
+  testNamePattern?: string;
+  testPathPatterns?: { patterns: readonly string[] };
+  onlyChanged: boolean;
+  onlyFailures: boolean;
+  shard?: object;
+}
 
 /**
  * Starts one PostgreSQL for each run, with a migrated template database for each service that has migrations, and makes
@@ -18,12 +25,16 @@ const servicesFolder = path.join(import.meta.dirname, '../../services');
  * whose databases then all have pgvector.
  */
 // eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
-export default async function setUp(): Promise<void> {
+export default async function setUp(
+  run: JestRun,
+  { setupFiles }: { setupFiles: readonly string[] },
+): Promise<void> {
+  if (setupFiles.length > 0) startRecord(isFull(run) ? 'full' : 'partial');
   const folder = await makeRunFolder();
   const stopKafka = await hostKafka(folder);
   const pgvector = process.env['TEST_PGVECTOR'];
   const postgres = await startPostgres({
-    ...(pgvector !== undefined && { binaries: postgresBinariesIn(path.join(pgvector, 'bin')) }),
+    ...(pgvector !== undefined && { binaries: postgresBinariesIn(`${pgvector}/bin`) }),
     dataDirectory: postgresFolder(folder),
     port: await freePort(),
     // No test kills this server, so its data need not be durable.
@@ -50,15 +61,9 @@ export default async function setUp(): Promise<void> {
   publishTestPostgres(server);
 }
 
-async function migratedServices(): Promise<string[]> {
-  const found: string[] = [];
-  for (const service of await readdir(servicesFolder)) {
-    const files = await readdir(migrationsFolder(service)).catch(() => []);
-    if (files.some((file) => file.endsWith('.sql'))) found.push(service);
-  }
-  return found;
-}
-
-function migrationsFolder(service: string): string {
-  return path.join(servicesFolder, service, 'migrations');
+function isFull(run: JestRun): boolean {
+  const { nonFlagArgs, testNamePattern = '', testPathPatterns, onlyChanged, onlyFailures, shard } = run;
+  const isChosen =
+    nonFlagArgs.length > 0 || testNamePattern !== '' || (testPathPatterns?.patterns.length ?? 0) > 0;
+  return !isChosen && !onlyChanged && !onlyFailures && shard === undefined;
 }

@@ -4,6 +4,8 @@ import jest from '../../../jest.config.js';
 export default {
   ...jest,
   rootDir: '../../..',
+  // Its statements are recorded by `make test`.
+  setupFiles: [],
   testMatch: [
     '<rootDir>/test/outside/pgvector/*.test.ts',
     '<rootDir>/services/memory/test/{passage-index,semantic}.test.ts',
