@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
-.PHONY: images test-hostile test-cluster clean
+.PHONY: images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -28,6 +28,9 @@ test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS=
 
 test-fast: node_modules/.package-lock.json ## Run what needs no whole system and no waiting: about a minute on two idle cores; takes ARGS as well
 	@$(WITH_TOOLS) $(JEST) --config jest.fast.config.js $(ARGS)
+
+test-statements: node_modules/.package-lock.json ## Explain every statement of a store that `make test` has recorded, beside the rows of 3,000 tenants; ARGS=--partial for those of single test files
+	@$(WITH_TOOLS) node test/statements/audit.ts $(ARGS)
 
 test-outside: node_modules/.package-lock.json ## Run tests with tools of other ecosystems; what this machine lacks is skipped
 	@bash test/outside/run.sh

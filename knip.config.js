@@ -39,6 +39,7 @@ export default {
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
         'hostile/attacker.ts',
+        'statements/audit.ts',
         'bench/{run,pass-through,provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers,neighbours}.ts',
         'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
