@@ -31,6 +31,7 @@ import { McpRegistry, type UserLists } from './mcp/mcp-registry.ts';
 import type { AuthSecrets, McpServerHead, OpenSecrets } from './mcp/mcp-server.ts';
 import { McpConsents } from './mcp/mcp-consents.ts';
 import { Logins } from './mcp/logins.ts';
+import { observeMcp } from './mcp/mcp-metrics.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
 import { ServerAccesses } from './mcp/server-accesses.ts';
 import { OfferedTools } from './tools/offered-tools.ts';
@@ -121,6 +122,7 @@ export async function createAgentService(
       ),
   };
   const mcp = new McpRegistry({ egress, record: servers, accesses, lists, log });
+  observeMcp(registry, mcp);
   const agentsOfRpcs = new AgentStore(rpc);
   const values = new SealedColumn(keyRing, 'cookies');
   const pages = new PageTexts(log);

@@ -7,7 +7,7 @@ import type { FrameConsumer, ProviderCall, ProviderStream } from '../src/provide
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import { ProviderFailure } from '../src/providers/provider-failure.ts';
 import { frameData } from '../src/openai/sse-frames.ts';
-import { AnswerBudget } from '../src/providers/answer-budget.ts';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { OpenAiAdapter } from '../src/providers/openai-adapter.ts';
 
 export const providerKey = 'sk-provider';

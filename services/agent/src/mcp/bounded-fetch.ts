@@ -1,6 +1,7 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { EgressError } from '@gatehouse/egress/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { BodyRoom } from './body-room.ts';
 import { EventLines, eventText, type StreamEvent } from './event-lines.ts';
 import { McpFailure } from './failure.ts';
 import type { MessageReader } from './message-reader.ts';
@@ -77,7 +78,7 @@ class MessageGate {
     if (!response.ok) return new Response(await this.#errorText(body, signal), { status, headers });
     switch (mediaType(headers)) {
       case 'application/json':
-        return new Response(await this.#bodyText(response, signal), { status, headers });
+        return new Response(await this.#bodyText(body, signal), { status, headers });
       case 'text/event-stream':
         return new Response(ReadableStream.from(this.#events(body, signal)), { status, headers });
       default:
@@ -86,11 +87,19 @@ class MessageGate {
     }
   }
 
-  async #bodyText(response: Response, signal: AbortSignal): Promise<string> {
+  async #bodyText(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<string> {
     const { reader, tenantId } = this.#options;
-    const messages = await reader.read(tenantId, Buffer.from(await response.arrayBuffer()), signal);
-    // The client finds that it is no JSON.
-    if (messages === null) return '';
+    const room = new BodyRoom(reader, tenantId, signal);
+    try {
+      const messages = await reader.read(tenantId, await wholeBody(body, room), room.signal);
+      // The client finds that it is no JSON.
+      return messages === null ? '' : this.#handedOn(messages);
+    } finally {
+      room.close();
+    }
+  }
+
+  #handedOn(messages: readonly RpcMessage[]): string {
     const handedOn = messages.filter((message) => this.#isHandedOn(message));
     const [only] = handedOn;
     return JSON.stringify(
@@ -110,19 +119,25 @@ class MessageGate {
   async *#events(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     const lines = new EventLines();
+    const { reader, tenantId } = this.#options;
+    const room = new BodyRoom(reader, tenantId, signal);
     let count = 0;
     try {
-      for await (const piece of body)
+      for await (const piece of room.pieces(body)) {
         for (const event of lines.push(piece)) {
           count += 1;
           if (count > events.most) throw new McpFailure('too_large');
           if (count % events.atOnce === 0) await turnOfTheLoop();
-          const bounded = await this.#event(event, signal);
+          const bounded = await this.#event(event, room.signal);
           if (bounded !== null) yield encoder.encode(eventText(bounded));
         }
+        await room.hold(lines.chars);
+      }
     } catch (error) {
       if (isFault(error)) this.#options.onFault(error);
       throw error;
+    } finally {
+      room.close();
     }
   }
 
@@ -191,6 +206,18 @@ function isAnswer({ method, body }: RequestInit): boolean {
 
 function mediaType(headers: Headers): string {
   return (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+async function wholeBody(body: ReadableStream<Uint8Array>, room: BodyRoom): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of room.pieces(body)) {
+    pieces.push(piece);
+    bytes += piece.length;
+    await room.hold(bytes);
+  }
+  room.arrived();
+  return Buffer.concat(pieces);
 }
 
 /** A whole body; null if it is longer. */

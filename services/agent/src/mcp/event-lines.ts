@@ -16,6 +16,12 @@ export class EventLines {
   #endedWithReturn = false;
   #fields: Partial<StreamEvent> = {};
   #data: string[] = [];
+  #chars = 0;
+
+  /** Characters of the event that hasn't ended. */
+  get chars(): number {
+    return this.#chars;
+  }
 
   /** The events that end in this piece. */
   *push(bytes: Uint8Array): Generator<StreamEvent> {
@@ -26,6 +32,7 @@ export class EventLines {
     if (isRestOfLineEnd) text = text.slice(1);
     const lineEnd = /\r\n|\r|\n/g;
     let from = 0;
+    this.#chars += text.length;
     for (let end = lineEnd.exec(text); end !== null; end = lineEnd.exec(text)) {
       this.#rest.push(text.slice(from, end.index));
       from = lineEnd.lastIndex;
@@ -35,10 +42,13 @@ export class EventLines {
         this.#take(line);
         continue;
       }
+      this.#chars = 0;
       const event = this.#ended();
       if (event !== undefined) yield event;
     }
     if (from < text.length) this.#rest.push(text.slice(from));
+    // The beginning of the next one.
+    if (this.#chars === 0) this.#chars = text.length - from;
   }
 
   #take(line: string): void {

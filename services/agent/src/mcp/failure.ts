@@ -25,7 +25,7 @@ const sentences: Record<McpFailureKind, string> = {
   needs_consent: 'The server needs a consent: a user must open a consent link of it first.',
   timeout: 'The server did not respond in time.',
   too_large: 'The response of the server is too large.',
-  busy: 'Too many calls of the server are under way.',
+  busy: 'Too many calls of servers, or too many large responses, are under way.',
   session: 'The server has ended the session.',
   invalid: 'The server returned an invalid response.',
 };

@@ -79,6 +79,11 @@ export class McpRegistry {
     this.#options = options;
   }
 
+  /** Bytes of large responses in memory, and responses that wait until others are read. */
+  get answers(): { bytes: number; waiting: number } {
+    return this.#reader.answers;
+  }
+
   start(): void {
     this.#sessions.start();
   }

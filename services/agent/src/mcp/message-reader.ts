@@ -1,4 +1,5 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import { AnswerBudget, type AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { isLarger } from '@gatehouse/kit/json-size';
 import { Turns } from '@gatehouse/kit/turns';
 import { McpFailure } from './failure.ts';
@@ -16,9 +17,25 @@ const smallBytes = 16 * 1024;
 /** One body at a time, since all share the event loop; tenants take turns. */
 const turns = { perKey: 1, slots: 1, maxWaiting: 1_000, tooMany: () => new McpFailure('busy') };
 
+const MiB = 1024 * 1024;
+/** Bytes of large bodies in memory until they are read. Reading one, which takes several times its size, comes on top. */
+const memory = { perTenant: 16 * MiB, perProcess: 48 * MiB };
+
 /** Reads what servers send in pieces that hold up the event loop for less than 50 ms each. */
 export class MessageReader {
   readonly #turns = new Turns(turns);
+  readonly answers: AnswerBudget;
+
+  constructor(answers = new AnswerBudget(memory)) {
+    this.answers = answers;
+  }
+
+  /** The memory for one body of a server. `cut` is called if the server is slow while others wait for the memory. */
+  openRoom(tenantId: string, cut: () => void): AnswerRoom {
+    const room = this.answers.open(tenantId);
+    room.client = { cut };
+    return room;
+  }
 
   /**
    * The messages of a body, as {@link rpcMessage} leaves them; null if the body isn't JSON. Throws `McpFailure`:

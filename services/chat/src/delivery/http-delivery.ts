@@ -4,7 +4,7 @@ import { wasCutByStop } from '@gatehouse/http/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { AnswerBudget, AnswerClient, AnswerRoom } from '../providers/answer-budget.ts';
+import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { Delivery, TurnFailure } from '../turns/delivery.ts';

@@ -15,7 +15,7 @@ import {
 import { RequestSource } from '../openai/request-source.ts';
 import { requestActor } from '../peers/actor.ts';
 import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
-import type { AnswerBudget } from '../providers/answer-budget.ts';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { withTools, type ToolDependencies } from '../turns/tools.ts';

@@ -1,7 +1,7 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Operation } from '../openai/completion-request.ts';
 import type { ProviderFailure } from './provider-failure.ts';
-import type { AnswerRoom } from './answer-budget.ts';
+import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 
 /** One call of a provider, in OpenAI's wire format. */
 export interface ProviderCall {

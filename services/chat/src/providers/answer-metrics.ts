@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import { AnswerBudget } from './answer-budget.ts';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 
 /** A single answer may have 64 MiB, and reading it takes about four times its size. */
 const limits = { perTenant: 24 * 1024 * 1024, perProcess: 48 * 1024 * 1024 };

@@ -10,7 +10,7 @@ import {
   unaryCall,
   type Collected,
 } from '../../test/provider-fixture.ts';
-import { AnswerBudget } from './answer-budget.ts';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 
 let fixture: ProviderFixture;
 beforeAll(async () => {

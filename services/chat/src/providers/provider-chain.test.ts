@@ -6,7 +6,7 @@ import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { readChatRequest } from '../openai/completion-request.ts';
 import { RequestSource } from '../openai/request-source.ts';
-import { AnswerBudget } from './answer-budget.ts';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { AttemptRecord } from './open-call.ts';
 import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';
 import { ProviderRegistry } from './registry.ts';

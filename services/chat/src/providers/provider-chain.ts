@@ -7,7 +7,7 @@ import type { RequestSource } from '../openai/request-source.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { noUsage } from '../openai/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
-import type { AnswerRoom } from './answer-budget.ts';
+import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
 import { OpenCall, type AttemptRecord } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';

@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { ProviderCall } from './adapter.ts';
-import type { AnswerReader, AnswerRoom } from './answer-budget.ts';
+import type { AnswerReader, AnswerRoom } from '@gatehouse/kit/answer-budget';
 
 const maxErrorBytes = 64 * 1024;
 

@@ -5,7 +5,7 @@ import { CollectedDelivery } from '../delivery/collected-delivery.ts';
 import type { CompletionRequest } from '../openai/completion-request.ts';
 import { RequestSource } from '../openai/request-source.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
-import type { AnswerBudget } from '../providers/answer-budget.ts';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import type { Actor } from '../peers/actor.ts';
 import { beginTurn, type TurnCaller, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';

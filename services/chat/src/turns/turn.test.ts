@@ -12,7 +12,7 @@ import { modelTarget } from '../catalogue/target.ts';
 import { Admission } from '../limits/admission.ts';
 import { promptSample, readChatRequest } from '../openai/completion-request.ts';
 import { RequestSource } from '../openai/request-source.ts';
-import { AnswerBudget } from '../providers/answer-budget.ts';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { FrameSink } from '../providers/frame-pipe.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';

@@ -1,8 +1,8 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { monotonicMs } from './clock.ts';
 
 /** Answers up to this size are not counted. Most answers are smaller and take little memory. */
 const exemptBytes = 64 * 1024;
-/** How long a client may take to read its answer while other answers wait for memory. */
+/** How long an answer may take to be sent or read while other answers wait for memory. */
 const clientPatienceMs = 10_000;
 const checkEveryMs = 1_000;
 
@@ -85,7 +85,7 @@ export class AnswerBudget {
     return admitted;
   }
 
-  /** Disconnects clients that have not read for ten seconds, as long as answers wait for memory. */
+  /** Disconnects peers that were waited for for ten seconds, as long as answers wait for memory. */
   cutSlowClients(): void {
     const now = this.now();
     for (const room of this.#rooms) {
@@ -132,9 +132,9 @@ export interface AnswerReader {
   onRoom(): void;
 }
 
-/** The client that an answer is for. */
+/** The peer at the other end: the client that an answer is for, or the server that it is from. */
 export interface AnswerClient {
-  /** Closes the connection: the client reads too slowly for the memory that its answer takes. */
+  /** Closes the connection: the peer is too slow for the memory that the answer takes. */
   cut(): void;
 }
 
@@ -144,7 +144,7 @@ export class AnswerRoom {
   readonly #budget: AnswerBudget;
   reader: AnswerReader | null = null;
   client: AnswerClient | null = null;
-  /** Since when the held bytes wait for the client to read; null while they do not. */
+  /** Since when the held bytes wait for the peer; null while they do not. */
   clientSince: number | null = null;
   #held = 0;
   #closed = false;
@@ -169,7 +169,7 @@ export class AnswerRoom {
     return this.#budget.changed(this, difference);
   }
 
-  /** Sets whether the held bytes wait for the client to read. */
+  /** Sets whether the held bytes wait for the peer. */
   waitForClient(waits: boolean): void {
     this.clientSince = waits ? (this.clientSince ?? this.#budget.now()) : null;
   }
