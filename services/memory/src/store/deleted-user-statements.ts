@@ -53,9 +53,11 @@ export async function anyUserDeleted(
 ): Promise<boolean> {
   const { rows } = await db.query(
     `select 1 from memory.imports as i
-     join memory.deleted_users as d on d.tenant_id = $1 and d.requested_at >= i.started_at
      join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3
-       and ${hashedUser('$1', 's.user_id')} = d.user_hash
+     cross join lateral (
+       select from memory.deleted_users
+       where tenant_id = $1 and user_hash = ${hashedUser('$1', 's.user_id')} and requested_at >= i.started_at
+       limit 1) as d
      where i.tenant_id = $1 and i.agent_id = $2 and i.generation = $3 limit 1`,
     [tenantId, agentId, generation],
   );

@@ -73,17 +73,20 @@ export class EmbeddingStore {
            select id, replaced_by from memory.documents
            where tenant_id = $1 and scope_id = s.id and embedded_by <> a.embedding_model
          ) as d
-         join memory.chunks as c on c.tenant_id = $1 and c.document_id = d.id
+         -- With "offset 0", each document's passages are found by its id, and not all of the tenant's compared with it.
+         cross join lateral (
+           select tenant_id, scope_id, number, document_id, context, text from memory.chunks
+           where tenant_id = $1 and document_id = d.id offset 0
+         ) as c
          where s.tenant_id = $1 and s.agent_id = $2 and ${visibleScope} and ${liveDocument}
            and not exists (
              select from memory.embeddings as e
              where e.tenant_id = $1 and e.scope_id = c.scope_id and e.number = c.number
                and e.model = coalesce(nullif(a.embedding_model, '${noModel}'), e.model)
            )
-           and not exists (
-             select from unnest($4::bigint[], $5::integer[]) as without (scope_id, number)
-             where without.scope_id = c.scope_id and without.number = c.number
-           )
+           -- Unlike one of "not exists", this subquery is hashed.
+           and (c.scope_id, c.number) not in (
+             select scope_id, number from unnest($4::bigint[], $5::integer[]) as without (scope_id, number))
          limit $3`,
         [
           ...[tenantId, agentId, limit],

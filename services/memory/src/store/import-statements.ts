@@ -13,6 +13,7 @@ import {
   growScope,
   holdMemory,
   liveDocument,
+  scopeOfDocument,
   visibleScope,
   type AgentKey,
 } from './scope-statements.ts';
@@ -314,9 +315,8 @@ export async function publishImport(db: Queryable, key: ImportKey): Promise<Publ
   const replaced = only(
     await db.query<Published['replaced']>(
       `select count(*)::float8 as documents, coalesce(sum(${countedBytes}), 0)::float8 as bytes
-       from memory.documents as d
-       join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2
-       where d.tenant_id = $1 and d.replaced_by = $3`,
+       from memory.documents as d ${scopeOfDocument}
+       where d.tenant_id = $1 and d.replaced_by = $3 and s.agent_id = $2`,
       values,
     ),
   );

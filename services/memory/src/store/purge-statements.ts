@@ -1,7 +1,14 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { removeDocuments, type Located } from './removal-statements.ts';
 import { addGeneration, deadAfter, type ImportKey } from './import-statements.ts';
-import { closeAgent, countedBytes, liveDocument, shareAgent, visibleScope } from './scope-statements.ts';
+import {
+  closeAgent,
+  countedBytes,
+  liveDocument,
+  scopeOfDocument,
+  shareAgent,
+  visibleScope,
+} from './scope-statements.ts';
 
 export type GenerationKey = Omit<ImportKey, 'analyser'>;
 
@@ -88,12 +95,11 @@ export async function discardReplacedScopes(
     `select distinct on (s.user_id) s.id
      from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
      where s.tenant_id = $1 and s.agent_id = $2 and s.documents > 0 and ${visibleScope}
-       and exists (
-         select 1 from memory.documents as d
-         where d.tenant_id = $1 and d.scope_id = s.id and d.replaced_by = $3)
-       and not exists (
-         select 1 from memory.documents as d
-         where d.tenant_id = $1 and d.scope_id = s.id and ${liveDocument})
+       -- Subqueries, which the planner does not turn into joins with all documents of the tenant.
+       and (select true from memory.documents as d
+            where d.tenant_id = $1 and d.scope_id = s.id and d.replaced_by = $3 limit 1)
+       and (select true from memory.documents as d
+            where d.tenant_id = $1 and d.scope_id = s.id and ${liveDocument} limit 1) is null
      order by s.user_id`,
     [tenantId, agentId, generation],
   );
@@ -121,10 +127,9 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
   await shareAgent(db, key);
   const locked = await db.query<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
-       select d.scope_id from memory.documents as d
-       join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2
+       select d.scope_id from memory.documents as d ${scopeOfDocument}
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
-       where d.tenant_id = $1 and d.replaced_by = $3 and s.generation <> all (a.hidden)
+       where d.tenant_id = $1 and d.replaced_by = $3 and s.agent_id = $2 and s.generation <> all (a.hidden)
        group by d.scope_id limit ${batchScopes})
      order by id for update`,
     [tenantId, agentId, generation],
@@ -152,9 +157,8 @@ async function endPublished(db: Queryable, key: GenerationKey): Promise<boolean>
   const { rowCount } = await db.query(
     `update memory.agents as a set replacing = array_remove(replacing, $3)
      where a.tenant_id = $1 and a.agent_id = $2 and not exists (
-       select 1 from memory.documents as d
-       join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2
-       where d.tenant_id = $1 and d.replaced_by = $3 and s.generation <> all (a.hidden))`,
+       select 1 from memory.documents as d ${scopeOfDocument}
+       where d.tenant_id = $1 and d.replaced_by = $3 and s.agent_id = $2 and s.generation <> all (a.hidden))`,
     values,
   );
   if (rowCount !== 1) return false;

@@ -5,9 +5,10 @@ import {
   countedBytes,
   growScope,
   growTenant,
-  liveDocument,
   isAgentDeleted,
+  liveDocument,
   noLimits,
+  scopeOfDocument,
   shareAgent,
   type AgentKey,
 } from './scope-statements.ts';
@@ -75,9 +76,9 @@ async function lockScopesOf(
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
-       select d.scope_id from memory.documents as d join memory.scopes as s on s.id = d.scope_id
+       select d.scope_id from memory.documents as d ${scopeOfDocument}
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
-       where d.tenant_id = $1 and s.tenant_id = $1 and s.agent_id = $2
+       where d.tenant_id = $1 and s.agent_id = $2
          and ($3::text[] is null or s.user_id = any ($3)) and ${forgettable(4)}
          and ($7 or s.generation <> all (a.hidden))
        limit ${batchDocuments})

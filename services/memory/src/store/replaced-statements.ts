@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { NewDocument } from '../documents/document.ts';
-import { countedBytes, visibleScope, type AgentKey } from './scope-statements.ts';
+import { countedBytes, scopeOfDocument, visibleScope, type AgentKey } from './scope-statements.ts';
 
 /** What the scopes count although an import has replaced it. */
 export async function countReplaced(
@@ -13,9 +13,8 @@ export async function countReplaced(
     `select count(*)::float8 as documents, coalesce(sum(d.chunks), 0)::float8 as chunks,
             coalesce(sum(${countedBytes}), 0)::float8 as bytes
      from memory.agents as a
-     join memory.documents as d on d.tenant_id = $1 and d.replaced_by = any (a.replacing)
-     join memory.scopes as s on s.id = d.scope_id and s.tenant_id = $1 and s.agent_id = $2
-     where a.tenant_id = $1 and a.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`,
+     join memory.documents as d on d.tenant_id = $1 and d.replaced_by = any (a.replacing) ${scopeOfDocument}
+     where a.tenant_id = $1 and a.agent_id = $2 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`,
     [tenantId, agentId, users],
   );
   return only(counted);
@@ -31,7 +30,8 @@ export async function stagedIn(
     `select i.generation from memory.imports as i
      join memory.scopes as s
        on s.tenant_id = $1 and s.agent_id = $2 and s.user_id = $3 and s.generation = i.generation
-     join memory.documents as d on d.tenant_id = $1 and d.scope_id = s.id and d.path = $4
+     cross join lateral (
+       select from memory.documents where tenant_id = $1 and scope_id = s.id and path = $4 limit 1) as d
      where i.tenant_id = $1 and i.agent_id = $2 and i.state = 'staging' limit 1`,
     [tenantId, agentId, userId, path],
   );

@@ -15,6 +15,13 @@ export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is 
  */
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';
 
+/**
+ * Joins the scope `s` of each document `d`, by its id: a join of both tables may compare all documents of a tenant with
+ * all of its scopes.
+ */
+export const scopeOfDocument = `cross join lateral (
+  select id, agent_id, user_id, generation from memory.scopes where id = d.scope_id limit 1) as s`;
+
 /** The SQL expression for what a document `d` counts towards the limit of its tenant. */
 export const countedBytes = '(d.bytes + coalesce(d.extra, 0))';
 

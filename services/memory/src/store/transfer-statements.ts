@@ -5,7 +5,14 @@ import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { Transfer, TransferItem } from '@gatehouse/transfers/transfer';
 import { growGraphAlone, growTenantGraph } from './graph-statements.ts';
 import { hashedUser } from './deleted-user-statements.ts';
-import { closeAgent, growScope, growTenant, type AgentKey, type MemoryLimits } from './scope-statements.ts';
+import {
+  closeAgent,
+  growScope,
+  growTenant,
+  scopeOfDocument,
+  type AgentKey,
+  type MemoryLimits,
+} from './scope-statements.ts';
 
 /** Statements of the steps of transfers. The tenant of the transaction decides which rows they reach. */
 
@@ -299,7 +306,9 @@ export async function usersDeletedSince(
     `select distinct p.user_id as "userId" from (
        select user_id from memory.scopes where agent_id = $2
        union all select user_id from memory.graphs where agent_id = $2) as p
-     join memory.deleted_users as d on d.tenant_id = $3 and d.user_hash = ${hashedUser('$3', 'p.user_id')}
+     cross join lateral (
+       select noted_at from memory.deleted_users
+       where tenant_id = $3 and user_hash = ${hashedUser('$3', 'p.user_id')} limit 1) as d
      join memory.transfers as t on t.id = $1 and d.noted_at >= t.created_at
      where p.user_id <> ''`,
     [id, agentId, sourceTenantId],
@@ -381,7 +390,7 @@ export async function isMixed(db: Queryable, { tenantId, agentId }: AgentKey): P
 /** Whether an agent has passages without an embedding. */
 export async function waitsForEmbeddings(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
   const { rows } = await db.query(
-    `select from memory.documents as d join memory.scopes as s on s.id = d.scope_id
+    `select from memory.documents as d ${scopeOfDocument}
      where d.tenant_id = $1 and s.agent_id = $2 and d.embedded_by is null limit 1`,
     [tenantId, agentId],
   );
