@@ -108,8 +108,8 @@ export class IdempotencySystemStore {
   async removeExpired(limit: number): Promise<number> {
     const { rowCount } = await this.#options.system.query(
       // The condition is repeated, because a record may be taken over while this waits for its lock.
-      `delete from ${this.#table} where expires_at <= now() and id in
-         (select id from ${this.#table} where expires_at <= now() order by expires_at limit $1)`,
+      `delete from ${this.#table} where expires_at <= now() and id = any (array(
+         select id from ${this.#table} where expires_at <= now() order by expires_at limit $1))`,
       [limit],
     );
     return rowCount ?? 0;

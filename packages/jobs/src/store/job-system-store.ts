@@ -219,10 +219,10 @@ export async function deleteExpired(
 ): Promise<{ task: string; jobs: number }[]> {
   const { rows } = await db.query<{ task: string; jobs: number }>(
     `with expired as (
-       delete from ${schema}.${jobTable} where (name, id) in (
-         select name, id from ${schema}.${jobTable}
+       delete from ${schema}.${jobTable} where ctid = any (array(
+         select ctid from ${schema}.${jobTable}
          where state in ('created', 'retry') and keep_until < now() limit 1000 for update skip locked
-       ) returning name
+       )) returning name
      )
      select name as task, count(*)::integer as jobs from expired group by name`,
   );

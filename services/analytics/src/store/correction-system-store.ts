@@ -141,7 +141,8 @@ async function removeUncounted(db: Queryable, rows: string): Promise<void> {
        select distinct ${usageKey}, unpriced_model from replaced, unnest(unpriced_models) as unpriced_model
      )
      delete from analytics.unpriced_models as kept using gone
-     where kept.tenant_id = gone.tenant_id and kept.bucket = gone.bucket and kept.model = gone.model
+     where kept.tenant_id = any (array (select unnest(tenants) from places))
+       and kept.bucket = any (array (select unnest(buckets) from places)) and kept.tenant_id = gone.tenant_id and kept.bucket = gone.bucket and kept.model = gone.model
        and kept.unpriced_model = gone.unpriced_model and ${sameKey(usageKey, 'kept', 'gone')}
        and not exists (
          select from analytics.traces run

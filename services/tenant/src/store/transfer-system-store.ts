@@ -72,10 +72,10 @@ export class TransferSystemStore implements TransferRecord {
   async resume(): Promise<boolean> {
     return withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<Pick<Transfer, 'id' | 'sourceTenantId'>>(
-        `update tenant.transfers set attempted_at = now() where id in (
+        `update tenant.transfers set attempted_at = now() where id = any (array(
            select id from tenant.transfers
            where finished_at is null and attempted_at < now() - make_interval(mins => $1)
-           order by attempted_at limit $2 for update skip locked)
+           order by attempted_at limit $2 for update skip locked))
          returning id, source_tenant_id as "sourceTenantId"`,
         [lostAfterMinutes, batch],
       );

@@ -271,7 +271,7 @@ export async function deleteEmpty(db: Queryable, conversationIds: readonly strin
   ]);
   const { rowCount } = await db.query(
     `delete from webhook.conversations as c where id = any ($1)
-       and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id)`,
+       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null`,
     [conversationIds],
   );
   return rowCount ?? 0;

@@ -24,7 +24,8 @@ export async function removeDeleted(
   for (const part of parts) {
     const { rowCount } = await pool.query(
       `delete from ${part} where ctid = any (array(
-         select p.ctid from ${owners} as o join ${part} as p on p.${by} = o.id
+         select p.ctid from ${owners} as o
+         cross join lateral (select ctid from ${part} where ${by} = o.id limit $1) as p
          where o.deleted_at is not null limit $1))`,
       [limit],
     );
