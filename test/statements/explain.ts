@@ -51,9 +51,11 @@ export async function explain(
   }
 }
 
-/** Whether PostgreSQL plans a sample by the length of its arrays. */
-export function hasArrays({ text, values }: StatementSample): boolean {
-  return values !== null && (values.some(isArray) || (values.includes('{}') && /\[\]|\bany\b/.test(text)));
+/** Whether PostgreSQL plans a sample by the length of its arrays: of some elements, or of none. */
+export function arraysOf({ text, values }: StatementSample): 'some' | 'empty' | 'none' {
+  if (values === null) return 'none';
+  if (values.some(isArray)) return 'some';
+  return values.includes('{}') && /\[\]|\bany\b/.test(text) ? 'empty' : 'none';
 }
 
 /** The tenants of the tests have no rows in the ground. */

@@ -45,11 +45,6 @@ export function completeRecord(): void {
   if (folder === path.join(cache, 'full')) writeFileSync(path.join(folder, completeFile), stateOfStores());
 }
 
-/** Deletes what partial runs have recorded. */
-export function forgetPartialRecord(): void {
-  rmSync(path.join(cache, 'partial'), { recursive: true, force: true });
-}
-
 /** The record of a full run. Throws when there is none of the stores as they are. */
 export function fullRecord(): StatementSample[] {
   const folder = path.join(cache, 'full');
