@@ -3,7 +3,7 @@ import type { Route } from '@gatehouse/contract/routes';
 import { jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
-import { JsonScan } from '@gatehouse/kit/json-scan';
+import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { AnonymousShare } from './anonymous-budget.ts';
@@ -96,17 +96,15 @@ export function tooLarge(limit: number): AppError {
   return new AppError('payload_too_large', `The request body is larger than ${limit} bytes.`);
 }
 
-/**
- * Limits on JSON in a body, so that it is parsed within 50 ms. A parsed value takes up to 40 bytes; a text or a name of
- * its own takes 0.5 µs. Without the limits, a 20 MiB body of ten million values would take 1.5 s and 500 MiB.
- */
-export const maxJsonValues = 500_000;
-const maxJsonTexts = 100_000;
-const maxJsonEscapes = 5_000_000;
-/** Bytes outside texts: a long number takes as long to parse as a hundred short ones. */
-const maxBareBytes = 4 * 1024 * 1024;
-/** On objects and arrays inside one another: what walks through a value does so by recursion. */
-const maxJsonDepth = 200;
+export const maxJsonValues = parsedAtOnce.values;
+const maxJsonDepth = parsedAtOnce.depth;
+/** Names of what exceeds a limit, for clients. */
+const counted = {
+  values: 'JSON values',
+  texts: 'names and texts in its JSON',
+  escapes: 'escapes in its JSON',
+  bare: 'bytes outside the texts of its JSON',
+};
 
 /**
  * Parses JSON of a mebibyte or a little more. Throws `invalid_json` for malformed or deeply nested JSON and bytes that
@@ -154,14 +152,12 @@ export function assertParsable(json: Buffer, what = 'The request body'): void {
 }
 
 function assertWithin(scan: JsonScan, what = 'The request body'): void {
-  const tooMuch = (limit: number, of: string): AppError =>
-    new AppError('payload_too_large', `${what} has more than ${limit} ${of}.`);
-  if (scan.values > maxJsonValues) throw tooMuch(maxJsonValues, 'JSON values');
-  if (scan.texts > maxJsonTexts) throw tooMuch(maxJsonTexts, 'names and texts in its JSON');
-  if (scan.escapes > maxJsonEscapes) throw tooMuch(maxJsonEscapes, 'escapes in its JSON');
-  if (scan.bare > maxBareBytes) throw tooMuch(maxBareBytes, 'bytes outside the texts of its JSON');
-  if (scan.depth > maxJsonDepth)
+  const exceeded = scan.exceeds(parsedAtOnce);
+  if (exceeded === 'depth')
     throw new AppError('invalid_json', `${what} is nested more than ${maxJsonDepth} levels deep.`);
+  if (exceeded === undefined) return;
+  const of = `${parsedAtOnce[exceeded]} ${counted[exceeded]}`;
+  throw new AppError('payload_too_large', `${what} has more than ${of}.`);
 }
 
 /** A piece of a large body, which is scanned in 5 ms. */

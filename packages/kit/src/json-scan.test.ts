@@ -45,6 +45,20 @@ it('counts what is outside strings, whatever the strings hold', () => {
   );
 });
 
+it('says which limit is exceeded, and counts long texts as short ones', () => {
+  const limits = { values: 10, texts: 10, escapes: 10, bare: 100, depth: 10 };
+  const long = 'x'.repeat(3_000_000);
+  const exceeds = (json: string) => JsonScan.exceeds(Buffer.from(json), limits);
+  expect(exceeds(JSON.stringify([long, `${long}\n${long}`, '\\', long]))).toBeUndefined();
+  expect(exceeds(`["${long}${'\\"'.repeat(11)}"]`)).toBe('escapes');
+  expect(exceeds(`["${long}", ${'1,'.repeat(11)}1]`)).toBe('values');
+  expect(exceeds(`["${long}", ${' '.repeat(101)}]`)).toBe('bare');
+  expect(exceeds('[["a"'.repeat(6))).toBe('values');
+  expect(exceeds(`${'['.repeat(6)}"${long}"`)).toBeUndefined();
+  expect(exceeds('"a"'.repeat(11))).toBe('texts');
+  expect(JsonScan.exceeds(Buffer.from('['.repeat(11)), { ...limits, values: 20 })).toBe('depth');
+});
+
 it.each(['"', '"\\', '{"a', '[[[', ',,,', ''])('ends on %j, which is no JSON', (text) => {
   expect(new JsonScan().add(Buffer.from(text)).values).toBeLessThan(4);
 });

@@ -1,11 +1,21 @@
-import { hasMoreContainers } from '@gatehouse/kit/json-size';
+import { JsonScan, type JsonLimits } from '@gatehouse/kit/json-scan';
 import { frameData } from '../openai/sse-frames.ts';
 import type { StreamReader } from '../openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** Objects and arrays in one frame. Parsing more would block other requests for long. */
-const maxContainers = 200_000;
+/** Frames up to this size are read within 3 ms. */
+const smallBytes = 64 * 1024;
+/** Limits on others, which are read within 50 ms. Frames with pictures have one long text. */
+const limits: JsonLimits = {
+  values: 100_000,
+  texts: 50_000,
+  escapes: 1_000_000,
+  bare: 1024 * 1024,
+  depth: 200,
+};
+const maxLines = 1_000;
+const lineFeed = 0x0a;
 
 /** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
 const endMs = 1_000;
@@ -124,7 +134,7 @@ export class FramePipe implements FrameConsumer {
   }
 
   #read(frame: Buffer, chunks: Buffer[]): void {
-    if (hasMoreContainers(frame, maxContainers)) throw new Error('a frame has too many JSON values');
+    assertReadable(frame);
     switch (this.reader.read(frameData(frame))) {
       case 'usage':
         this.#usageFrame = frame;
@@ -144,4 +154,15 @@ export class FramePipe implements FrameConsumer {
         if (this.#begun) chunks.push(frame);
     }
   }
+}
+
+function assertReadable(frame: Buffer): void {
+  if (frame.length <= smallBytes) return;
+  let lines = 0;
+  for (let at = frame.indexOf(lineFeed); at >= 0; at = frame.indexOf(lineFeed, at + 1)) {
+    lines += 1;
+    if (lines > maxLines) throw new Error('a frame of the stream has too many lines');
+  }
+  const exceeded = JsonScan.exceeds(frame, limits);
+  if (exceeded !== undefined) throw new Error(`a frame of the stream has too much JSON (${exceeded})`);
 }
