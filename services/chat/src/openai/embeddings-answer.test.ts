@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { readEmbeddings } from './embeddings-answer.ts';
 
-const read = (answer: unknown, texts: number): number[][] | null =>
-  readEmbeddings(Buffer.from(JSON.stringify(answer)), texts);
+const read = (answer: unknown, texts: number): Promise<number[][] | null> =>
+  readEmbeddings(Buffer.from(JSON.stringify(answer)), { texts, tenantId: null });
 
 describe('an answer with vectors', () => {
-  it('has one for each text, in the order of the texts', () => {
+  it('has one for each text, in the order of the texts', async () => {
     const data = [
       { index: 1, embedding: [3, 4] },
       { index: 0, embedding: [1, -2.5] },
     ];
-    expect(read({ data }, 2)).toEqual([
+    expect(await read({ data }, 2)).toEqual([
       [1, -2.5],
       [3, 4],
     ]);
-    expect(read({ data: [{ embedding: [1] }, { embedding: [2] }] }, 2)).toEqual([[1], [2]]);
+    expect(await read({ data: [{ embedding: [1] }, { embedding: [2] }] }, 2)).toEqual([[1], [2]]);
   });
 
   it.each<[string, unknown]>([
@@ -35,7 +35,15 @@ describe('an answer with vectors', () => {
       'vectors that are too long',
       { data: [0, 1].map((index) => ({ index, embedding: Array.from({ length: 8_193 }, () => 0) })) },
     ],
-  ])('with %s is none', (_name, answer) => {
-    expect(read(answer, 2)).toBeNull();
+  ])('with %s is none', async (_name, answer) => {
+    expect(await read(answer, 2)).toBeNull();
+  });
+
+  it('may have as many numbers as fit in one message', async () => {
+    const embedding = Array.from({ length: 8_192 }, (_, n) => n / 3);
+    const data = Array.from({ length: 64 }, (_, index) => ({ index, embedding }));
+    const vectors = await read({ data }, 64);
+    expect([vectors?.length, vectors?.[63]]).toEqual([64, embedding]);
+    expect(await read({ data: [...data, data[0]] }, 64)).toBeNull();
   });
 });

@@ -13,8 +13,7 @@ export interface ToolCall {
 }
 
 /** The message of a whole answer's first choice, and the calls in it; null if there is no such message. */
-export function readMessage(answer: Buffer): { message: Fields; calls: ToolCall[] } | null {
-  const { choices } = JSON.parse(answer.toString()) as { choices?: unknown };
+export function readMessage({ choices }: Fields): { message: Fields; calls: ToolCall[] } | null {
   const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
   const { message } = Object(choice) as { message?: unknown };
   if (!isFields(message)) return null;

@@ -180,37 +180,45 @@ describe('an estimate of tokens', () => {
 
 describe('a whole answer', () => {
   const read = (value: unknown): ReturnType<typeof readUnaryAnswer> =>
-    readUnaryAnswer('acme', Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
+    readUnaryAnswer('acme', Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)), {
+      tenantId: null,
+    });
 
-  it('is read for model, usage and text', () => {
+  it('is read for model, usage and text', async () => {
     const choices = [
       { message: { content: 'a' } },
       { message: { content: null, tool_calls: [{ function: { name: 'f', arguments: '{}' } }] } },
     ];
-    expect(read({ model: 'm-1', usage: { prompt_tokens: 3, completion_tokens: 2 }, choices })).toMatchObject({
+    expect(
+      await read({ model: 'm-1', usage: { prompt_tokens: 3, completion_tokens: 2 }, choices }),
+    ).toMatchObject({
       responseModel: 'm-1',
       usage: { inputTokens: 3, outputTokens: 2 },
       answer: { beginning: 'a\nf{}', chars: 5 },
     });
-    expect(read({ data: [{ embedding: [1] }], error: null, service_tier: 'flex' })).toEqual({
+    expect(await read({ data: [{ embedding: [1] }], error: null, service_tier: 'flex' })).toEqual({
       responseModel: null,
       usage: null,
       serviceTier: 'flex',
       answer: { beginning: '', chars: 0 },
       text: '',
     });
-    expect(read({ choices: [null, 7, {}, { message: null }], usage: 'x' })).toMatchObject({ usage: null });
+    expect(await read({ choices: [null, 7, {}, { message: null }], usage: 'x' })).toMatchObject({
+      usage: null,
+    });
   });
 
-  it('gives what the model says in its first choice, where that is kept', () => {
-    const said = (choices: unknown[], keeps = true): string =>
-      readUnaryAnswer('acme', Buffer.from(JSON.stringify({ choices })), keeps).text;
+  it('gives what the model says in its first choice, where that is kept', async () => {
+    const said = async (choices: unknown[], keepsText = true): Promise<string> => {
+      const bytes = Buffer.from(JSON.stringify({ choices }));
+      return (await readUnaryAnswer('acme', bytes, { tenantId: null, keepsText })).text;
+    };
     const message = { content: 'Hello.', reasoning_content: 'Hm.', refusal: 'No.' };
-    expect(said([{ message }, { message: { content: 'Other.' } }])).toBe('Hello.');
-    expect(said([{ message }], false)).toBe('');
+    expect(await said([{ message }, { message: { content: 'Other.' } }])).toBe('Hello.');
+    expect(await said([{ message }], false)).toBe('');
     for (const choice of [null, 7, {}, { message: null }, { message: { content: null } }])
-      expect(said([choice])).toBe('');
-    expect(said([{ message: { content: 'x'.repeat(100_000) } }])).toHaveLength(32_768);
+      expect(await said([choice])).toBe('');
+    expect(await said([{ message: { content: 'x'.repeat(100_000) } }])).toHaveLength(32_768);
   });
 
   it.each<[unknown, string]>([
@@ -223,10 +231,10 @@ describe('a whole answer', () => {
     [{ choices: {} }, 'invalid'],
     [{ error: { message: 'overloaded' } }, 'status'],
     [{ error: 'x', choices: [] }, 'status'],
-  ])('that is none is a failure of the provider: %j', (value, kind) => {
+  ])('that is none is a failure of the provider: %j', async (value, kind) => {
     let failure: unknown;
     try {
-      read(value);
+      await read(value);
     } catch (error) {
       failure = error;
     }

@@ -144,7 +144,8 @@ export class ProviderChain {
     const open = this.#openCall(model);
     try {
       const bytes = await adapter.complete(call);
-      const answer = readUnaryAnswer(model.provider.name, bytes, this.#options.keepsText);
+      const { tenantId, keepsText } = this.#options;
+      const answer = await readUnaryAnswer(model.provider.name, bytes, { tenantId, keepsText });
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);

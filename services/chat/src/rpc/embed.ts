@@ -38,7 +38,8 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         channel: memoryChannel,
         signal: signalUntil(context),
       });
-      const vectors = readEmbeddings(answer.bytes, texts.length);
+      const { tenantId } = caller;
+      const vectors = await readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
       if (vectors === null) throw invalidAnswer(answer.model);
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
     },

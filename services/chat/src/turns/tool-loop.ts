@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
+import { isParsable, parsedPart, wholeOf } from '../openai/json-parts.ts';
 import { addedUsage, isFields, readMessage, type ToolCall } from '../openai/tool-calls.ts';
 import type { ToolRewrite } from '../openai/request-rewrite.ts';
 import { usageChunk } from '../openai/stream-reader.ts';
@@ -66,16 +67,28 @@ export class ToolLoop {
 
   async #complete(first: ObjectAnswer): Promise<ObjectAnswer> {
     let answer = first;
-    let usage = usageOf(answer);
+    let whole = await this.#parsed(answer);
+    let usage = whole['usage'];
     for (;;) {
-      const said = readMessage(answer.bytes);
+      const said = readMessage(whole);
       if (said === null || !(await this.#execute(said.message, said.calls)))
-        return this.#shown(answer, usage);
+        return this.#shown(answer, whole, usage);
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
-      usage = addedUsage(usage, usageOf(answer));
+      whole = await this.#parsed(answer);
+      usage = addedUsage(usage, whole['usage']);
     }
+  }
+
+  /** Throws an `invalid` failure for an answer that can't be parsed within 50 ms. */
+  async #parsed({ bytes, model }: ObjectAnswer): Promise<Fields> {
+    const { tenantId } = this.#options.chain;
+    const whole = wholeOf(bytes);
+    const isParsed = await isParsable(bytes, whole, tenantId);
+    const answer = isParsed ? await parsedPart(bytes, whole, tenantId) : undefined;
+    if (!isFields(answer)) throw new ProviderFailure('invalid', model.provider.name);
+    return answer;
   }
 
   #looped(first: StreamAnswer): LoopedStream {
@@ -190,10 +203,9 @@ export class ToolLoop {
   }
 
   /** The last answer as the client gets it: the usage of all calls, and no call of a tool that is not the client's. */
-  #shown(answer: ObjectAnswer, usage: unknown): ObjectAnswer {
+  #shown(answer: ObjectAnswer, whole: Fields, usage: unknown): ObjectAnswer {
     this.#options.chain.source.release();
-    const whole = JSON.parse(answer.bytes.toString()) as Fields & { choices?: unknown };
-    const choices = Array.isArray(whole.choices) ? (whole.choices as unknown[]) : [];
+    const choices = Array.isArray(whole['choices']) ? (whole['choices'] as unknown[]) : [];
     const shown = choices.map((choice) => (isFields(choice) ? this.#withoutOwn(choice) : choice));
     if (this.#calls === 1 && shown.every((choice, index) => choice === choices[index])) return answer;
     const body = { ...whole, choices: shown, ...(usage !== undefined && { usage }) };
@@ -222,10 +234,6 @@ function laterReceiver(receiver: AnswerReceiver): AnswerReceiver {
     openRoom: () => receiver.openRoom(),
     streamAccepted: (model) => receiver.streamAccepted(model),
   };
-}
-
-function usageOf({ bytes }: ObjectAnswer): unknown {
-  return (JSON.parse(bytes.toString()) as { usage?: unknown }).usage;
 }
 
 function isObject(json: string): boolean {

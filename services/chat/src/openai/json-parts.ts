@@ -1,0 +1,181 @@
+import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+
+/** The place of a value in its JSON text. */
+export interface Range {
+  from: number;
+  until: number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const openBrace = 0x7b;
+const closeBracket = 0x5d;
+const closeBrace = 0x7d;
+
+/** A piece that is scanned in 5 ms. */
+const pieceBytes = 1024 * 1024;
+const maxNameBytes = 256;
+
+/** Parts up to this size are read at once, which takes up to 3 ms. */
+const smallBytes = 64 * 1024;
+/** One long text of this size is parsed in 40 ms. */
+const parsedBytes = 12 * 1024 * 1024;
+
+export function wholeOf({ length }: Buffer): Range {
+  return { from: 0, until: length };
+}
+
+/** Whether a part of a JSON text is parsed within 50 ms. */
+export async function isParsable(
+  bytes: Buffer,
+  { from, until }: Range,
+  tenantId: string | null,
+): Promise<boolean> {
+  if (until - from <= smallBytes) return true;
+  if (until - from > parsedBytes) return false;
+  const scan = new JsonScan();
+  for (let at = from; at < until; at += pieceBytes)
+    await inLoopTurn(tenantId, () => scan.add(bytes, at, Math.min(until, at + pieceBytes)));
+  return scan.exceeds(parsedAtOnce) === undefined;
+}
+
+/** The value of such a part, in a turn of the tenant if it is large; undefined if it is no JSON. */
+export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: string | null): Promise<unknown> {
+  const parse = (): unknown => {
+    try {
+      return JSON.parse(bytes.toString('utf8', from, until));
+    } catch {
+      return undefined;
+    }
+  };
+  return until - from <= smallBytes ? Promise.resolve(parse()) : inLoopTurn(tenantId, parse);
+}
+
+/** The members of a JSON object that is too large to be parsed, or null if it is none. Of equal names, the last counts. */
+export async function memberRanges(
+  json: Buffer,
+  { from, until }: Range,
+  tenantId: string | null,
+): Promise<ReadonlyMap<string, Range> | null> {
+  const scan = await scanned(json, { from, until }, tenantId);
+  if (scan === null || json[scan.start] !== openBrace) return null;
+  const members = new Map<string, Range>();
+  for (const { from, until, colonAt } of scan.parts) {
+    if (colonAt < 0 || colonAt - from > maxNameBytes) continue;
+    const name = parsed(json.subarray(from, colonAt));
+    if (typeof name === 'string') members.set(name, { from: colonAt + 1, until });
+  }
+  return members;
+}
+
+/** The elements of a JSON array that is too large to be parsed, at most `max`; null if it is none. */
+export async function elementRanges(
+  json: Buffer,
+  range: Range,
+  { tenantId, max }: { tenantId: string | null; max: number },
+): Promise<readonly Range[] | null> {
+  const scan = await scanned(json, range, tenantId, max);
+  return scan === null || json[scan.start] !== openBracket ? null : scan.parts;
+}
+
+interface Part extends Range {
+  colonAt: number;
+}
+
+/** OpenAI's objects have about ten members. */
+const maxMembers = 1_000;
+
+/** Finds what lies between the commas of the object or array, in turns of the tenant at the event loop. */
+async function scanned(
+  json: Buffer,
+  { from, until }: Range,
+  tenantId: string | null,
+  max = maxMembers,
+): Promise<{ start: number; parts: readonly Part[] } | null> {
+  const scan = new PartScan(max);
+  for (let at = from; at < until; at += pieceBytes)
+    await inLoopTurn(tenantId, () => scan.add(json, at, Math.min(until, at + pieceBytes)));
+  return scan.isComplete ? { start: scan.start, parts: scan.parts } : null;
+}
+
+class PartScan {
+  start = -1;
+  readonly parts: Part[] = [];
+  readonly #max: number;
+  #depth = 0;
+  #inText = false;
+  #isEscaped = false;
+  #from = 0;
+  #colonAt = -1;
+  #isEmpty = true;
+  #isBroken = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Whether the value has ended, with nothing behind it. */
+  get isComplete(): boolean {
+    return this.start >= 0 && this.#depth === 0 && !this.#inText && !this.#isBroken;
+  }
+
+  add(json: Buffer, from: number, until: number): void {
+    for (let at = from; at < until; at += 1) {
+      const byte = json[at] ?? 0;
+      if (this.#inText) this.#addInText(byte);
+      else if (byte > 0x20) this.#addBare(byte, at);
+    }
+  }
+
+  #addInText(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === backslash) this.#isEscaped = true;
+    else if (byte === quote) this.#inText = false;
+  }
+
+  #addBare(byte: number, at: number): void {
+    const isClose = byte === closeBracket || byte === closeBrace;
+    if (this.#depth === 0) {
+      // One value only.
+      if (this.start >= 0 || (byte !== openBrace && byte !== openBracket)) {
+        this.#isBroken = true;
+        return;
+      }
+      this.start = at;
+      this.#depth = 1;
+      this.#from = at + 1;
+      return;
+    }
+    if (this.#depth === 1) {
+      if (isClose) {
+        if (!this.#isEmpty) this.#endPart(at);
+      } else if (byte === comma) this.#endPart(at);
+      else {
+        this.#isEmpty = false;
+        if (byte === colon && this.#colonAt < 0) this.#colonAt = at;
+      }
+    }
+    if (byte === quote) this.#inText = true;
+    else if (byte === openBrace || byte === openBracket) this.#depth += 1;
+    else if (isClose) this.#depth -= 1;
+  }
+
+  #endPart(until: number): void {
+    if (this.parts.length < this.#max) this.parts.push({ from: this.#from, until, colonAt: this.#colonAt });
+    this.#from = until + 1;
+    this.#colonAt = -1;
+    this.#isEmpty = true;
+  }
+}
+
+function parsed(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
+  }
+}

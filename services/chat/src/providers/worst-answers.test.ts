@@ -1,0 +1,125 @@
+import { describe, expect, it } from '@jest/globals';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { longestBlock } from '@gatehouse/test/longest-block';
+import { StreamReader } from '../openai/stream-reader.ts';
+import { FramePipe } from './frame-pipe.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { StreamHandler } from './stream-handler.ts';
+import { readUnaryAnswer } from './unary-answer.ts';
+
+/** Ten times as long as the event loop may be held up. */
+const blockMs = 500;
+const MiB = 1024 * 1024;
+const repeated = (text: string, bytes: number): string => text.repeat(Math.floor(bytes / text.length));
+const usage = '"model":"m-1","usage":{"prompt_tokens":3,"completion_tokens":2}';
+
+describe('a whole answer as large as it may be', () => {
+  const most = 24 * MiB;
+  const expectedOf = { responseModel: 'm-1', usage: { inputTokens: 3, outputTokens: 2 } };
+
+  it.each<[string, string, object | string]>([
+    ['numbers', `{"choices":[${repeated('1,', most)}1],${usage}}`, expectedOf],
+    ['objects', `{"choices":[${repeated('{"a":1},', most)}1],${usage}}`, expectedOf],
+    ['vectors', `{"data":[{"embedding":[${repeated('0.123456,', most)}1]}],${usage}}`, expectedOf],
+    ['arrays in arrays', `{"choices":${'['.repeat(most / 2)}${']'.repeat(most / 2)},${usage}}`, expectedOf],
+    ['escapes', `{"choices":[{"message":{"content":"${repeated('\\"', most)}"}}],${usage}}`, expectedOf],
+    ['members', `{${repeated('"a":1,', most)}"choices":[],"a":2}`, 'invalid'],
+    ['one number', `{"choices":[${'1'.repeat(most)}],${usage}}`, expectedOf],
+    ['an error', `{"choices":[],"error":[${repeated('{},', most)}{}]}`, 'status'],
+    ['what does not end', `{"choices":[${repeated('1,', most)}`, 'invalid'],
+    ['two values', `{"choices":[${repeated('1,', most)}1]}{}`, 'invalid'],
+    ['a list', `[${repeated('1,', most)}1]`, 'invalid'],
+  ])('of %s is read in pieces', async (_name, json, expected) => {
+    const bytes = Buffer.from(json);
+    let outcome: unknown;
+    const blocked = await longestBlock(async () => {
+      outcome = await readUnaryAnswer('acme', bytes, { tenantId: 'a' }).catch((error: unknown) => error);
+    });
+    if (typeof expected === 'object') expect(outcome).toMatchObject(expected);
+    else expect(outcome).toMatchObject({ kind: expected, constructor: ProviderFailure });
+    expect(blocked).toBeLessThan(blockMs);
+  });
+
+  it('is read for its text beside what is too large', async () => {
+    const logprobs = `{"content":[${repeated('{"token":"a","logprob":-0.1},', 20 * MiB)}{}]}`;
+    const message = '{"role":"assistant","content":"Hello, \\"you\\"."}';
+    const json = `{ "choices": [ {"message":${message} , "logprobs":${logprobs}}, {} ], "error": null, ${usage} }`;
+    const answer = await readUnaryAnswer('acme', Buffer.from(json), { tenantId: 'a', keepsText: true });
+    expect(answer).toMatchObject({ ...expectedOf, text: 'Hello, "you".' });
+    expect(answer.answer).toEqual({ beginning: 'Hello, "you".\n', chars: 14 });
+  });
+
+  it('counts a message that is too large as it is written', async () => {
+    const json = `{"choices":[{"message":{"content":"${'x'.repeat(20 * MiB)}"}}]}`;
+    const { answer } = await readUnaryAnswer('acme', Buffer.from(json), { tenantId: 'a' });
+    expect(Math.abs(answer.chars - 20 * MiB)).toBeLessThan(50);
+    expect(answer.beginning).toContain('xxxx');
+  });
+});
+
+describe('a stream', () => {
+  const most = 8 * MiB;
+  const first = Buffer.from('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
+  const controller = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
+
+  /** The failure of a stream, if it is one. */
+  async function failureOf(text: string): Promise<{ failure: unknown; blocked: number }> {
+    const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
+    const call = {
+      ...{ room: budget.open('a'), operation: 'chat' as const, body: null },
+      ...{ trace: { traceId: '', spanId: '', sampled: false, state: '' } },
+      ...{ signal: new AbortController().signal, onHeaders: () => undefined },
+    };
+    const handler = new StreamHandler(
+      'acme',
+      call as unknown as ConstructorParameters<typeof StreamHandler>[1],
+    );
+    const on = controller as unknown as Parameters<StreamHandler['onRequestStart']>[0];
+    let failure: unknown;
+    handler.onRequestStart(on);
+    handler.onResponseStart(on, 200, { 'content-type': 'text/event-stream' });
+    handler.onResponseData(on, first);
+    const pipe = new FramePipe('acme', await handler.opened, new StreamReader(1));
+    await pipe.open();
+    pipe.passTo({ write: () => true, onDrain: () => undefined }).catch((error: unknown) => {
+      failure = error;
+    });
+    const bytes = Buffer.from(text);
+    const blocked = await longestBlock(async () => {
+      for (let at = 0; at < bytes.length; at += 64 * 1024) {
+        handler.onResponseData(on, bytes.subarray(at, at + 64 * 1024));
+        await new Promise(setImmediate);
+      }
+    });
+    return { failure, blocked };
+  }
+  const frame = (json: string): string => `data: ${json}\n\n`;
+
+  it.each<[string, string]>([
+    ['numbers', frame(`{"a":[${repeated('1,', most)}1]}`)],
+    ['objects', frame(`{"a":[${repeated('{"b":1},', most)}1]}`)],
+    ['choices', frame(`{"choices":[${repeated('{"delta":{}},', most)}1]}`)],
+    ['arrays in arrays', frame(`{"a":${'['.repeat(most / 2)}${']'.repeat(most / 2)}}`)],
+    ['escapes', frame(`{"a":"${repeated('\\"', most)}"}`)],
+    ['lines', frame(repeated('\ndata:', most))],
+    ['a line that does not end', `data: ${'x'.repeat(17 * MiB)}`],
+  ])('fails at a frame of %s', async (_name, text) => {
+    const { failure, blocked } = await failureOf(text);
+    expect(failure).toMatchObject({ kind: 'invalid' });
+    expect(blocked).toBeLessThan(blockMs);
+  });
+
+  it.each<[string, string]>([
+    ['a picture', frame(`{"choices":[{"delta":{"content":"${'x'.repeat(most)}"}}]}`)],
+    ['many small frames', repeated(frame('{}'), 3_000_000)],
+    ['comments', repeated(':\n\n', 3_000_000)],
+    [
+      'usage beyond all numbers',
+      frame('{"choices":[],"usage":{"prompt_tokens":1e300,"total_tokens":-1e999}}'),
+    ],
+  ])('passes on %s', async (_name, text) => {
+    const { failure, blocked } = await failureOf(text);
+    expect(failure).toBeUndefined();
+    expect(blocked).toBeLessThan(blockMs);
+  });
+});
