@@ -31,7 +31,7 @@ const now = new Date();
 
 function messageOf(body: string, number: number): Message {
   const secret = newStandardSecret();
-  return { secret, headers: standardHeaders(secret, { id: `msg_${number}`, at: now, body }), body };
+  return { secret, headers: standardHeaders([secret], { id: `msg_${number}`, at: now, body }), body };
 }
 
 const genuine = bodies.map(messageOf);

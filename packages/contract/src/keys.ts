@@ -60,13 +60,11 @@ export const createApiKey = z.strictObject({
 });
 export type CreateApiKey = z.output<typeof createApiKey>;
 
+/** How long a secret that is replaced still works. */
+export const overlapSeconds = z.int().min(0).max(86_400);
+
 export const rotateApiKey = z.strictObject({
-  overlap_seconds: z
-    .int()
-    .min(0)
-    .max(86_400)
-    .default(0)
-    .describe('Seconds for which the old secret still works'),
+  overlap_seconds: overlapSeconds.default(0).describe('Seconds for which the old secret still works'),
 });
 
 export const listApiKeys = z.strictObject(page);

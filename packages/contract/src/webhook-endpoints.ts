@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
-import { rotateApiKey } from './keys.ts';
+import { overlapSeconds, rotateApiKey } from './keys.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
@@ -27,6 +27,11 @@ export const readyTemplates = ['alertmanager', 'grafana', 'github', 'gitlab', 'p
 
 export const webhookMode = z.enum(['sync', 'async']);
 
+/** A secret of Standard Webhooks that a client gives; the service checks its length in bytes. */
+export const standardSecret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'must be whsec_ and base64');
+
 /** A network in CIDR notation; the service checks it. */
 const cidr = z.string().min(3).max(49);
 
@@ -52,6 +57,9 @@ export const webhookEndpoint = z.strictObject({
   previous_secret_expires_at: utcTime
     .nullable()
     .describe('Until then the secret before the last rotation is accepted too'),
+  previous_callback_secret_expires_at: utcTime
+    .nullable()
+    .describe('Until then results are signed by the `callback_secret` before the last change too'),
   created_at: utcTime,
   updated_at: utcTime,
 });
@@ -89,7 +97,17 @@ export const createWebhookEndpoint = z.strictObject({
 });
 export type CreateWebhookEndpoint = z.output<typeof createWebhookEndpoint>;
 
-export const patchWebhookEndpoint = z.strictObject(settings).partial();
+export const patchWebhookEndpoint = z
+  .strictObject({
+    ...settings,
+    callback_secret: standardSecret.describe(
+      'A new secret that signs results: `whsec_` and the base64 of 24 to 64 bytes',
+    ),
+    overlap_seconds: overlapSeconds.describe(
+      'Seconds for which results are signed by the old `callback_secret` too; 86,400 if it is left out. Without a new secret it shortens that time, and 0 ends it',
+    ),
+  })
+  .partial();
 export type PatchWebhookEndpoint = z.output<typeof patchWebhookEndpoint>;
 
 export const rotateWebhookSecret = rotateApiKey.extend({ secret: givenSecret });
@@ -110,6 +128,7 @@ const endpointExample = {
   allowed_cidrs: [],
   enabled: true,
   previous_secret_expires_at: null,
+  previous_callback_secret_expires_at: null,
   created_at: '2026-01-10T09:00:00.000Z',
   updated_at: '2026-01-10T09:00:00.000Z',
 };
@@ -184,6 +203,12 @@ export const routes: readonly Route[] = [
         params,
         body: { enabled: false },
         response: { ...endpointExample, enabled: false },
+      },
+      callback_secret: {
+        summary: 'Sign results with a new secret, and for an hour with the old one too',
+        params,
+        body: { callback_secret: secretExample, overlap_seconds: 3_600 },
+        response: { ...endpointExample, previous_callback_secret_expires_at: '2026-01-10T10:00:00.000Z' },
       },
     },
   }),

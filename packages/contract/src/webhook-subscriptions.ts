@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, created, noContent, ok, owner, route, scope, type Route } from './route.ts';
+import { overlapSeconds } from './keys.ts';
 import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
+import { standardSecret } from './webhook-endpoints.ts';
 
 /** Subscriptions to events: `/v1/webhooks/subscriptions*`, and those of the owner. */
 
@@ -26,6 +28,9 @@ function shapesOf<const Types extends readonly [string, ...string[]]>(types: Typ
     event_types: eventTypes,
     enabled,
     last_delivery: lastDelivery,
+    previous_secret_expires_at: utcTime
+      .nullable()
+      .describe('Until then events are signed by the secret before the last change too'),
     created_at: utcTime,
     updated_at: utcTime,
   });
@@ -35,7 +40,17 @@ function shapesOf<const Types extends readonly [string, ...string[]]>(types: Typ
       secret: z.string().describe('Signs events; shown only in this response'),
     }),
     create: z.strictObject({ url, event_types: eventTypes, enabled: enabled.default(true) }),
-    patch: z.strictObject({ url, event_types: eventTypes, enabled }).partial(),
+    patch: z
+      .strictObject({
+        ...{ url, event_types: eventTypes, enabled },
+        secret: standardSecret.describe(
+          'A new secret that signs events: `whsec_` and the base64 of 24 to 64 bytes',
+        ),
+        overlap_seconds: overlapSeconds.describe(
+          'Seconds for which events are signed by the old secret too; 86,400 if it is left out. Without a new secret it shortens that time, and 0 ends it',
+        ),
+      })
+      .partial(),
     list: listOf(subscription),
   };
 }
@@ -95,6 +110,7 @@ function routesOf(shapes: Shapes, of: Of): Route[] {
     event_types: of.types,
     enabled: true,
     last_delivery: null,
+    previous_secret_expires_at: null,
     created_at: '2026-01-10T09:00:00.000Z',
     updated_at: '2026-01-10T09:00:00.000Z',
   };
@@ -173,6 +189,12 @@ function routesOfOne(
           params,
           body: { enabled: false },
           response: { ...example, enabled: false },
+        },
+        secret: {
+          summary: 'Sign events with a new secret, and for a day with the old one too',
+          params,
+          body: { secret: secretExample },
+          response: { ...example, previous_secret_expires_at: '2026-01-11T09:00:00.000Z' },
         },
       },
     }),

@@ -77,6 +77,7 @@ describe('creating an endpoint', () => {
       allowed_cidrs: [],
       enabled: true,
       previous_secret_expires_at: null,
+      previous_callback_secret_expires_at: null,
       created_at: shown.updated_at,
       updated_at: shown.created_at,
     });

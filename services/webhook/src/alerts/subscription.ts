@@ -16,6 +16,8 @@ export interface SubscriptionSettings {
 export interface Subscription extends SubscriptionSettings {
   id: string;
   lastDelivery: { at: string; status: 'pending' | 'delivered' | 'failed' } | null;
+  /** Until then events are signed by the secret before the last change too. */
+  previousSecretExpiresAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -28,7 +30,16 @@ export function patched(before: SubscriptionSettings, patch: PatchWebhookSubscri
 
 /** As clients see it. */
 export function showSubscription(subscription: Subscription): WebhookSubscription {
-  const { id, url, event_types: types, enabled, lastDelivery, createdAt, updatedAt } = subscription;
+  const {
+    id,
+    url,
+    event_types: types,
+    enabled,
+    lastDelivery,
+    previousSecretExpiresAt,
+    createdAt,
+    updatedAt,
+  } = subscription;
   return {
     id,
     url,
@@ -39,6 +50,7 @@ export function showSubscription(subscription: Subscription): WebhookSubscriptio
       lastDelivery === null
         ? null
         : { at: new Date(lastDelivery.at).toISOString(), status: lastDelivery.status },
+    previous_secret_expires_at: previousSecretExpiresAt?.toISOString() ?? null,
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
   };

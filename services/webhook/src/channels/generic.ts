@@ -47,7 +47,7 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
         method: 'POST',
         url: new URL(config.callback_url),
         headers: {
-          ...standardHeaders(credentials.secret ?? '', { id, at, body }),
+          ...standardHeaders([credentials.secret ?? ''], { id, at, body }),
           ...hops.headersOf(before + 1),
         },
         body: Buffer.from(body),

@@ -32,8 +32,8 @@ export async function attempt(
     return failed('The message could not be prepared.');
   }
   if (message === null) return null;
-  const { id, body, secret } = message;
-  const headers = { ...standardHeaders(secret, { id, at, body }), ...hops.headersOf(message.hops) };
+  const { id, body, secrets } = message;
+  const headers = { ...standardHeaders(secrets, { id, at, body }), ...hops.headersOf(message.hops) };
   const { tenantId, url } = delivery;
   const request = { tenantId, method: 'POST', url: new URL(url), headers, body: Buffer.from(body) } as const;
   try {

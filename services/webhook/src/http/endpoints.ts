@@ -18,6 +18,7 @@ import { assertNetworks } from '../inbound/networks.ts';
 import { newSettings, patchedSettings, showEndpoint } from '../inbound/endpoint.ts';
 import { newStandardSecret, secretFor } from '../inbound/secret.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import { rotationOf } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Templates } from '../templates/templates.ts';
 import {
@@ -29,6 +30,7 @@ import {
   updateEndpoint,
   type EndpointStore,
 } from '../store/endpoint-store.ts';
+import { readSecret } from '../store/rotation-statements.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookEndpoints>>;
 type Create = Call<CreateWebhookEndpoint>;
@@ -94,13 +96,18 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
     },
 
     'webhooks.endpoints.patch': async (call: Patch) => {
-      const id = resourceId(call.params, what);
-      found(await endpoints.find(tenantOf(call).tenantId, id), what);
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      found(await endpoints.find(tenantId, id), what);
+      const { callback_secret: secret, overlap_seconds: overlapS } = call.body;
+      const given = secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
+      const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
       // What a patch names is checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, call.body, dependencies);
       return changes.change(call, async (db) => {
         const before = found(await lockEndpoint(db, id), what);
-        const after = await updateEndpoint(db, before, patchedSettings(before, call.body));
+        const current = await readSecret(db, place);
+        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
         return {
           body: showEndpoint(after),
           changes: [

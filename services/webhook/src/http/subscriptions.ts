@@ -16,9 +16,11 @@ import type { Alerts } from '../alerts/alerts.ts';
 import { platformId } from '../alerts/platform.ts';
 import { patched, showSubscription } from '../alerts/subscription.ts';
 import type { DeliveryOutbox } from '../deliveries/outbox.ts';
-import { newStandardSecret } from '../inbound/secret.ts';
+import { newStandardSecret, secretFor } from '../inbound/secret.ts';
+import { rotationOf } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { deliveryById } from '../store/delivery-store.ts';
+import { readSecret } from '../store/rotation-statements.ts';
 import {
   countSubscriptions,
   deleteSubscription,
@@ -98,9 +100,14 @@ function handlersFor(
     patch: async (call: Patch) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
+      const { secret, overlap_seconds: overlapS } = call.body;
+      const given = secret === undefined ? undefined : secretFor('standard', secret);
+      const place = { tenantId, table: 'subscriptions', column: 'secret', id } as const;
       return changes.change(call, async (db) => {
         const before = found(await lockSubscription(db, { tenantId, id }), what);
-        const after = await updateSubscription(db, id, patched(before, call.body));
+        const current = await readSecret(db, place);
+        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const after = await updateSubscription(db, id, patched(before, call.body), rotation);
         if (!after.enabled) await outbox.giveUp(db, { subscriptionId: id });
         else if (after.url !== before.url) await outbox.redirect(db, { tenantId, subscriber: after });
         const [old, body] = [showSubscription(before), showSubscription(after)];

@@ -23,6 +23,8 @@ export interface Endpoint extends EndpointSettings {
   id: string;
   scheme: WebhookScheme;
   previousSecretExpiresAt: Date | null;
+  /** Until then results are signed by the callback secret before the last change too. */
+  previousCallbackSecretExpiresAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -54,7 +56,10 @@ export function newSettings({
 }
 
 /** The settings after a patch: fields that it lacks are kept. */
-export function patchedSettings(before: Endpoint, patch: PatchWebhookEndpoint): EndpointSettings {
+export function patchedSettings(
+  before: Endpoint,
+  { callback_secret: _secret, overlap_seconds: _overlap, ...patch }: PatchWebhookEndpoint,
+): EndpointSettings {
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   const kept = Object.fromEntries(settingNames.map((name) => [name, before[name]]));
   return { ...kept, ...given } as EndpointSettings;
@@ -63,6 +68,7 @@ export function patchedSettings(before: Endpoint, patch: PatchWebhookEndpoint): 
 /** As clients see it. */
 export function showEndpoint({
   previousSecretExpiresAt,
+  previousCallbackSecretExpiresAt,
   createdAt,
   updatedAt,
   ...endpoint
@@ -70,6 +76,7 @@ export function showEndpoint({
   return {
     ...endpoint,
     previous_secret_expires_at: previousSecretExpiresAt?.toISOString() ?? null,
+    previous_callback_secret_expires_at: previousCallbackSecretExpiresAt?.toISOString() ?? null,
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
   };

@@ -16,6 +16,8 @@ import {
 } from '../store/channel-system-store.ts';
 import { deleteEmpty, noteWoken } from '../store/message-store.ts';
 import { findOverdueTargets } from '../store/delivery-system-store.ts';
+import { deleteExpiredSecrets } from '../store/secret-store.ts';
+import { findExpiredSecrets } from '../store/secret-system-store.ts';
 import { removeDeleted } from '../store/removal-system-store.ts';
 import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../store/event-system-store.ts';
 
@@ -31,6 +33,7 @@ export interface UpkeepOptions {
 }
 
 const batch = 500;
+const minuteMs = 60_000;
 const tenMinutesMs = 600_000;
 /** A job that was added while another one of its target ended is missing at times. */
 const overdueMs = 15_000;
@@ -68,6 +71,16 @@ export async function deleteEmptyConversations({ app, system }: UpkeepOptions): 
       ),
     );
   return found.length === batch;
+}
+
+/** Deletes secrets that were replaced, once they are no longer used beside the new ones. */
+export async function forgetSecrets({
+  app,
+  system,
+}: Pick<UpkeepOptions, 'app' | 'system'>): Promise<boolean> {
+  const found = await findExpiredSecrets(system, batch);
+  for (const secret of found) await deleteExpiredSecrets(app, secret);
+  return found.length >= batch;
 }
 
 /** Queues refreshes of tokens that are due. */
@@ -121,6 +134,7 @@ export function upkeep(options: UpkeepOptions): PeriodicWork[] {
       tenMinutesMs,
       inBatches((pool, limit) => removeDeleted(pool, 'channels', limit)),
     ),
+    every('delete replaced secrets', minuteMs, () => forgetSecrets(options)),
     every('delete old events', tenMinutesMs, inBatches(deleteOldEvents)),
     every('delete old marks of events', tenMinutesMs, inBatches(deleteOldMarks)),
     every('delete old dead letters', tenMinutesMs, inBatches(deleteOldDeadLetters)),

@@ -3,7 +3,21 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { ResealingOptions } from '@gatehouse/secrets/resealing';
 import { replaceSealed } from '../store/secret-store.ts';
 import { findStaleSecrets, type SealedSecret } from '../store/secret-system-store.ts';
-import type { WebhookSecrets } from './webhook-secrets.ts';
+import type { SecretPlace, WebhookSecrets } from './webhook-secrets.ts';
+
+/** A secret that was replaced is encrypted in the place of the one that has replaced it. */
+function placeColumn(column: SealedSecret['column']): SecretPlace['column'] {
+  switch (column) {
+    case 'previous_secret':
+      return 'secret';
+    case 'previous_callback_secret':
+      return 'callback_secret';
+    case 'previous_credentials':
+      return 'credentials';
+    default:
+      return column;
+  }
+}
 
 /** How the secrets of webhooks and channels are encrypted again. */
 export function webhookSecretsToReseal(
@@ -15,11 +29,7 @@ export function webhookSecretsToReseal(
     freshPrefix: secrets.freshPrefix,
     find: (prefix, limit) => findStaleSecrets(system, prefix, limit),
     reseal: ({ sealed, ...found }) => {
-      // The secret before the last rotation was encrypted in the place of the secret.
-      const place = {
-        ...found,
-        column: found.column === 'previous_secret' ? 'secret' : found.column,
-      } as const;
+      const place = { ...found, column: placeColumn(found.column) };
       return secrets.seal(place, secrets.open(place, sealed));
     },
     replace: (found, again) => replaceSealed(app, found, again),

@@ -1,3 +1,4 @@
+import { sameText } from '@gatehouse/keyless/same-text';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 
 /** The row and column of a secret. */
@@ -23,6 +24,22 @@ export class WebhookSecrets {
 
   seal(place: SecretPlace, secret: string): Buffer {
     return this.#keyRing.seal(Buffer.from(secret), contextOf(place));
+  }
+
+  /** Whether a secret is the one that is stored. */
+  isSame(place: SecretPlace, sealed: Buffer, secret: string): boolean {
+    const stored = this.openOld(place, sealed);
+    return stored !== null && sameText(stored, secret);
+  }
+
+  /** A secret that may be out of use; null if there is none, or its key is no longer in the ring. */
+  openOld(place: SecretPlace, sealed: Buffer | null): string | null {
+    if (sealed === null) return null;
+    try {
+      return this.open(place, sealed);
+    } catch {
+      return null;
+    }
   }
 
   open(place: SecretPlace, sealed: Buffer): string {

@@ -23,9 +23,10 @@ export type NewDelivery = { id: string; tenantId: string; url: string; target: s
   { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
 );
 
-/** What is sent, with the encrypted secret that signs it. */
+/** What is sent, with the encrypted secrets that sign it: the second one during an overlap. */
 export interface DueDelivery extends Delivery {
   secret: Buffer;
+  previousSecret: Buffer | null;
 }
 
 interface DueRow extends Omit<DueDelivery, 'source'> {
@@ -116,7 +117,9 @@ export class DeliveryStore {
       ]);
       const { rows } = await db.query<DueRow>(
         `with due as materialized (
-           select d.id, coalesce(e.callback_secret, s.secret) as secret, v.body
+           select d.id, coalesce(e.callback_secret, s.secret) as secret,
+             case when e.previous_callback_secret_expires_at > now() then e.previous_callback_secret
+               when s.previous_secret_expires_at > now() then s.previous_secret end as previous, v.body
            from webhook.deliveries as d
              left join webhook.endpoints as e on e.id = d.endpoint_id
              left join webhook.subscriptions as s on s.id = d.subscription_id
@@ -130,7 +133,7 @@ export class DeliveryStore {
          from due where d.id = due.id
          returning d.id, d.tenant_id as "tenantId", d.url, d.attempts, d.call_id as "callId",
            d.endpoint_id as "endpointId", d.event_id as "eventId", d.subscription_id as "subscriptionId",
-           due.secret, due.body`,
+           due.secret, due.previous as "previousSecret", due.body`,
         [of.tenantId, of.target, maxInFlight, claimS],
       );
       return rows[0] === undefined ? null : dueDelivery(rows[0]);

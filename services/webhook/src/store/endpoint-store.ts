@@ -4,6 +4,8 @@ import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from './lock-and-count.ts';
 import { only } from '@gatehouse/pg/rows';
+import type { Rotation } from '../secrets/rotation.ts';
+import { rotating } from './rotation-statements.ts';
 import {
   settingNames,
   type Endpoint,
@@ -14,10 +16,21 @@ import {
 /** The column of each setting, by its name on the wire. */
 const columns = `id, scheme, ${settingNames.join(', ')},
   case when previous_secret_expires_at > now() then previous_secret_expires_at end as "previousSecretExpiresAt",
+  case when previous_callback_secret_expires_at > now() then previous_callback_secret_expires_at end
+    as "previousCallbackSecretExpiresAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** The parameter of an update that has the callback URL. */
 const callbackUrl = `$${settingNames.indexOf('callback_url') + 2}`;
+
+const rotatingCallbackSecret = rotating(
+  {
+    secret: 'callback_secret',
+    previous: 'previous_callback_secret',
+    expires: 'previous_callback_secret_expires_at',
+  },
+  { sealed: `$${settingNames.length + 2}`, seconds: `$${settingNames.length + 3}` },
+);
 
 /** The webhook endpoints of one tenant at a time, without their secrets. */
 export class EndpointStore {
@@ -102,6 +115,7 @@ export async function updateEndpoint(
   db: Queryable,
   { id }: Endpoint,
   settings: EndpointSettings,
+  { sealed, overlapS }: Rotation,
 ): Promise<Endpoint> {
   // Not now(): the transaction may have begun before the change that it waited for.
   return only(
@@ -109,9 +123,10 @@ export async function updateEndpoint(
       `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
          updated_at = clock_timestamp(),
          -- Enabled again, or with another URL, it has not failed yet.
-         failing_since = case when enabled and callback_url is not distinct from ${callbackUrl} then failing_since end
+         failing_since = case when enabled and callback_url is not distinct from ${callbackUrl} then failing_since end,
+         ${rotatingCallbackSecret}
        where id = $1 returning ${columns}`,
-      [id, ...settingNames.map((name) => settings[name])],
+      [id, ...settingNames.map((name) => settings[name]), sealed, overlapS],
     ),
   );
 }

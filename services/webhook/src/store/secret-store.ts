@@ -1,4 +1,5 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { forgetExpired } from './rotation-statements.ts';
 import type { SealedSecret } from './secret-system-store.ts';
 
 /** Replaces a secret that has not changed meanwhile. `pool` acts as `webhook_app`. */
@@ -14,4 +15,12 @@ export async function replaceSealed(
       again,
     ]),
   );
+}
+
+/** Deletes the replaced secrets of a row that are no longer used. `pool` acts as `webhook_app`. */
+export async function deleteExpiredSecrets(
+  pool: Pool,
+  { tenantId, table, id }: Pick<SealedSecret, 'tenantId' | 'table' | 'id'>,
+): Promise<void> {
+  await withTenant(pool, tenantId, (db) => forgetExpired(db, table, id));
 }

@@ -1,11 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { SecretPlace } from '../secrets/webhook-secrets.ts';
+import { hasExpired, replacedTables } from './rotation-statements.ts';
 
 /** The columns with secrets, of each table. */
 const columnsOf = {
-  endpoints: ['secret', 'previous_secret', 'callback_secret'],
-  subscriptions: ['secret'],
-  channel_instances: ['credentials', 'access_token', 'refresh_token'],
+  endpoints: ['secret', 'previous_secret', 'callback_secret', 'previous_callback_secret'],
+  subscriptions: ['secret', 'previous_secret'],
+  channel_instances: ['credentials', 'previous_credentials', 'access_token', 'refresh_token'],
 } as const;
 
 /** An encrypted secret of any tenant. */
@@ -35,6 +36,23 @@ export async function findStaleSecrets(pool: Pool, prefix: Buffer, limit: number
       )
       .join(' union all '),
     [prefix, limit],
+  );
+  return rows;
+}
+
+/** Up to `limit` rows of each table, of any tenant, with replaced secrets that are no longer used. */
+export async function findExpiredSecrets(
+  pool: Pool,
+  limit: number,
+): Promise<Pick<SealedSecret, 'tenantId' | 'table' | 'id'>[]> {
+  const { rows } = await pool.query<Pick<SealedSecret, 'tenantId' | 'table' | 'id'>>(
+    replacedTables
+      .map(
+        (table) => `(select tenant_id as "tenantId", '${table}' as "table", id from webhook.${table}
+          where ${hasExpired(table)} limit $1)`,
+      )
+      .join(' union all '),
+    [limit],
   );
   return rows;
 }

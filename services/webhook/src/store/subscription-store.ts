@@ -3,12 +3,20 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Subscription, SubscriptionSettings } from '../alerts/subscription.ts';
+import type { Rotation } from '../secrets/rotation.ts';
 import { lockAndCount } from './lock-and-count.ts';
+import { rotating } from './rotation-statements.ts';
 
 const columns = `id, url, event_types, enabled,
   case when last_delivery_at is not null then json_build_object('at', last_delivery_at, 'status', last_delivery_status)
     end as "lastDelivery",
+  case when previous_secret_expires_at > now() then previous_secret_expires_at end as "previousSecretExpiresAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
+
+const rotatingSecret = rotating(
+  { secret: 'secret', previous: 'previous_secret', expires: 'previous_secret_expires_at' },
+  { sealed: '$5', seconds: '$6' },
+);
 
 /** The subscriptions of one tenant at a time, or of the owner, without their secrets. */
 export class SubscriptionStore {
@@ -87,14 +95,16 @@ export async function updateSubscription(
   db: Queryable,
   id: string,
   { url, event_types: types, enabled }: SubscriptionSettings,
+  { sealed, overlapS }: Rotation,
 ): Promise<Subscription> {
   return only(
     await db.query<Subscription>(
       `update webhook.subscriptions set url = $2, event_types = $3, enabled = $4, updated_at = clock_timestamp(),
          -- Enabled again, or with another URL, it has not failed yet.
-         failing_since = case when enabled and url = $2 then failing_since end
+         failing_since = case when enabled and url = $2 then failing_since end,
+         ${rotatingSecret}
        where id = $1 returning ${columns}`,
-      [id, url, types, enabled],
+      [id, url, types, enabled, sealed, overlapS],
     ),
   );
 }

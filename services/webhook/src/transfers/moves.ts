@@ -24,6 +24,7 @@ import {
   readMessages,
   readTurns,
 } from '../store/move-statements.ts';
+import { forgetExpired } from '../store/rotation-statements.ts';
 import {
   closeLocked,
   endpointsInUse,
@@ -50,9 +51,15 @@ const beforeAll = { id: '00000000-0000-0000-0000-000000000000', sequence: '-1' }
 
 /** The columns with secrets, and the places that they are encrypted for. */
 const secretColumns = {
-  endpoints: { secret: 'secret', previous_secret: 'secret', callback_secret: 'callback_secret' },
+  endpoints: {
+    secret: 'secret',
+    previous_secret: 'secret',
+    callback_secret: 'callback_secret',
+    previous_callback_secret: 'callback_secret',
+  },
   channel_instances: {
     credentials: 'credentials',
+    previous_credentials: 'credentials',
     access_token: 'access_token',
     refresh_token: 'refresh_token',
   },
@@ -90,6 +97,7 @@ export class Moves {
 
   /** Decrypts the secrets of an endpoint or channel. Throws if one can't be. */
   async assertReadable(db: Queryable, { sourceTenantId }: Transfer, table: Owner, id: string): Promise<void> {
+    await forgetExpired(db, table, id);
     await this.#resealed(db, { from: sourceTenantId, to: sourceTenantId }, table, id);
   }
 
@@ -98,6 +106,9 @@ export class Moves {
     const [endpoints, channels] = owners(transfer);
     const until = monotonicMs() + budgetMs;
     if (!(await this.#forgetDeleted(db, transfer, until))) return false;
+    // Encrypted for the target, they would need their key.
+    for (const id of endpoints) await forgetExpired(db, 'endpoints', id);
+    for (const id of channels) await forgetExpired(db, 'channel_instances', id);
     await asSystem(db);
     for (const id of endpoints) if (!(await this.#moveCalls(db, transfer, id, until))) return false;
     for (const id of channels) if (!(await this.#moveMessages(db, transfer, id, until))) return false;
@@ -285,17 +296,15 @@ export class Moves {
   ): Promise<Record<string, Buffer | null>> {
     const { secrets } = this.#options;
     const row = await readRow(db, `webhook.${table}`, id);
-    const expiry = row['previous_secret_expires_at'] ?? null;
     const columns = Object.entries<SecretPlace['column']>(secretColumns[table]);
-    const isExpired = expiry !== null && Date.parse(expiry) <= Date.now();
     const entries: [string, Buffer | null][] = columns.map(([name, column]) => {
       const sealed = row[name] ?? null;
-      if (sealed === null || (isExpired && name === 'previous_secret')) return [name, null];
+      if (sealed === null) return [name, null];
       const place = { table, column, id };
       const secret = decrypted(() => secrets.open({ ...place, tenantId: from }, unhex(sealed)));
       return [name, secrets.seal({ ...place, tenantId: to }, secret)];
     });
-    return Object.fromEntries(isExpired ? [...entries, ['previous_secret_expires_at', null]] : entries);
+    return Object.fromEntries(entries);
   }
 }
 

@@ -121,6 +121,8 @@ export class WebhookSteps {
         credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row['type'] ?? '', known)))),
         ...{ access_token: null, refresh_token: null, refresh_due_at: null, token_at: null },
         ...{ refresh_claim: null, refresh_claimed_until: null },
+        ...{ previous_credentials: null, previous_credentials_expire_at: null },
+        previous_credentials_accepted_until: null,
       };
     }
     const sealed = (column: 'secret' | 'callback_secret') => {
@@ -138,7 +140,8 @@ export class WebhookSteps {
     return {
       ...common,
       ...{ secret: sealed('secret'), callback_secret: sealed('callback_secret') },
-      ...{ previous_secret: null, previous_secret_expires_at: null, failing_since: null },
+      ...{ previous_secret: null, previous_secret_expires_at: null },
+      ...{ previous_callback_secret: null, previous_callback_secret_expires_at: null, failing_since: null },
     };
   }
 }

@@ -1,0 +1,31 @@
+import type { SecretPlace, WebhookSecrets } from './webhook-secrets.ts';
+
+/** Seconds for which what is sent is signed by the old secret too, unless a client says otherwise. */
+export const signedOverlapS = 86_400;
+
+/** How a secret is replaced. */
+export interface Rotation {
+  /** The new one, encrypted; null for none. */
+  sealed: Buffer | null;
+  /** How long the old one is used beside it. Without a new one, it ends earlier than it would; null leaves it. */
+  overlapS: number | null;
+}
+
+/**
+ * The rotation that a patch asks for. A secret that is sent again is no new one, so that a repeat of a request ends no
+ * overlap.
+ */
+export function rotationOf(
+  secrets: WebhookSecrets,
+  place: SecretPlace,
+  {
+    current,
+    given,
+    overlapS,
+    defaultS = signedOverlapS,
+  }: { current: Buffer; given: string | undefined; overlapS: number | undefined; defaultS?: number },
+): Rotation {
+  if (given === undefined || secrets.isSame(place, current, given))
+    return { sealed: null, overlapS: overlapS ?? null };
+  return { sealed: secrets.seal(place, given), overlapS: overlapS ?? defaultS };
+}
