@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { signed } from '@gatehouse/test/webhook-senders';
+import { Webhook } from 'standardwebhooks';
 import {
   all,
   ask,
@@ -157,6 +158,42 @@ it('take their history along, and are what they were', async () => {
   expect((await write('And now?')).status).toBe(202);
   await eventually(() => expect(replies()).toHaveLength(2), 30_000);
   expect((await rowsOf(source))['channel_messages']).toBe(0);
+}, 90_000);
+
+it('keep a secret that was replaced for its time, and are not held up by one that has expired', async () => {
+  const patch = (path: string, body: object) =>
+    gateway.call(path, { method: 'PATCH', key: source.adminKey, body });
+  const rotated = await gateway.call(`/v1/webhooks/endpoints/${endpoint}/rotate-secret`, {
+    ...{ key: source.adminKey, body: { secret, overlap_seconds: 3_600 } },
+  });
+  expect(rotated.body).toMatchObject({ previous_secret_expires_at: expect.any(String) });
+  const next = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
+  await patch(`/v1/webhooks/endpoints/${endpoint}`, { callback_secret: next });
+  await patch(`/v1/webhooks/endpoints/${endpoint}`, {
+    ...{ callback_secret: `whsec_${Buffer.alloc(32, 9).toString('base64')}` },
+  });
+  await patch(`/v1/channels/instances/${made.channel}`, {
+    ...{ credentials: { secret: next }, overlap_seconds: 3_600 },
+  });
+  await gateway.rows(
+    'webhook',
+    `update webhook.endpoints set previous_secret = '\\x00', previous_secret_expires_at = now()`,
+  );
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+  expect((await write('By the old secret')).status).toBe(202);
+  channelSecret = next;
+  expect((await write('By the new one')).status).toBe(202);
+  await deliver('Is the disk full?', { mode: 'async' });
+  const sent = await eventually(() => {
+    const [reply, result] = [receiver.at('/replies').at(0), receiver.at('/results').at(0)];
+    if (reply === undefined || result === undefined) throw new Error('nothing has arrived');
+    return [reply, result];
+  }, 30_000);
+  // Each is signed by both: of the callback secret, `next` is the one before.
+  for (const { body, headers } of sent) {
+    new Webhook(next).verify(body, headers as Record<string, string>);
+    expect(String(headers['webhook-signature']).split(' ')).toHaveLength(2);
+  }
 }, 90_000);
 
 it('are not held up by a text that can no longer be decrypted', async () => {

@@ -139,8 +139,19 @@ it('copies channels and endpoints with their agent, the channels without their t
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const endpoint = await make('/v1/webhooks/endpoints', { name: 'Signed', agent_id: made.agent, secret });
   const resources = [...all(made), { type: 'webhook_endpoint', id: endpoint }];
+  const patch = (path: string, body: object) =>
+    gateway.call(path, { method: 'PATCH', key: source.adminKey, body });
+  await patch(`/v1/webhooks/endpoints/${endpoint}`, { callback_secret: secret });
+  await patch(`/v1/channels/instances/${made.channel}`, { credentials: { secret }, overlap_seconds: 3_600 });
   const { items, status } = await carryOut(resources);
   expect(status).toBe('completed');
+  // What was replaced stays with the source.
+  const kept = `select count(*)::integer as kept from (
+    select tenant_id from webhook.endpoints where previous_callback_secret is not null
+    union all select tenant_id from webhook.channel_instances where previous_credentials is not null) as old
+    where tenant_id = $1`;
+  expect(await gateway.rows('webhook', kept, [source.id])).toEqual([{ kept: 2 }]);
+  expect(await gateway.rows('webhook', kept, [target.id])).toEqual([{ kept: 0 }]);
   const idOf = (source_id: string) => items.find((item) => item.source_id === source_id)?.target_id ?? '';
   const show = async (path: string) => (await gateway.call(path, { key: target.adminKey })).body as object;
   expect(await show(`/v1/channels/instances/${idOf(made.channel)}`)).toMatchObject({

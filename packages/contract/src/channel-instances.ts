@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { overlapSeconds } from './keys.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Messaging channels that agents answer on: `/v1/channels/instances*`. */
@@ -113,6 +114,9 @@ export const channelInstance = z.strictObject({
   status: channelStatus,
   status_reason: z.string().nullable().describe('Why the channel is not connected'),
   webhook_url: z.string().describe('Where the provider sends messages to'),
+  previous_secret_expires_at: utcTime
+    .nullable()
+    .describe('Until then messages may prove themselves by the credentials before the last change too'),
   created_at: utcTime,
   updated_at: utcTime,
 });
@@ -169,6 +173,9 @@ export const patchChannelInstance = z
     replies: replies.partial(),
     config: configMembers,
     credentials: credentialMembers,
+    overlap_seconds: overlapSeconds.describe(
+      'Seconds for which messages may prove themselves by the old credentials too, and replies of a `generic` channel are signed by both secrets. If it is left out, the old credentials prove nothing from now on, and both secrets sign for a day. Without new credentials it shortens that time, and 0 ends it',
+    ),
   })
   .partial();
 export type PatchChannelInstance = z.output<typeof patchChannelInstance>;
@@ -188,6 +195,7 @@ export const instanceExample = {
   status: 'connected',
   status_reason: null,
   webhook_url: 'https://gateway.example.com/v1/webhooks/message?channel=0198c2d5-7b2c-7d49-a2e5-4d7f9a2b3c87',
+  previous_secret_expires_at: null,
   created_at: '2026-01-10T09:00:00.000Z',
   updated_at: '2026-01-10T09:00:00.000Z',
 };
@@ -267,6 +275,12 @@ export const routes: readonly Route[] = [
         params,
         body: { enabled: false },
         response: { ...instanceExample, enabled: false, status: 'disabled' },
+      },
+      secret: {
+        summary: 'A new secret of a generic channel, and both for an hour',
+        params,
+        body: { credentials: { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }, overlap_seconds: 3_600 },
+        response: { ...instanceExample, previous_secret_expires_at: '2026-01-10T10:00:00.000Z' },
       },
     },
   }),

@@ -18,7 +18,7 @@ import { channelAdapters } from './channels/adapters.ts';
 import { ChannelCheck } from './channels/channel-check.ts';
 import { ChannelGate } from './channels/channel-gate.ts';
 import { ChannelHealth } from './channels/channel-health.ts';
-import type { SealedChannel } from './channels/channel.ts';
+import type { InboundChannel } from './channels/channel.ts';
 import { channelMetrics } from './channels/channel-metrics.ts';
 import { ChannelTexts } from './channels/channel-texts.ts';
 import { ChannelTokens } from './channels/channel-tokens.ts';
@@ -134,7 +134,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
       ...messageHandlers({
         findChannel: batchedFinder(
           (ids) => findSealedChannels(gate, ids),
-          ({ id }: SealedChannel) => id,
+          ({ id }: InboundChannel) => id,
         ),
         findByAccount: (tenantId, of) => store.findByAccount(tenantId, of),
         gate: new ChannelGate({ adapters, secrets, refusals, log }),

@@ -4,6 +4,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { resealSecrets } from '@gatehouse/secrets/resealing';
 import { placeOf } from '../src/channels/channel-gate.ts';
+import { newStandardSecret } from '../src/inbound/secret.ts';
 import { webhookSecretsToReseal } from '../src/secrets/reseal.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
@@ -29,6 +30,17 @@ it('secrets move to a new key, and then need the old one no more', async () => {
     body: { name: 'Support', agent_id: tenant.agentId, type: 'generic', config: { callback_url: body.url } },
   });
 
+  // Each replaces its secret, and keeps the old one for a time.
+  const next = {
+    endpoint: newStandardSecret(),
+    subscription: newStandardSecret(),
+    channel: newStandardSecret(),
+  };
+  const patch = (path: string, fields: object) => webhooks.call('PATCH', path, { as, body: fields });
+  await patch(`/v1/webhooks/endpoints/${endpoint.id}`, { callback_secret: next.endpoint });
+  await patch(`/v1/webhooks/subscriptions/${subscription.body.id}`, { secret: next.subscription });
+  await patch(`/v1/channels/instances/${channel.body.id}`, { credentials: { secret: next.channel } });
+
   const log = createLogger('test', 'silent');
   const { url } = webhooks.database;
   const app = createPool({ url, role: 'webhook_app', max: 1, log });
@@ -37,12 +49,15 @@ it('secrets move to a new key, and then need the old one no more', async () => {
     resealSecrets(webhookSecretsToReseal({ app, system }, secrets, log));
   const added = newKeyRing('added');
   const both = new WebhookSecrets(KeyRing.parse(`${added},${webhooks.identity.keyRing}`));
-  expect(await resealWith(both)).toBe(5);
+  expect(await resealWith(both)).toBe(8);
   expect(await resealWith(both)).toBe(0);
 
   const fresh = new WebhookSecrets(KeyRing.parse(added));
-  const [row] = await webhooks.rows<Record<'secret' | 'previous_secret' | 'callback_secret', Buffer>>(
-    'select secret, previous_secret, callback_secret from webhook.endpoints where id = $1',
+  const [row] = await webhooks.rows<
+    Record<'secret' | 'previous_secret' | 'callback_secret' | 'previous_callback_secret', Buffer>
+  >(
+    `select secret, previous_secret, callback_secret, previous_callback_secret
+     from webhook.endpoints where id = $1`,
     [endpoint.id],
   );
   const place = { tenantId: tenant.id, table: 'endpoints', id: endpoint.id } as const;
@@ -50,25 +65,26 @@ it('secrets move to a new key, and then need the old one no more', async () => {
     fresh.open({ ...place, column }, sealed);
   expect(opened('secret', row?.secret)).toBe(rotated.body.secret);
   expect(opened('secret', row?.previous_secret)).toBe(endpoint.secret);
-  expect(opened('callback_secret', row?.callback_secret)).toBe(endpoint.callback_secret);
-  const [other] = await webhooks.rows<{ secret: Buffer }>(
-    'select secret from webhook.subscriptions where id = $1',
+  expect(opened('callback_secret', row?.callback_secret)).toBe(next.endpoint);
+  expect(opened('callback_secret', row?.previous_callback_secret)).toBe(endpoint.callback_secret);
+  const [other] = await webhooks.rows<Record<'secret' | 'previous_secret', Buffer>>(
+    'select secret, previous_secret from webhook.subscriptions where id = $1',
     [subscription.body.id],
   );
-  expect(
-    fresh.open(
-      { tenantId: tenant.id, table: 'subscriptions', column: 'secret', id: subscription.body.id },
-      other?.secret ?? Buffer.alloc(0),
-    ),
-  ).toBe(subscription.body.secret);
+  const ofSubscription = { tenantId: tenant.id, table: 'subscriptions', id: subscription.body.id } as const;
+  const openedOther = (sealed: Buffer = Buffer.alloc(0)) =>
+    fresh.open({ ...ofSubscription, column: 'secret' }, sealed);
+  expect(openedOther(other?.secret)).toBe(next.subscription);
+  expect(openedOther(other?.previous_secret)).toBe(subscription.body.secret);
 
-  const [third] = await webhooks.rows<{ credentials: Buffer }>(
-    'select credentials from webhook.channel_instances where id = $1',
+  const [third] = await webhooks.rows<Record<'credentials' | 'previous_credentials', Buffer>>(
+    'select credentials, previous_credentials from webhook.channel_instances where id = $1',
     [channel.body.id],
   );
-  expect(
-    fresh.open(placeOf({ tenantId: tenant.id, id: channel.body.id }), third?.credentials ?? Buffer.alloc(0)),
-  ).toBe(JSON.stringify({ secret: channel.body.secret }));
+  const openedThird = (sealed: Buffer = Buffer.alloc(0)) =>
+    fresh.open(placeOf({ tenantId: tenant.id, id: channel.body.id }), sealed);
+  expect(openedThird(third?.credentials)).toBe(JSON.stringify({ secret: next.channel }));
+  expect(openedThird(third?.previous_credentials)).toBe(JSON.stringify({ secret: channel.body.secret }));
 
   // Without the old key, what it has encrypted stays as it is, and is logged.
   await webhooks.makeEndpoint(tenant);

@@ -7,6 +7,7 @@ import { Receiver, type Received } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
 import { newStandardSecret } from '../src/inbound/secret.ts';
 import { forgetSecrets } from '../src/jobs/upkeep.ts';
+import { makeChannel, postMessage, write, written, type TestChannel } from './channels-under-test.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 const patienceMs = 30_000;
@@ -150,4 +151,98 @@ describe('the callback secret of an endpoint', () => {
       return row;
     }
   });
+});
+
+describe('the secret of a generic channel', () => {
+  let path: string;
+  let channel: TestChannel;
+  const patch = async (body: object) =>
+    (await webhooks.call('PATCH', `/v1/channels/instances/${channel.id}`, { as: tenant.admin, body })).body;
+  const writeWith = async (secret: string) =>
+    (await write(webhooks, { ...channel, secret }, written('Hello'))).status;
+  const reply = (secret: string) => next(path, () => writeWith(secret));
+
+  beforeEach(async () => {
+    path = `/${newId()}`;
+    channel = await makeChannel(webhooks, tenant, {
+      ...{ type: 'generic', config: { callback_url: receiver.url(path) } },
+    });
+  });
+
+  it('proves nothing after a change, while both sign replies for a day', async () => {
+    const [old, fresh] = [channel.secret, newStandardSecret()];
+    const patched = await patch({ credentials: { secret: fresh } });
+    expect(patched.previous_secret_expires_at).toBeNull();
+    expect(await writeWith(old)).toBe(401);
+    expect(verifying(await reply(fresh), old, fresh)).toEqual([0, 1]);
+    await patch({ overlap_seconds: 0 });
+    expect(verifying(await reply(fresh), old, fresh)).toEqual([1]);
+  });
+
+  it('proves messages beside the new one during an overlap, which can be ended', async () => {
+    const [old, fresh] = [channel.secret, newStandardSecret()];
+    const patched = await patch({ credentials: { secret: fresh }, overlap_seconds: 7_200 });
+    expect(hoursUntil(patched.previous_secret_expires_at)).toBe(2);
+    expect(verifying(await reply(old), old, fresh)).toEqual([0, 1]);
+    expect(await writeWith(fresh)).toBe(202);
+    expect(await writeWith(newStandardSecret())).toBe(401);
+    // Other changes leave the overlap.
+    expect((await patch({ name: 'Renamed' })).previous_secret_expires_at).toBe(
+      patched.previous_secret_expires_at,
+    );
+    expect((await patch({ overlap_seconds: 0 })).previous_secret_expires_at).toBeNull();
+    expect(await writeWith(old)).toBe(401);
+    expect(verifying(await reply(fresh), old, fresh)).toEqual([1]);
+  });
+
+  it('expires by the clock of the database, and is deleted then', async () => {
+    const [old, fresh] = [channel.secret, newStandardSecret()];
+    await patch({ credentials: { secret: fresh }, overlap_seconds: 7_200 });
+    await webhooks.rows(
+      `update webhook.channel_instances set previous_credentials_accepted_until = now(),
+         previous_credentials_expire_at = now() where id = $1`,
+      [channel.id],
+    );
+    expect(await writeWith(old)).toBe(401);
+    expect(verifying(await reply(fresh), old, fresh)).toEqual([1]);
+    await forgetSecrets({ app, system });
+    expect(
+      await webhooks.rows(
+        `select previous_credentials, previous_credentials_accepted_until from webhook.channel_instances
+         where id = $1`,
+        [channel.id],
+      ),
+    ).toEqual([{ previous_credentials: null, previous_credentials_accepted_until: null }]);
+  });
+
+  it('is in no audit entry, encrypted or not', async () => {
+    await patch({ credentials: { secret: newStandardSecret() } });
+    const entries = await eventually(() => {
+      const own = webhooks.tenant.entries.filter(({ tenant_id: id }) => id === tenant.id);
+      expect(own).toHaveLength(2);
+      return own;
+    });
+    expect(JSON.stringify(entries)).not.toMatch(/credentials|whsec_|"Buffer"/);
+  });
+});
+
+it('the secret token of a Telegram bot proves messages beside the new one during an overlap', async () => {
+  const [old, fresh] = ['old-telegram-secret', 'new-telegram-secret'];
+  const channel = await makeChannel(webhooks, tenant, {
+    ...{ type: 'telegram', credentials: { bot_token: '12345:bot', secret_token: old } },
+  });
+  const path = `/v1/channels/instances/${channel.id}`;
+  const patch = (body: object) => webhooks.call('PATCH', path, { as: tenant.admin, body });
+  let updateId = 0;
+  const post = async (token: string) => {
+    updateId += 1;
+    const headers = { 'x-telegram-bot-api-secret-token': token };
+    return (
+      await postMessage(webhooks, channel.id, { headers, body: JSON.stringify({ update_id: updateId }) })
+    ).status;
+  };
+  await patch({ credentials: { secret_token: fresh }, overlap_seconds: 600 });
+  expect([await post(old), await post(fresh), await post('neither')]).toEqual([200, 200, 401]);
+  await patch({ credentials: { secret_token: 'another-telegram-secret' } });
+  expect([await post(old), await post(fresh)]).toEqual([401, 401]);
 });

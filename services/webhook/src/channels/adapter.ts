@@ -64,6 +64,8 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
   id: string;
   config: ChannelConfig<Type>;
   credentials: ChannelCredentials<Type>;
+  /** Those before the last change, while they sign replies too; null otherwise. */
+  previousCredentials: ChannelCredentials<Type> | null;
   /** Where the provider gives tokens after a consent; null before. */
   accessToken: string | null;
 }

@@ -28,6 +28,8 @@ export interface Channel extends ChannelSettings, ChannelState {
   type: ChannelType;
   /** Whether it is about to move to another tenant: nothing of it is worked on. */
   closed: boolean;
+  /** Until then the credentials before the last change prove messages too. */
+  previousSecretExpiresAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -37,10 +39,18 @@ export interface SealedChannel extends Channel {
   credentials: Buffer;
 }
 
+/** A channel as a message finds it. */
+export interface InboundChannel extends SealedChannel {
+  /** Those before the last change, while they prove messages too; null otherwise. */
+  previousCredentials: Buffer | null;
+}
+
 /** A channel by which something is sent. */
 export interface ConnectedChannel extends SealedChannel {
   /** Encrypted; null where the provider gives none, or has not yet. */
   accessToken: Buffer | null;
+  /** Encrypted: those before the last change, while they sign replies too; null otherwise. */
+  previousCredentials: Buffer | null;
 }
 
 /** Throws a 400 for a config that the type does not have. */
@@ -55,7 +65,7 @@ export function newSettings({
 
 /** The settings after a patch: what it lacks is kept. Throws a 400 for members that the type does not have. */
 export function patchedSettings(before: Channel, patch: PatchChannelInstance): ChannelSettings {
-  const { config, replies, credentials: _credentials, ...simple } = patch;
+  const { config, replies, credentials: _credentials, overlap_seconds: _overlap, ...simple } = patch;
   return {
     ...(Object.fromEntries(settingNames.map((name) => [name, before[name]])) as ChannelSettings),
     ...given(simple),
@@ -70,18 +80,17 @@ export function shaped(type: ChannelType, field: 'config' | 'credentials', value
   return validate(z.object({ [field]: shape }), { [field]: value }, 'body')[field] as object;
 }
 
-/** As clients see it. */
-export function showChannel(
-  { tenantId: _tenantId, closed: _closed, createdAt, updatedAt, status, status_reason, ...channel }: Channel,
-  publicUrl: string,
-): ChannelInstance {
+/** As clients see it. Members are named, since a channel that was read for a change has its credentials too. */
+export function showChannel(channel: Channel, publicUrl: string): ChannelInstance {
+  const { id, type, name, agent_id, enabled, history_tokens, replies, config } = channel;
   return {
-    ...channel,
-    status: channel.enabled ? status : 'disabled',
-    status_reason: channel.enabled ? status_reason : null,
-    webhook_url: `${publicUrl}/v1/webhooks/message?channel=${channel.id}`,
-    created_at: createdAt.toISOString(),
-    updated_at: updatedAt.toISOString(),
+    ...{ id, type, name, agent_id, enabled, history_tokens, replies, config },
+    status: enabled ? channel.status : 'disabled',
+    status_reason: enabled ? channel.status_reason : null,
+    webhook_url: `${publicUrl}/v1/webhooks/message?channel=${id}`,
+    previous_secret_expires_at: channel.previousSecretExpiresAt?.toISOString() ?? null,
+    created_at: channel.createdAt.toISOString(),
+    updated_at: channel.updatedAt.toISOString(),
   };
 }
 

@@ -37,17 +37,18 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
     maxChars: 32_000,
     send: async (
       { id, conversation, inReplyTo, hops: before, text },
-      { config, credentials },
+      { config, credentials, previousCredentials: previous },
       { tenant },
     ) => {
       const at = new Date();
+      const secrets = [credentials.secret, previous?.secret].filter((secret) => secret !== undefined);
       const data = { message_id: id, conversation_id: conversation, in_reply_to: inReplyTo, text };
       const body = JSON.stringify({ type: 'message.reply', timestamp: at.toISOString(), data });
       const { status, headers } = await tenant({
         method: 'POST',
         url: new URL(config.callback_url),
         headers: {
-          ...standardHeaders([credentials.secret ?? ''], { id, at, body }),
+          ...standardHeaders(secrets, { id, at, body }),
           ...hops.headersOf(before + 1),
         },
         body: Buffer.from(body),

@@ -44,13 +44,19 @@ export class OpenChannels {
   async open(tenantId: string, id: string): Promise<UsableChannel | null> {
     const channel = await this.#store.open(tenantId, id);
     if (channel === null) return null;
-    const credentials = this.#secrets.open(placeOf(channel), channel.credentials);
+    const place = placeOf(channel);
+    const credentials = this.#secrets.open(place, channel.credentials);
+    const previous = this.#secrets.openOld(place, channel.previousCredentials);
     const { config, accessToken: sealed } = channel;
     const accessToken = sealed === null ? null : this.#tokens.open(channel, 'access_token', sealed);
     return {
       channel,
       adapter: adapterOf(this.#adapters, channel.type),
-      open: { id, config, credentials: JSON.parse(credentials) as OpenChannel['credentials'], accessToken },
+      open: {
+        ...{ id, config, accessToken },
+        credentials: JSON.parse(credentials) as OpenChannel['credentials'],
+        previousCredentials: previous === null ? null : (JSON.parse(previous) as OpenChannel['credentials']),
+      },
     };
   }
 }

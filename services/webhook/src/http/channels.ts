@@ -27,6 +27,7 @@ import { placeOf } from '../channels/channel-gate.ts';
 import type { ChannelCheck } from '../channels/channel-check.ts';
 import { secretFor } from '../inbound/secret.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import {
   countChannels,
@@ -102,13 +103,21 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const before = found(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
         const given = call.body.credentials;
-        const credentials = given === undefined ? before.credentials : merged(before, given, secrets);
-        const state = isOtherAccount(before, settings)
+        const isOther = isOtherAccount(before, settings);
+        const state = isOther
           ? 'pending'
           : given === undefined || type === 'zalo_oa'
             ? null
             : check.firstStatus(type);
-        const after = await updateChannel(db, id, { settings, credentials, state });
+        // Those of another account prove nothing for this one.
+        const overlapS = isOther ? 0 : call.body.overlap_seconds;
+        const rotation = rotationOf(secrets, placeOf(before), {
+          ...{ current: before.credentials, overlapS },
+          given: given === undefined ? undefined : merged(before, given, secrets),
+          defaultS: type === 'generic' ? signedOverlapS : 0,
+        });
+        const acceptedS = overlapS ?? (rotation.sealed === null ? null : 0);
+        const after = await updateChannel(db, id, { settings, rotation, acceptedS, state });
         // Credentials may be valid again, and what waits may go on.
         await check.queue(db, { tenantId, id });
         const [old, body] = [show(before), show(after)];
@@ -136,10 +145,9 @@ function credentialsOf(type: ChannelType, given: object): object {
 }
 
 /** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
-function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): Buffer {
+function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): string {
   const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
-  const credentials = credentialsOf(before.type, { ...kept, ...given });
-  return secrets.seal(placeOf(before), JSON.stringify(credentials));
+  return JSON.stringify(credentialsOf(before.type, { ...kept, ...given }));
 }
 
 /** Whether a channel would be for another app or account of Zalo, for which its tokens are not good. */

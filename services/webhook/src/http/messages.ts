@@ -14,7 +14,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
 import type { InboundMessage } from '../channels/adapter.ts';
 import type { ChannelAdapters } from '../channels/adapters.ts';
-import { actingUserOf, type Channel, type SealedChannel } from '../channels/channel.ts';
+import { actingUserOf, type Channel, type InboundChannel, type SealedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
@@ -25,7 +25,7 @@ import type { TenantClient } from '../peers/tenants.ts';
 import type { MessageStore } from '../store/message-store.ts';
 
 export interface MessageDependencies {
-  findChannel: (id: string) => Promise<SealedChannel | null>;
+  findChannel: (id: string) => Promise<InboundChannel | null>;
   /** The channel of a tenant for an account of an app of Zalo. */
   findByAccount: (tenantId: string, of: { app: string; account: string }) => Promise<Channel | null>;
   adapters: ChannelAdapters;

@@ -11,11 +11,15 @@ import {
   type ConnectedChannel,
   type SealedChannel,
 } from '../channels/channel.ts';
+import type { Rotation } from '../secrets/rotation.ts';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from './lock-and-count.ts';
+import { rotating } from './rotation-statements.ts';
 
 /** The column of each setting, by its name on the wire. */
 const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason,
+  case when previous_credentials_accepted_until > now() then previous_credentials_accepted_until end
+    as "previousSecretExpiresAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 const isJson = new Set<string>(['replies', 'config']);
@@ -80,7 +84,8 @@ export class ChannelStore {
   async open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<ConnectedChannel>(
-        `select ${columns}, credentials, access_token as "accessToken"
+        `select ${columns}, credentials, access_token as "accessToken",
+           case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
          from webhook.channel_instances where id = $1 and deleted_at is null`,
         [id],
       );
@@ -149,17 +154,31 @@ export async function insertChannel(
   );
 }
 
-/** `state`: null leaves what is known of the connection; `pending` removes the tokens. */
+const rotatingCredentials = rotating(
+  {
+    secret: 'credentials',
+    previous: 'previous_credentials',
+    expires: 'previous_credentials_expire_at',
+  },
+  { sealed: '$2', seconds: '$3' },
+);
+
+/**
+ * `state`: null leaves what is known of the connection; `pending` removes the tokens. `acceptedS`: how long the
+ * credentials before prove messages too; without new ones, as for a rotation.
+ */
 export async function updateChannel(
   db: Queryable,
   id: string,
   {
     settings,
-    credentials,
+    rotation,
+    acceptedS,
     state,
   }: {
     settings: ChannelSettings;
-    credentials: Buffer;
+    rotation: Rotation;
+    acceptedS: number | null;
     state: ChannelState['status'] | null;
   },
 ): Promise<Channel> {
@@ -167,17 +186,21 @@ export async function updateChannel(
   return only(
     await db.query<Channel>(
       `update webhook.channel_instances
-       set ${settingNames.map((name, index) => `${name} = $${index + 4}`).join(', ')}, credentials = $2,
-         updated_at = clock_timestamp(), status = coalesce($3, status),
-         status_reason = case when $3::text is null then status_reason end,
+       set ${settingNames.map((name, index) => `${name} = $${index + 6}`).join(', ')}, ${rotatingCredentials},
+         previous_credentials_accepted_until = case when $4::float8 = 0 then null
+           when $2::bytea is not null then statement_timestamp() + make_interval(secs => $4)
+           when previous_credentials_accepted_until is not null
+             then least(previous_credentials_accepted_until, statement_timestamp() + make_interval(secs => $4)) end,
+         updated_at = clock_timestamp(), status = coalesce($5, status),
+         status_reason = case when $5::text is null then status_reason end,
          paused_until = null,
-         access_token = case when $3 = 'pending' then null else access_token end,
-         refresh_token = case when $3 = 'pending' then null else refresh_token end,
-         refresh_due_at = case when $3 = 'pending' then null else refresh_due_at end,
+         access_token = case when $5 = 'pending' then null else access_token end,
+         refresh_token = case when $5 = 'pending' then null else refresh_token end,
+         refresh_due_at = case when $5 = 'pending' then null else refresh_due_at end,
          -- A refresh under way is of no use any more.
-         refresh_claim = case when $3 = 'pending' then null else refresh_claim end
+         refresh_claim = case when $5 = 'pending' then null else refresh_claim end
        where id = $1 returning ${columns}`,
-      [id, credentials, state, ...valuesOf(settings)],
+      [id, rotation.sealed, rotation.overlapS, acceptedS, state, ...valuesOf(settings)],
     ),
   );
 }

@@ -1,10 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { settingNames, type SealedChannel } from '../channels/channel.ts';
+import { settingNames, type InboundChannel } from '../channels/channel.ts';
 
 /** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
-export async function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<SealedChannel[]> {
-  const { rows } = await pool.query<SealedChannel>(
+export async function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
+  const { rows } = await pool.query<InboundChannel>(
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
+       previous_credentials_accepted_until as "previousSecretExpiresAt",
+       case when previous_credentials_accepted_until > now() then previous_credentials end as "previousCredentials",
        created_at as "createdAt", updated_at as "updatedAt"
      from webhook.channel_instances where id = any ($1) and deleted_at is null`,
     [ids],
