@@ -1,5 +1,6 @@
 import type { Egress } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { retryAfterS, type Attempt } from './delivery.ts';
@@ -31,7 +32,8 @@ export async function attempt(
     log.error({ err: error, delivery_id: delivery.id }, 'failed to prepare a delivery');
     return failed('The message could not be prepared.');
   }
-  if (message === null) return null;
+  // This process stood still: by now another one may have claimed it.
+  if (message === null || monotonicMs() > delivery.sendBeforeMs) return null;
   const { id, body, secrets } = message;
   const headers = { ...standardHeaders(secrets, { id, at, body }), ...hops.headersOf(message.hops) };
   const { tenantId, url } = delivery;

@@ -29,7 +29,7 @@ const suspendedS = 600;
  */
 export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ channelId: string }> {
   const { channels, tokens, store, tenants, oauth, health, wake } = dependencies;
-  return async ({ channelId: id }, { tenantId, log }) => {
+  return async ({ channelId: id }, { tenantId, signal, log }) => {
     const usable = await channels.open(tenantId, id);
     if (usable?.channel.type !== 'zalo_oa' || usable.channel.closed) return;
     const claim = newId();
@@ -38,6 +38,8 @@ export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ c
     const { channel, open } = usable;
     // The refresh token outlives a suspension of weeks.
     if (!(await tenants.isActive(tenantId))) return store.release({ tenantId, id }, claim, suspendedS);
+    // After the deadline of the job, an answer of Zalo could come when the claim is over and the token used elsewhere.
+    signal.throwIfAborted();
     try {
       const app = tokens.appOf(open);
       const fresh = await oauth.refresh(app, tokens.open({ tenantId, id }, 'refresh_token', sealed));

@@ -1,5 +1,6 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Sent, WaysOf } from '../channels/adapter.ts';
 import type { ConnectedChannel } from '../channels/channel.ts';
@@ -8,7 +9,7 @@ import type { ChannelTexts } from '../channels/channel-texts.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
 import type { TenantClient } from '../peers/tenants.ts';
 import type { ChannelHealth } from '../channels/channel-health.ts';
-import type { QueuedReply, ReplyStore } from '../store/reply-store.ts';
+import type { ClaimedReply, ReplyStore } from '../store/reply-store.ts';
 
 export interface SendDependencies {
   channels: OpenChannels;
@@ -33,7 +34,7 @@ const longestS = 24 * 3_600;
 
 /**
  * Sends the replies of a conversation in order: one that can't be sent holds up those after it. A reply whose outcome is
- * not known is sent again.
+ * not known is sent again, once the claim of its attempt is over.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
   const { channels, health, replies, texts, tenants, waysOf, metrics, renew, later } = dependencies;
@@ -46,11 +47,14 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       // What waits goes on when the channel is enabled or open again, has new credentials, or the tenant is active again.
       if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
       if (reply.waitS > 0) return later({ tenantId, id: conversationId }, reply.waitS);
-      await sendOne(reply, usable, log);
+      const claimed = await replies.claim(reply);
+      // Another attempt has it; or this process stood still, and another one may have it soon.
+      if (claimed === null || monotonicMs() > claimed.sendBeforeMs) continue;
+      await sendOne(claimed, usable, log);
     }
   };
 
-  async function sendOne(reply: QueuedReply, usable: UsableChannel, log: Logger): Promise<void> {
+  async function sendOne(reply: ClaimedReply, usable: UsableChannel, log: Logger): Promise<void> {
     const { channel } = usable;
     const sent = await attempt(reply, usable, log);
     metrics.attempted(channel.type, sent.kind);
@@ -67,9 +71,9 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
         if (reply.ageS > longestS) return replies.fail(reply);
         return replies.postpone(reply, Math.min(sent.afterS, longestS));
       case 'unauthorized':
-        return (await renew(channel))
-          ? replies.postpone(reply, renewS)
-          : health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
+        if (await renew(channel)) return replies.postpone(reply, renewS);
+        await replies.release(reply);
+        return health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
       case 'retry': {
         await health.note(channel, { status: 'error', status_reason: sent.reason });
         if (reply.ageS > longestS) return replies.fail(reply);
@@ -79,7 +83,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
   }
 
   async function attempt(
-    reply: QueuedReply,
+    reply: ClaimedReply,
     { adapter, open, channel }: UsableChannel,
     log: Logger,
   ): Promise<Sent> {

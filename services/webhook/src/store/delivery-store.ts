@@ -1,3 +1,4 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Attempt, Delivery, DeliverySource, Verdict } from '../deliveries/delivery.ts';
@@ -27,9 +28,13 @@ export type NewDelivery = { id: string; tenantId: string; url: string; target: s
 export interface DueDelivery extends Delivery {
   secret: Buffer;
   previousSecret: Buffer | null;
+  /** Names the claim: when it ends, as PostgreSQL writes it. */
+  claim: string;
+  /** By `monotonicMs`: later, the claim may be over before the attempt is. */
+  sendBeforeMs: number;
 }
 
-interface DueRow extends Omit<DueDelivery, 'source'> {
+interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
   callId: string | null;
   endpointId: string | null;
   eventId: string | null;
@@ -48,6 +53,8 @@ export interface Target {
 export const maxInFlight = 8;
 /** Longer than an attempt takes. */
 const claimS = 30;
+/** A receiver may take so long. */
+const attemptS = 15;
 const postponedS = 5;
 /** After this time of failures only, the endpoint is disabled. */
 const failingDays = 5;
@@ -110,6 +117,7 @@ export class DeliveryStore {
 
   /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
   async claimDue(of: Target): Promise<DueDelivery | null> {
+    const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
     return withTenant(this.#pool, of.tenantId, async (db) => {
       // Counting needs the lock: two claims at once would each see room for one more.
       await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -133,10 +141,10 @@ export class DeliveryStore {
          from due where d.id = due.id
          returning d.id, d.tenant_id as "tenantId", d.url, d.attempts, d.call_id as "callId",
            d.endpoint_id as "endpointId", d.event_id as "eventId", d.subscription_id as "subscriptionId",
-           due.secret, due.previous as "previousSecret", due.body`,
+           due.secret, due.previous as "previousSecret", due.body, d.claimed_until::text as claim`,
         [of.tenantId, of.target, maxInFlight, claimS],
       );
-      return rows[0] === undefined ? null : dueDelivery(rows[0]);
+      return rows[0] === undefined ? null : { ...dueDelivery(rows[0]), sendBeforeMs };
     });
   }
 
@@ -155,20 +163,23 @@ export class DeliveryStore {
     });
   }
 
-  /** Gives up a claim without an attempt: another one is made in some seconds. */
-  async postpone({ tenantId, id, attempts }: Delivery): Promise<void> {
+  /** Gives up a claim without an attempt, unless another process has one by now: an attempt is made in some seconds. */
+  async postpone({ tenantId, id, claim }: DueDelivery): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>
       db.query(
         `update webhook.deliveries set claimed_until = null, due_at = now() + make_interval(secs => $3)
-         where id = $1 and attempts = $2 and status = 'pending'`,
-        [id, attempts, postponedS],
+         where id = $1 and claimed_until = $2::timestamptz and status = 'pending'`,
+        [id, claim, postponedS],
       ),
     );
   }
 
-  /** Records an attempt and what follows; `onDisabled` runs in the transaction that has disabled the source. */
+  /**
+   * Records an attempt and what follows. The failure of one whose claim another process has by now counts for nothing: that
+   * one may succeed. `onDisabled` runs in the transaction that has disabled the source.
+   */
   async record(
-    delivery: Delivery,
+    delivery: DueDelivery,
     { attempt, verdict }: { attempt: Attempt; verdict: Verdict },
     onDisabled: (db: Queryable) => Promise<void>,
   ): Promise<void> {
@@ -179,12 +190,14 @@ export class DeliveryStore {
         `update webhook.deliveries set attempts = attempts + 1, claimed_until = null,
            status = $3, due_at = case when $3 = 'pending' then now() + make_interval(secs => $4) end,
            finished_at = case when $3 <> 'pending' then now() end
-         where id = $1 and attempts = $2 and status = 'pending'`,
+         where id = $1 and attempts = $2 and status = 'pending'
+           and ($3 = 'delivered' or claimed_until = $5::timestamptz)`,
         [
           delivery.id,
           delivery.attempts,
           verdict.kind === 'retry' ? 'pending' : verdict.kind,
           verdict.kind === 'retry' ? verdict.afterS : 0,
+          delivery.claim,
         ],
       );
       // Another replica has sent it meanwhile.
@@ -245,7 +258,14 @@ export async function deliveryById(db: Queryable, id: string): Promise<LoggedDel
   );
 }
 
-function dueDelivery({ callId, endpointId, eventId, subscriptionId, body, ...row }: DueRow): DueDelivery {
+function dueDelivery({
+  callId,
+  endpointId,
+  eventId,
+  subscriptionId,
+  body,
+  ...row
+}: DueRow): Omit<DueDelivery, 'sendBeforeMs'> {
   if (callId !== null && endpointId !== null)
     return { ...row, source: { kind: 'result', callId, endpointId } };
   if (eventId !== null && subscriptionId !== null && body !== null)

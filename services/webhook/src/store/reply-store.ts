@@ -1,3 +1,4 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 
 /** A reply that waits to be sent. */
@@ -20,6 +21,19 @@ export interface QueuedReply {
   ageS: number;
   waitS: number;
 }
+
+/** A reply that one attempt may send. */
+export interface ClaimedReply extends QueuedReply {
+  /** Names the claim: when it ends, as PostgreSQL writes it. */
+  claim: string;
+  /** By `monotonicMs`: later, the claim may be over before the attempt is. */
+  sendBeforeMs: number;
+}
+
+/** No other attempt is made for so long. */
+const claimS = 20;
+/** A provider may take so long. */
+const attemptS = 15;
 
 /** Replies that are not sent yet, of one tenant at a time. */
 export class ReplyStore {
@@ -49,6 +63,34 @@ export class ReplyStore {
     });
   }
 
+  /**
+   * Claims a reply that is due, so that no other attempt to send it begins meanwhile: a job that was taken for lost, because
+   * its process stood still, runs beside its successor. Null if another attempt has it, or it is sent.
+   */
+  async claim(reply: QueuedReply): Promise<ClaimedReply | null> {
+    const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
+    return withTenant(this.#pool, reply.tenantId, async (db) => {
+      const { rows } = await db.query<{ claim: string }>(
+        `update webhook.channel_messages set due_at = clock_timestamp() + make_interval(secs => ${claimS})
+         where id = $1 and status = 'queued' and due_at <= clock_timestamp() returning due_at::text as claim`,
+        [reply.id],
+      );
+      return rows[0] === undefined ? null : { ...reply, sendBeforeMs, claim: rows[0].claim };
+    });
+  }
+
+  /** Gives a claim up without an attempt. */
+  async release(reply: ClaimedReply): Promise<void> {
+    await this.#update(reply.tenantId, (db) =>
+      db.query(
+        `update webhook.channel_messages set due_at = clock_timestamp()
+         where id = $1 and status = 'queued' and due_at = $2::timestamptz`,
+        [reply.id, reply.claim],
+      ),
+    );
+  }
+
+  /** Notes that it was sent, also by an attempt whose claim is over. */
   async sent({ tenantId, id }: QueuedReply, externalId: string | null): Promise<void> {
     await this.#update(tenantId, (db) =>
       db.query(
@@ -59,23 +101,25 @@ export class ReplyStore {
     );
   }
 
-  async fail({ tenantId, id }: QueuedReply): Promise<void> {
+  /** Gives a reply up, unless another attempt has it by now. */
+  async fail({ tenantId, id, claim }: ClaimedReply): Promise<void> {
     await this.#update(tenantId, (db) =>
       db.query(
-        `update webhook.channel_messages set status = 'failed', due_at = null where id = $1 and status = 'queued'`,
-        [id],
+        `update webhook.channel_messages set status = 'failed', due_at = null
+         where id = $1 and status = 'queued' and due_at = $2::timestamptz`,
+        [id, claim],
       ),
     );
   }
 
-  /** Counts a failed attempt; the next one is due in some seconds. */
-  async postpone({ tenantId, id }: QueuedReply, seconds: number): Promise<void> {
+  /** Counts a failed attempt; the next one is due in some seconds. Does nothing if another attempt has it by now. */
+  async postpone({ tenantId, id, claim }: ClaimedReply, seconds: number): Promise<void> {
     await this.#update(tenantId, (db) =>
       db.query(
         `update webhook.channel_messages
          set attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $2)
-         where id = $1 and status = 'queued'`,
-        [id, seconds],
+         where id = $1 and status = 'queued' and due_at = $3::timestamptz`,
+        [id, seconds, claim],
       ),
     );
   }
