@@ -54,16 +54,16 @@ export interface Attack {
   run: (ground: Ground) => Promise<unknown>;
 }
 
-const times = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
+export const times = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 
 /** Text on which a Markdown parser takes seconds. */
 const slowMarkdown = '1. '.repeat(2_730);
 
-const newName = (): string => `n${Math.random().toString(36).slice(2)}`;
+export const newName = (): string => `n${Math.random().toString(36).slice(2)}`;
 
 /** The id of a new agent. */
-async function makeAgent({ send }: Ground, settings: object): Promise<string> {
+export async function makeAgent({ send }: Ground, settings: object): Promise<string> {
   const made = await send('/v1/agents', { body: { key: newName(), model: 'gpt-4.1-mini', ...settings } });
   return (JSON.parse(made) as { id: string }).id;
 }

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { answerAsAuthorization } from './authorization-answers.ts';
+import { answerAsProvider } from './provider-answers.ts';
 
 interface Message {
   id?: number | string;
@@ -35,6 +37,8 @@ const wrongList = `{"tools":[${listOf('{"name":1}', 3_800_000)}]}`;
  */
 export class HostileServer {
   readonly #server: Server;
+  /** Requests that got an answer without an end. */
+  endless = 0;
   private constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
@@ -58,7 +62,11 @@ export class HostileServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (request.url === '/page') {
+    const path = request.url ?? '';
+    if (path.startsWith('/provider/')) answerAsProvider(Buffer.concat(chunks).toString(), response);
+    else if (path.includes('/oauth/')) answerAsAuthorization(request, response);
+    else if (path === '/endless') this.#answerWithoutEnd(response);
+    else if (request.url === '/page') {
       response.writeHead(200, { 'content-type': 'text/html' });
       response.end(`<html><body>${'<div><b>'.repeat(60_000)}text`);
     } else if (request.method === 'POST')
@@ -89,6 +97,18 @@ export class HostileServer {
         .end(
           `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no such method"}}`,
         );
+  }
+
+  /** Sends as much as the other side reads, and never ends. */
+  #answerWithoutEnd(response: ServerResponse): void {
+    this.endless += 1;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const piece = '[{"a":1},'.repeat(8_000);
+    const more = (): void => {
+      while (!response.destroyed && response.write(piece));
+    };
+    response.on('drain', more);
+    more();
   }
 
   /** Three thousand requests of the server before its result. */

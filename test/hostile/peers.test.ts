@@ -1,8 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { ChaosSystem } from '../chaos/chaos-system.ts';
 import { attacks, groundOf, type Ground } from './attacks.ts';
 import { HostileServer } from './hostile-server.ts';
+import { peerAttacks } from './peer-attacks.ts';
+import { catalogueWith } from './provider-answers.ts';
 import { streamsDuring } from './paced-streams.ts';
 
 /**
@@ -20,13 +25,19 @@ const maxMemoryMiB = 700;
 
 let chaos: ChaosSystem;
 let server: HostileServer;
+let folder: string;
 let victim: TenantAccess;
 let ground: Ground;
 let pid: number | null;
 
 beforeAll(async () => {
-  chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1' });
   server = await HostileServer.start();
+  folder = await mkdtemp(join(tmpdir(), 'hostile-'));
+  const models = join(folder, 'models.yaml');
+  await writeFile(models, catalogueWith(server.url('/provider')));
+  chaos = await ChaosSystem.start({
+    ...{ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1', GATEHOUSE_MODELS: models },
+  });
   victim = await chaos.makeTenant();
   ground = groundOf(chaos.credentials.url, (await chaos.makeTenant()).adminKey, server, full ? 1 : 1 / 3);
   pid = chaos.local.processOf('gatehouse-1').pid;
@@ -35,11 +46,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
   await chaos.stop();
+  await rm(folder, { recursive: true });
 }, 60_000);
 
 describe('streams of a tenant are on time, and complete, while another one sends', () => {
-  const groups = Array.from({ length: Math.ceil(attacks.length / attacksAtOnce) }, (_, group) => {
-    const some = attacks.slice(group * attacksAtOnce, (group + 1) * attacksAtOnce);
+  const all = [...attacks, ...peerAttacks];
+  const groups = Array.from({ length: Math.ceil(all.length / attacksAtOnce) }, (_, group) => {
+    const some = all.slice(group * attacksAtOnce, (group + 1) * attacksAtOnce);
     return { some, names: some.map(({ name }) => name).join(', ') };
   });
   it.each(groups)(
