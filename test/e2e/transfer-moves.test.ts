@@ -125,7 +125,15 @@ it('take their history along, and are what they were', async () => {
   const queued = await deliver('Is the other one full?', { mode: 'async' });
   expect(queued.status).toBe(202);
   await eventually(() => expect([replies().length, results().length]).toEqual([1, 1]), 30_000);
+  // A turn that could not be answered yet.
+  await gateway.rows(
+    'webhook',
+    `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, has_attachment)
+     select gen_random_uuid(), tenant_id, id, 'ann', $2, false from webhook.conversations where instance_id = $1`,
+    [made.channel, made.agent],
+  );
   const before = await rowsOf(source);
+  expect(before['channel_turns']).toBe(1);
 
   const { body } = await preview(resources, { mode: 'move' });
   expect(body.problems).toEqual([]);
@@ -136,6 +144,7 @@ it('take their history along, and are what they were', async () => {
 
   expect(await rowsOf(target)).toEqual(before);
   expect(Object.values(await rowsOf(source)).every((count) => count === 0)).toBe(true);
+  await gateway.rows('webhook', 'delete from webhook.channel_turns where tenant_id = $1', [target.id]);
   const shown = await gateway.call(`/v1/webhooks/calls/${String(queued.body['call_id'])}`, {
     key: target.adminKey,
   });

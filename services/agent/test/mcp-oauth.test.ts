@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { deleteOldTickets } from '@gatehouse/keyless/store/consent-system-store';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { AuthorizationServer, knownClient } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import { longestBlock } from '@gatehouse/test/longest-block';
@@ -16,6 +20,25 @@ afterEach(() => mcp.end());
 afterAll(() => mcp.stop());
 
 describe('a consent for all users', () => {
+  it('is possible until its link expires, which is then deleted', async () => {
+    const id = await mcp.register({ type: 'oauth' });
+    const [old, open] = [await mcp.makeLink(id), await mcp.makeLink(id)];
+    const digest = createHash('sha256').update(new URL(old, 'http://a').searchParams.get('ticket') ?? '');
+    expect(
+      await mcp.agents.rows(
+        'update agent.consent_tickets set expires_at = now() where ticket_sha256 = $1 returning id',
+        [digest.digest()],
+      ),
+    ).toHaveLength(1);
+    expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
+    const log = createLogger('test', 'silent');
+    const system = createPool({ url: mcp.agents.database.url, role: 'agent_system', max: 1, log });
+    expect(await deleteOldTickets(system, 'agent', 100)).toBe(1);
+    await system.end();
+    expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
+    expect((await mcp.browser.open(open, mcp.port)).status).toBe(200);
+  });
+
   it('begins on one replica, ends on another, and connects the server', async () => {
     const id = await mcp.register({ type: 'oauth', scope: 'mail.read' });
     expect(await mcp.getServer(id)).toMatchObject({

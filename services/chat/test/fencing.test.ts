@@ -10,7 +10,12 @@ import { noUsage } from '../src/openai/usage.ts';
 import { Instance } from '../src/runs/instance.ts';
 import { interruptedEnd } from '../src/runs/interrupted.ts';
 import { RunRecorder } from '../src/runs/run-recorder.ts';
-import { insertInstance, markSilentInstancesDead } from '../src/store/instance-system-store.ts';
+import {
+  beatOf,
+  insertInstance,
+  markSilentInstancesDead,
+  type BeatRow,
+} from '../src/store/instance-system-store.ts';
 import { findOrphans } from '../src/store/orphan-system-store.ts';
 import { insertEnds } from '../src/store/run-end-system-store.ts';
 import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
@@ -125,6 +130,19 @@ describe('the start of a run', () => {
     expect((await findOrphans(pool, newId(), [], 1_000)).orphans.map(({ run }) => run.run_id)).toContain(
       row.run.run_id,
     );
+  });
+});
+
+describe('a heartbeat', () => {
+  it('returns its time while the instance lives, and nothing once it was declared dead', async () => {
+    const id = await makeInstance();
+    const first = await insertInstance(pool, newId());
+    const { text, values } = beatOf(id);
+    const beat = async () => (await pool.query<BeatRow>(text, [...values])).rows;
+    const [row] = await beat();
+    expect(row?.beat_at).toBeGreaterThanOrEqual(first);
+    await kill(id);
+    expect(await beat()).toEqual([]);
   });
 });
 

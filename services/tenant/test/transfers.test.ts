@@ -8,7 +8,8 @@ import { createPool } from '@gatehouse/pg/pool';
 import type { RunStepRequest } from '@gatehouse/proto/transfer/v1/transfer';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { oldestTransfers } from '../src/store/transfer-system-store.ts';
+import { deleteOldPreviews } from '../src/store/preview-statements.ts';
+import { oldestTransfers, TransferSystemStore } from '../src/store/transfer-system-store.ts';
 import { transferUpkeep } from '../src/transfers/transfer-upkeep.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import type { TransferSides } from './transfer-sides.ts';
@@ -197,6 +198,27 @@ describe('a transfer', () => {
     await pool.end();
     isHeld = false;
     expect(await ended(body)).toMatchObject({ status: 'completed' });
+  });
+
+  it('is shown for a year after its end, and its preview for a day after it has expired', async () => {
+    const [old, recent] = [(await begin()).body, (await begin()).body];
+    for (const each of [old, recent]) await ended(each);
+    const age = `with aged as (
+        update tenant.transfers set finished_at = now() - $2 * interval '1 day' where id = $1 returning preview_id)
+      update tenant.transfer_previews set expires_at = now() - $3 * interval '1 hour' from aged where id = preview_id`;
+    await tenants.rows(age, [old.id, 367, 25]);
+    await tenants.rows(age, [recent.id, 364, 23]);
+    const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
+    const none = () => Promise.resolve();
+    const jobs = { add: none } as unknown as ConstructorParameters<typeof TransferSystemStore>[1]['jobs'];
+    expect(await new TransferSystemStore(pool, { jobs, record: none, raise: none }).deleteOld()).toBe(false);
+    expect(await deleteOldPreviews(pool)).toBe(false);
+    await pool.end();
+    const shown = async ({ id }: { id: string }) =>
+      (await tenants.call('GET', `${path}/${id}`, { as: owner })).status;
+    expect([await shown(old), await shown(recent)]).toEqual([404, 200]);
+    const previews = 'select source_tenant_id from tenant.transfer_previews where source_tenant_id = $1';
+    expect(await tenants.rows(previews, [source.id])).toHaveLength(1);
   });
 
   it('excludes another one of the same resource', async () => {

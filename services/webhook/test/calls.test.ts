@@ -77,6 +77,15 @@ describe('async calls', () => {
   });
 });
 
+it('a repeat of a delivery that was lost on its way to the agent asks it at once, in the same call', async () => {
+  webhooks.chat.failures.push(new AppError('internal', 'Chat failed.'));
+  const deliver = () => webhooks.deliver(endpoint, { body: { input: 'lost on its way' }, id: 'on-its-way' });
+  expect((await deliver()).status).toBe(500);
+  expect(await deliver()).toMatchObject({ status: 200, body: { output: 'echo: lost on its way' } });
+  const [first, second] = webhooks.chat.runsOf('lost on its way').map(({ request }) => request.callId);
+  expect(second).toBe(first);
+});
+
 it('stores prompts and answers encrypted, and no prompt once a call has finished', async () => {
   await webhooks.deliver(endpoint, { body: { input: 'hush-hush' }, id: 'hush' });
   const [row] = await webhooks.rows<{ request: unknown; text: string }>(

@@ -9,6 +9,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { ConversationQueue } from '../src/channels/conversation-queue.ts';
 import { tasks } from '../src/jobs/tasks.ts';
+import { deleteEmptyConversations } from '../src/jobs/upkeep.ts';
 import {
   deleteExpiredKeys,
   deleteExpiredMessages,
@@ -296,6 +297,23 @@ describe('upkeep', () => {
     expect(await deleteExpiredMessages(system, 500)).toBe(2);
     expect(await deleteExpiredKeys(system, 500)).toBe(1);
     expect(await messagesOf(webhooks, channel)).toEqual([]);
+  });
+
+  it('deletes conversations without messages in which nothing has happened for a day', async () => {
+    for (const text of ['kept', 'quiet', 'recent'])
+      await new MessageStore(app).take(
+        { ...newMessage(text), conversation: { id: newId(), externalId: text, group: false } },
+        () => Promise.resolve(),
+      );
+    const of = 'where tenant_id = $1 and external_id = $2';
+    const past = `update webhook.conversations set last_message_at = now() - interval '25 hours' ${of}`;
+    for (const name of ['kept', 'quiet']) await webhooks.rows(past, [tenant.id, name]);
+    const empty = `delete from webhook.channel_messages where conversation_id in (
+      select id from webhook.conversations ${of})`;
+    for (const name of ['quiet', 'recent']) await webhooks.rows(empty, [tenant.id, name]);
+    expect(await deleteEmptyConversations({ app, system })).toBe(false);
+    const left = 'select external_id as name from webhook.conversations where tenant_id = $1 order by 1';
+    expect(await webhooks.rows(left, [tenant.id])).toEqual([{ name: 'kept' }, { name: 'recent' }]);
   });
 
   it('removes a deleted channel in batches', async () => {

@@ -5,8 +5,9 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
+import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { Webhook } from 'standardwebhooks';
-import { deleteOldEvents, deleteOldMarks } from '../src/store/event-system-store.ts';
+import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../src/store/event-system-store.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -341,6 +342,34 @@ describe('subscriptions of the owner', () => {
     const body = { url: receiver.url('/'), event_types: ['run.failed'] };
     expect((await post(body, as, ofOwner)).body.error.param).toBe('event_types[0]');
   });
+});
+
+it('keeps dead letters and records of transfers for 30 days', async () => {
+  const [old, recent] = [newId(), newId()];
+  for (const [id, days] of [
+    [old, 31],
+    [recent, 29],
+  ] as const) {
+    await webhooks.rows(
+      `insert into webhook.dead_letters (id, received_at, origin, reason, payload)
+       values ($1, now() - $2 * interval '1 day', 'test', 'test', '')`,
+      [id, days],
+    );
+    await webhooks.rows(
+      `insert into webhook.transfers (id, source_tenant_id, target_tenant_id, state, ended_at)
+       values ($1, $1, $1, 'committed', now() - $2 * interval '1 day')`,
+      [id, days],
+    );
+  }
+  const { url } = webhooks.database;
+  const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
+  expect(await deleteOldDeadLetters(system, 100)).toBe(1);
+  expect(await deleteOldTransfers(system, 'webhook')).toBe(false);
+  await system.end();
+  for (const table of ['dead_letters', 'transfers'])
+    expect(
+      await webhooks.rows(`select id from webhook.${table} where id = any ($1)`, [[old, recent]]),
+    ).toEqual([{ id: recent }]);
 });
 
 it('deletes events and marks that are old', async () => {

@@ -61,7 +61,10 @@ export async function wakeConversations(options: UpkeepOptions): Promise<boolean
 }
 
 /** Deletes conversations without messages in which nothing has happened for long. */
-export async function deleteEmptyConversations({ app, system }: UpkeepOptions): Promise<boolean> {
+export async function deleteEmptyConversations({
+  app,
+  system,
+}: Pick<UpkeepOptions, 'app' | 'system'>): Promise<boolean> {
   const found = await findEmptyConversations(system, batch);
   for (const [tenantId, some] of Map.groupBy(found, (each) => each.tenantId))
     await withTenant(app, tenantId, (db) =>

@@ -59,7 +59,7 @@ export async function findEmptyConversations(
   const { rows } = await pool.query<{ tenantId: string; id: string }>(
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
-       and not exists (select from webhook.channel_messages as m where m.conversation_id = c.id) limit $1`,
+       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,
     [limit],
   );
   return rows;
