@@ -27,7 +27,7 @@ export const accepted: readonly Accepted[] = [
     file: 'services/webhook/src/store/transfer-store.ts',
     begins: 'select i.id, i.name, o.id as "otherId"',
     problem: 'compares all with all: ((o.id <> i.id)',
-    reason: 'channels of one tenant, when an admin previews their transfer',
+    reason: 'a tenant has 100 channels at most',
   },
   {
     file: 'services/memory/src/store/import-system-store.ts',
@@ -76,5 +76,49 @@ export const accepted: readonly Accepted[] = [
     begins: 'with input as (',
     problem: 'compares all with all: (kept.run_id = ended',
     reason: 'a group has 256 runs at most',
+  },
+];
+
+/** SQL of a file that no test in this process sends as a role of a service. An entry that no longer applies fails. */
+export const sentElsewhere: readonly { file: string; begins: string; reason: string }[] = [
+  {
+    file: 'packages/jobs/src/store/schema-store.ts',
+    begins: 'create ',
+    reason: 'the migration step sends it as the owner',
+  },
+  {
+    file: 'packages/jobs/src/store/schema-store.ts',
+    begins: 'insert into',
+    reason: 'the migration step sends it as the owner',
+  },
+  {
+    file: 'packages/jobs/src/store/schema-store.ts',
+    begins: 'alter table',
+    reason: 'the migration step sends it as the owner',
+  },
+  {
+    file: 'packages/jobs/src/store/schema-store.ts',
+    begins: 'select from pg_policies',
+    reason: 'the migration step sends it as the owner',
+  },
+  {
+    file: 'packages/jobs/src/store/schema-store.ts',
+    begins: 'select quote_ident(relname)',
+    reason: 'the migration step sends it as the owner',
+  },
+  {
+    file: 'services/tenant/src/store/api-key-system-store.ts',
+    begins: "select pg_advisory_xact_lock(hashtextextended('gatehouse.tenant.bootstrap'",
+    reason: 'the bootstrap command is a process of its own',
+  },
+  {
+    file: 'services/memory/src/store/half-vector-store.ts',
+    begins: '',
+    reason: 'needs pgvector: `make test-outside` sends it',
+  },
+  {
+    file: 'services/memory/src/store/vector-statements.ts',
+    begins: "select set_config('hnsw",
+    reason: 'needs pgvector: `make test-outside` sends it',
   },
 ];

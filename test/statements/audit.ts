@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Client } from 'pg';
 import { migratedServices } from '../support/migrated-template.ts';
 import { fullRecord, partialRecord, storeFiles, type StatementSample } from '../support/statement-record.ts';
-import { accepted, type Accepted } from './accepted.ts';
+import { accepted, sentElsewhere, type Accepted } from './accepted.ts';
 import { arraysOf, explain, hasPlan, readCatalogue, type ExplainOptions } from './explain.ts';
 import { withGround } from './ground-database.ts';
 import { comparison, problemsOf, untilLimit, type Catalogue } from './judge.ts';
@@ -103,6 +103,9 @@ async function problemsOfSample(
 const isAccepted = ({ literal, statement, problem }: Problem, entry: Accepted): boolean =>
   literal.file === entry.file && statement.startsWith(entry.begins) && problem.startsWith(entry.problem);
 
+const isOfEntry = (literal: StoreLiteral, { file, begins }: { file: string; begins: string }): boolean =>
+  literal.file === file && (literal.pieces[0] ?? '').startsWith(begins);
+
 async function main(): Promise<void> {
   const record = process.argv.includes('--partial') ? partialRecord() : fullRecord();
   // Tests of packages have services of their own, whose roles the ground lacks.
@@ -124,11 +127,21 @@ async function main(): Promise<void> {
         ({ file, begins, problem }) =>
           `${file}: no statement that begins with "${begins}" ${problem} any more`,
       ),
-    ...unsent.map(({ file, line, pieces }) => `${file}:${line} no test sends it: ${pieces.join(' … ')}`),
+    ...sentElsewhere
+      .filter((entry) => !unsent.some((literal) => isOfEntry(literal, entry)))
+      .map(({ file, begins }) => `${file}: a test sends what begins with "${begins}", or it is gone`),
+    ...unsent
+      .filter((literal) => !sentElsewhere.some((entry) => isOfEntry(literal, entry)))
+      .map(({ file, line, pieces }) => `${file}:${line} no test sends it: ${pieces.join(' … ')}`),
   ]);
   for (const failure of failures) process.stdout.write(`${failure}\n`);
   process.stdout.write(`${explained} passed, ${failures.size} failed\n`);
   process.exitCode = failures.size === 0 ? 0 : 1;
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  process.stdout.write(`${(error as Error).message}\n0 passed, 1 failed\n`);
+  process.exitCode = 1;
+}

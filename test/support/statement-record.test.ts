@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from './database.ts';
-import { StatementRecord, type SentValue, type StatementSample } from './statement-record.ts';
+import { fullRecord, StatementRecord, type SentValue, type StatementSample } from './statement-record.ts';
 
 let database: TestDatabase;
 let client: Client;
@@ -41,6 +41,15 @@ it('keeps one sample of a statement for each kind of its values, also beside ano
   expect(ofApp.map(({ values }) => values?.[0]).sort()).toEqual([null, 'a', 'true', '{"a"}', '{}'].sort());
   expect(samples()).toHaveLength(7);
   expect(samples().find(({ text }) => text === 'select $1::text')?.values).toBeNull();
+});
+
+it('of a run that has not ended, or of other stores, is none', () => {
+  const other = mkdtempSync(path.join(tmpdir(), 'statement-record-'));
+  new StatementRecord(other).add(session, 'select 1', []);
+  expect(() => fullRecord(other)).toThrow('no record of a whole `make test`');
+  writeFileSync(path.join(other, 'complete'), 'the state of other stores');
+  expect(() => fullRecord(other)).toThrow('have changed since');
+  rmSync(other, { recursive: true });
 });
 
 it.each([

@@ -46,8 +46,7 @@ export function completeRecord(): void {
 }
 
 /** The record of a full run. Throws when there is none of the stores as they are. */
-export function fullRecord(): StatementSample[] {
-  const folder = path.join(cache, 'full');
+export function fullRecord(folder = path.join(cache, 'full')): StatementSample[] {
   let state: string;
   try {
     state = readFileSync(path.join(folder, completeFile), 'utf8');
