@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { chatCompletionRequest, embeddingsRequest } from '@gatehouse/contract/openai';
 import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
+import { estimateTokens } from './token-estimate.ts';
 import {
   inputPreview,
   promptSample,
@@ -213,8 +214,8 @@ describe('the texts of a request', () => {
     expect(inputPreview(chat(conversation), 500)).toBe('second\npart');
     expect(inputPreview(chat(conversation), 3)).toBe('sec');
     expect(promptSample(chat(conversation), ['system '])).toEqual({
-      beginning: 'system rulesfirstsecond\npart',
-      chars: 28,
+      beginning: 'system rulesfirstsecondpart',
+      chars: 27,
     });
     expect(inputPreview(chat({ ...least, messages: [{ role: 'developer', content: 'alone' }] }), 500)).toBe(
       'alone',
@@ -222,8 +223,22 @@ describe('the texts of a request', () => {
     expect(inputPreview(chat({ ...least, messages: [{ role: 'user' }] }), 500)).toBe('');
   });
 
-  it('of embeddings are their inputs; token arrays have none', () => {
+  it('of embeddings are their inputs; a token of an array counts as one', async () => {
     expect(inputPreview(embed({ model: 'm', input: ['a', 'b'] }), 500)).toBe('a\nb');
-    expect(promptSample(embed({ model: 'm', input: [[1, 2]] })).chars).toBe(0);
+    const inputs: [unknown, number][] = [
+      [[[1, 2], [3]], 3],
+      [Array<number>(700).fill(5), 700],
+    ];
+    for (const [input, tokens] of inputs)
+      expect(await estimateTokens(promptSample(embed({ model: 'm', input })))).toBe(tokens);
+  });
+
+  it('of tools count, those beyond the sample by their average', () => {
+    const tool = { type: 'function', function: { name: 'f', description: 'x'.repeat(9_000) } };
+    const size = JSON.stringify(tool).length;
+    const { chars, beginning } = promptSample(
+      chat({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], tools: Array(100).fill(tool) }),
+    );
+    expect([chars, beginning.length]).toEqual([2 + 100 * size, 50_000]);
   });
 });

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
+import { messageText, tokensIn } from './message-text.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 
 export type Operation = 'chat' | 'embeddings';
@@ -201,10 +202,29 @@ export function promptSample(
     if (typeof text === 'string') sample.add(text);
     else sample.addSample(text);
   }
-  const messages = operation === 'chat' ? (fields['messages'] as { content?: unknown }[]) : [];
-  for (const { content } of messages) sample.add(textOf(content));
-  if (operation === 'embeddings') sample.add(textOf(fields['input']));
+  if (operation === 'chat') {
+    for (const message of fields['messages'] as Record<string, unknown>[]) sample.add(messageText(message));
+    addDefinitions(sample, fields);
+  } else {
+    sample.add(textOf(fields['input']));
+    sample.addTokens(tokensIn(fields['input']));
+  }
   return sample.built;
+}
+
+/** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
+function addDefinitions(sample: SampleBuilder, { tools, functions }: Record<string, unknown>): void {
+  const definitions = [tools, functions].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []));
+  let chars = 0;
+  for (const [index, definition] of definitions.entries()) {
+    if (sample.isFull) {
+      sample.addChars((chars / index) * (definitions.length - index));
+      return;
+    }
+    const text = JSON.stringify(definition);
+    sample.add(text);
+    chars += text.length;
+  }
 }
 
 function lastUserMessage(messages: unknown): unknown {
@@ -212,7 +232,7 @@ function lastUserMessage(messages: unknown): unknown {
   return (all.findLast((message) => message.role === 'user') ?? all.at(-1))?.content;
 }
 
-/** Plain text of a string, of content parts, or of a list of inputs; pictures and token arrays have none. */
+/** Plain text of a string, of content parts, or of a list of inputs. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!Array.isArray(value)) return '';

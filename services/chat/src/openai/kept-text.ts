@@ -1,4 +1,5 @@
 import { cutText } from '@gatehouse/events/cut-text';
+import { spokenText } from './message-text.ts';
 
 /** UTF-16 units: the most of a question, and of an answer, that memory gets. */
 export const maxKeptChars = 32 * 1024;
@@ -11,10 +12,12 @@ export class KeptText {
   /** Adds a message or a delta. */
   add(message: unknown): void {
     const { content } = Object(message) as { content?: unknown };
-    if (typeof content !== 'string' || this.#chars >= maxKeptChars) return;
-    const kept = cutText(content, maxKeptChars - this.#chars);
+    if (this.#chars >= maxKeptChars) return;
+    const said = spokenText(content);
+    if (said === '') return;
+    const kept = cutText(said, maxKeptChars - this.#chars);
     this.#texts.push(kept);
-    this.#chars = kept.length < content.length ? maxKeptChars : this.#chars + kept.length;
+    this.#chars = kept.length < said.length ? maxKeptChars : this.#chars + kept.length;
   }
 
   get text(): string {

@@ -108,3 +108,14 @@ export function frameData(frame: Buffer): string | null {
   if (lines.length === 0) return null;
   return lines.map((line) => line.slice(line[5] === ' ' ? 6 : 5)).join('\n');
 }
+
+/** The name of a frame's event, where it has one. */
+export function frameEvent(frame: Buffer): string | undefined {
+  // Nearly all frames begin with their data.
+  if (frame[0] === letterD) return undefined;
+  const [, name] = /^event: ?(.*)$/m.exec(frame.toString('utf8').slice(0, maxNameChars)) ?? [];
+  return name?.trim();
+}
+
+const letterD = 0x64;
+const maxNameChars = 1_024;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { messageText, StreamReader } from './stream-reader.ts';
+import { StreamReader } from './stream-reader.ts';
+import { noUsage } from './usage.ts';
 
 const head = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm-2026' };
 const chunk = (choices: unknown, more: object = {}): string => JSON.stringify({ ...head, choices, ...more });
@@ -34,7 +35,7 @@ describe('a stream that is read along', () => {
       'chunk',
       'chunk',
       'usage',
-      'chunk',
+      'foreign',
       'done',
     ]);
     expect(reader).toMatchObject({
@@ -62,31 +63,91 @@ describe('a stream that is read along', () => {
     expect(keeps.keptText.isWellFormed()).toBe(true);
   });
 
-  it.each([
-    [{ error: { message: 'overloaded', type: 'x' } }, 'overloaded'],
-    [{ error: 'plain text' }, undefined],
-    [{ error: { message: 7 } }, undefined],
-    [{ ...head, choices: [], error: {} }, undefined],
-  ])('that reports an error says so: %j', (data, message) => {
+  it.each<[object, string | undefined, number | undefined]>([
+    [{ error: { message: 'overloaded', type: 'x' } }, 'overloaded', undefined],
+    [{ error: 'plain text' }, 'plain text', undefined],
+    [{ error: { message: 7 } }, undefined, undefined],
+    [{ ...head, choices: [delta({ content: 'x' })], error: 'died' }, 'died', undefined],
+    [{ type: 'error', error: { type: 'rate_limit_error', message: 'slow' } }, 'slow', 429],
+    [{ error: { code: 429, message: 'slow' } }, 'slow', 429],
+    [{ error: { code: '503', message: 'busy' } }, 'busy', 503],
+    [{ object: 'error', message: 'died', code: 500 }, 'died', 500],
+    [{ detail: 'Not Found' }, 'Not Found', undefined],
+    [{ errors: [{ message: 'no', code: 7 }] }, 'no', undefined],
+    [{ code: 1301, msg: 'unsafe' }, 'unsafe', undefined],
+    [{ success: false, message: 'no' }, 'no', undefined],
+    [{ choices: [{ error: { code: 502, message: 'lost' }, delta: {} }] }, 'lost', 502],
+    [{ choices: [delta({ content: 'x' }, 'error')] }, undefined, undefined],
+    [{ choices: [delta({}, 'insufficient_system_resource')] }, undefined, undefined],
+    [{ choices: [delta({}, 'network_error')] }, undefined, undefined],
+  ])('that reports an error says so: %j', (data, message, status) => {
     const reader = new StreamReader(1);
     expect(reader.read(JSON.stringify(data))).toBe('error');
-    expect(reader.errorMessage).toBe(message);
+    expect([reader.error?.message, reader.error?.status]).toEqual([message, status]);
+  });
+
+  it('that names an event an error is one, whatever its data', () => {
+    for (const data of ['Internal error', '{"message":"Internal error"}', '"x"']) {
+      const reader = new StreamReader(1);
+      expect(reader.read(data, 'error')).toBe('error');
+      expect(typeof reader.error?.message).toBe('string');
+    }
+  });
+
+  it.each([{}, '', false, [], null, 0, { message: '', code: null }])(
+    'with %j as its error beside a choice is good',
+    (error) => {
+      const reader = new StreamReader(1);
+      expect(reader.read(chunk([delta({ content: 'x' })], { error }))).toBe('chunk');
+    },
+  );
+
+  it.each([{ type: 'ping' }, { type: 'ping', message: 'on', code: 1 }, { status: 'ok', message: 'on' }, {}])(
+    'that holds %j holds nothing for the client',
+    (data) => {
+      const reader = new StreamReader(1);
+      expect(reader.read(JSON.stringify(data))).toBe('foreign');
+      expect(reader.begun).toBe(false);
+    },
+  );
+
+  it('begins with its first choice, and takes its id, time and model where they first come', () => {
+    const reader = new StreamReader(1);
+    const empty = { id: '', object: '', created: 0, model: '' };
+    expect(reader.read(JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe('chunk');
+    expect([reader.begun, reader.responseModel]).toEqual([false, '']);
+    reader.read(chunk([delta({ content: 'x' })]));
+    reader.read(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
+    expect([reader.begun, reader.responseModel]).toEqual([true, head.model]);
+    const added = JSON.parse(
+      reader
+        .usageChunk({ ...reader.usage, ...noUsage })
+        .toString()
+        .slice(6),
+    ) as object;
+    expect(added).toMatchObject({ id: head.id, created: head.created, model: head.model });
+  });
+
+  it.each(['', 'null', 'None', false, 0, {}])('is not complete with %j as its reason to finish', (reason) => {
+    const reader = new StreamReader(1);
+    reader.read(chunk([{ index: 0, delta: { content: 'x' }, finish_reason: reason }]));
+    expect(reader.complete).toBe(false);
   });
 
   it.each(['{"a":', 'text', '"text"', '7', 'null', '[DONE', 'true'])('that holds %s is broken', (data) => {
     expect(() => new StreamReader(1).read(data)).toThrow();
   });
 
-  it.each([
+  it.each<[string, unknown, string?]>([
     [
       'choices that are none',
       [null, 7, 'x', {}, { delta: null }, { delta: 'x' }, { index: 'x', delta: { content: 7 } }],
     ],
-    ['choices that are no list', { 0: {} }],
-    ['no choices', undefined],
-  ])('with %s is taken as it comes', (_name, choices) => {
+    ['choices that are no list', { 0: {} }, 'foreign'],
+    ['no choices', undefined, 'foreign'],
+  ])('with %s is taken as it comes', (_name, choices, kind = 'chunk') => {
     const reader = new StreamReader(1);
-    expect(reader.read(chunk(choices))).toBe('chunk');
+    expect(reader.read(chunk(choices))).toBe(kind);
     expect(reader).toMatchObject({ answer: { beginning: '', chars: 0 }, complete: false });
   });
 
@@ -107,6 +168,32 @@ describe('a stream that is read along', () => {
       reader.read(chunk([delta({})], { usage: { ...usage, completion_tokens } }));
     reader.read(chunk([delta({}, 'stop')], { usage: null }));
     expect(reader.usage?.outputTokens).toBe(3);
+  });
+
+  it('keeps what it was told of its usage when later figures are missing or 0', () => {
+    const reader = new StreamReader(1);
+    const reports = [
+      { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 1 },
+      { output_tokens: 9 },
+      { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    ];
+    for (const report of reports) reader.read(chunk([delta({})], { usage: report }));
+    expect(reader.usage).toMatchObject({ inputTokens: 100, cachedInputTokens: 60, outputTokens: 9 });
+  });
+
+  it.each([
+    ['a choice', { choices: [{ ...delta({}, 'stop'), usage: { ...usage, cached_tokens: 4 } }] }],
+    [
+      'x_groq',
+      {
+        choices: [delta({}, 'stop')],
+        x_groq: { id: 'r', usage: { ...usage, prompt_tokens_details: { cached_tokens: 4 } } },
+      },
+    ],
+  ])('finds its usage in %s', (_where, data) => {
+    const reader = new StreamReader(1);
+    expect(reader.read(JSON.stringify({ ...head, ...data }))).toBe('chunk');
+    expect(reader.usage).toMatchObject({ inputTokens: 5, cachedInputTokens: 4, outputTokens: 3 });
   });
 
   it('gets a usage chunk in its own name when the provider sent none', () => {
@@ -140,18 +227,4 @@ describe('a stream that is read along', () => {
     for (let round = 0; round < 8; round += 1) reader.read(chunk([delta({ content: piece })]));
     expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 50_000), chars: 240_000 });
   });
-});
-
-it('the text of a message is all that costs output tokens', () => {
-  expect(messageText({ role: 'assistant', content: 'a', refusal: 'b', reasoning_content: 'r' })).toBe('rab');
-  const tool_calls = [
-    { function: { name: 'f', arguments: '{"x":1}' } },
-    null,
-    {},
-    { function: null },
-    { function: { name: 7 } },
-  ];
-  expect(messageText({ content: null, tool_calls })).toBe('f{"x":1}');
-  for (const odd of [{}, { content: [], tool_calls: 'x' }, { content: { text: 'x' } }])
-    expect(messageText(odd)).toBe('');
 });

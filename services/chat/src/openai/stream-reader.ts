@@ -1,9 +1,11 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { KeptText } from './kept-text.ts';
+import { messageText } from './message-text.ts';
+import { errorIn, errorInChoice, errorWords, hasFinished, type ProviderError } from './provider-error.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
-import { readServiceTier, readUsage } from './usage-reader.ts';
-import type { Usage } from './usage.ts';
+import { readServiceTier, usageIn } from './usage-reader.ts';
+import { laterUsage, type Usage } from './usage.ts';
 
 /** What one frame of a completion stream is. */
 export type FrameKind =
@@ -15,19 +17,21 @@ export type FrameKind =
   /** The provider reports an error inside the stream. */
   | 'error'
   /** A comment or an empty frame. */
-  | 'other';
+  | 'other'
+  /** Data that is no chunk, such as a ping of a relay: clients could not read it. */
+  | 'foreign';
 
 /** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
 export class StreamReader {
   usage: Usage | null = null;
   /** The tier that serves the call, where the provider names it. */
   serviceTier: string | null = null;
-  responseModel: string | null = null;
-  /** The beginning of the message when the provider reported an error. */
-  errorMessage: string | undefined;
+  /** What the provider reported as an error. */
+  error: ProviderError | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
-  #head: { id: unknown; created: unknown; model: unknown } | null = null;
+  readonly #head = new ChunkHead();
+  #begun = false;
   readonly #text = new SampleBuilder();
   readonly #kept: KeptText | null;
 
@@ -37,36 +41,35 @@ export class StreamReader {
     this.#kept = keepsText ? new KeptText() : null;
   }
 
-  /** Reads the data of one frame. Throws if it is not the JSON of a chunk. */
-  read(data: string | null): FrameKind {
+  /** Reads the data of one frame, whose event has a name or none. Throws if it is not the JSON of an object. */
+  read(data: string | null, event?: string): FrameKind {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
-    const chunk: unknown = JSON.parse(data);
-    if (typeof chunk !== 'object' || chunk === null)
-      throw new Error('a chunk of the stream is not an object');
-    const fields = chunk as Record<string, unknown>;
-    const { id, created, model, choices, usage, error } = fields;
-    if (error !== undefined && error !== null) {
-      const { message } = error as { message?: unknown };
-      this.errorMessage =
-        typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined;
-      return 'error';
-    }
-    if (this.#head === null) {
-      this.#head = { id, created, model };
-      if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
-    }
-    // Some providers repeat a running total in every chunk; the newest one counts.
-    this.usage = readUsage(usage) ?? this.usage;
+    if (event === 'error') return this.#failed(errorEvent(data));
+    const fields: unknown = JSON.parse(data);
+    if (!isFields(fields)) throw new Error('a chunk of the stream is not an object');
+    const error = errorIn(fields);
+    if (error !== null) return this.#failed(error);
+    const { choices, usage } = fields;
+    this.usage = laterUsage(this.usage, usageIn(fields));
     this.serviceTier = readServiceTier(fields) ?? this.serviceTier;
-    if (!Array.isArray(choices)) return 'chunk';
-    for (const choice of choices) this.#readChoice(choice);
-    return choices.length === 0 && typeof usage === 'object' && usage !== null ? 'usage' : 'chunk';
+    if (!Array.isArray(choices)) return isFields(usage) ? 'usage' : 'foreign';
+    this.#head.add(fields);
+    for (const choice of choices) {
+      const broken = isFields(choice) ? this.#readChoice(choice) : null;
+      if (broken !== null) return this.#failed(broken);
+    }
+    return choices.length === 0 && isFields(usage) ? 'usage' : 'chunk';
   }
 
-  /** Whether a chunk of the answer arrived. */
+  /** Whether a choice of the answer arrived. */
   get begun(): boolean {
-    return this.#head !== null;
+    return this.#begun;
+  }
+
+  get responseModel(): string | null {
+    const { model } = this.#head.built;
+    return typeof model === 'string' ? cutText(model, textLimits.response_model) : null;
   }
 
   /** Whether every requested choice has its finish reason, so that a clean close is no cut. */
@@ -86,17 +89,25 @@ export class StreamReader {
 
   /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
   usageChunk(usage: Usage): Buffer {
-    return usageChunk(this.#head ?? {}, usage);
+    return usageChunk(this.#head.built, usage);
   }
 
-  #readChoice(choice: unknown): void {
-    if (typeof choice !== 'object' || choice === null) return;
-    const { index, delta, finish_reason: finishReason } = choice as Record<string, unknown>;
-    if (finishReason !== undefined && finishReason !== null)
-      this.#finish(typeof index === 'number' ? index : 0);
-    if (typeof delta !== 'object' || delta === null) return;
-    this.#text.add(messageText(delta as Record<string, unknown>));
+  #failed(error: ProviderError): 'error' {
+    this.error = error;
+    return 'error';
+  }
+
+  /** Returns the error of a choice that broke off. */
+  #readChoice(choice: Record<string, unknown>): ProviderError | null {
+    const { index, delta, finish_reason: finishReason } = choice;
+    const error = errorInChoice(choice);
+    if (error !== null) return error;
+    this.#begun = true;
+    if (hasFinished(finishReason)) this.#finish(typeof index === 'number' ? index : 0);
+    if (!isFields(delta)) return null;
+    this.#text.add(messageText(delta));
     this.#kept?.add(delta);
+    return null;
   }
 
   /** A choice that was not requested completes nothing. */
@@ -105,18 +116,32 @@ export class StreamReader {
   }
 }
 
-/** The text that a message or a delta costs output tokens for. */
-export function messageText(message: Record<string, unknown>): string {
-  const { content, refusal, reasoning_content: reasoning, tool_calls: toolCalls } = message;
-  let text = '';
-  for (const part of [reasoning, content, refusal]) if (typeof part === 'string') text += part;
-  if (!Array.isArray(toolCalls)) return text;
-  for (const call of toolCalls) {
-    const { function: called } = (call ?? {}) as { function?: { name?: unknown; arguments?: unknown } };
-    if (typeof called?.name === 'string') text += called.name;
-    if (typeof called?.arguments === 'string') text += called.arguments;
+/** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk has none of them. */
+export class ChunkHead {
+  readonly #head: Record<string, unknown> = {};
+
+  add(chunk: Record<string, unknown>): void {
+    for (const name of ['id', 'created', 'model']) this.#head[name] ||= chunk[name];
   }
-  return text;
+
+  get built(): Record<string, unknown> {
+    return this.#head;
+  }
+}
+
+/** The data of an event with the name `error` may be a text. */
+function errorEvent(data: string): ProviderError {
+  try {
+    const fields: unknown = JSON.parse(data);
+    if (isFields(fields)) return errorWords(fields);
+  } catch {
+    // It is the message itself.
+  }
+  return errorWords({ message: data });
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A usage chunk in the id, time and model of `head`. */

@@ -10,6 +10,9 @@ export interface TextSample {
 /** The rest is counted by the ratio of this beginning, which takes 5 ms of English and 125 ms of random CJK. */
 const sampleChars = 50_000;
 
+/** A text that has as many tokens as it is repeated. */
+const oneToken = ' a';
+
 /** A sample for an estimate of tokens and for a preview. */
 export function sampleOf(text: string): TextSample {
   return { beginning: cutText(text, sampleChars), chars: text.length };
@@ -29,6 +32,23 @@ export class SampleBuilder {
     const left = sampleChars - this.#chars;
     if (beginning !== '' && left > 0) this.#texts.push(cutText(beginning, left));
     this.#chars += chars;
+  }
+
+  /** Adds so many tokens that have no text. */
+  addTokens(count: number): void {
+    const shown = Math.min(count, sampleChars);
+    this.add(oneToken.repeat(shown));
+    this.addChars(oneToken.length * (count - shown));
+  }
+
+  /** Whether nothing of a further text would be in the sample. */
+  get isFull(): boolean {
+    return this.#chars >= sampleChars;
+  }
+
+  /** Adds characters whose text is not known: they count as those of the sample. */
+  addChars(chars: number): void {
+    this.#chars += Math.round(chars);
   }
 
   get built(): TextSample {

@@ -4,13 +4,33 @@ type Fields = Record<string, unknown>;
 
 /**
  * Reads a provider's usage object, recognised by its fields; null when it is missing or has nothing that can be counted.
- * Figures that contradict each other are cut so that the sum stays what was reported.
+ * Figures that contradict each other are cut so that the sum stays what was reported. Input or output that it does not
+ * report is 0.
  */
 export function readUsage(value: unknown): Usage | null {
   const fields = objectOf(value);
   if (fields === null) return null;
-  return readChatUsage(fields) ?? readInputOutputUsage(fields) ?? readGoogleUsage(fields);
+  return (
+    readChatUsage(fields) ??
+    readInputOutputUsage(fields) ??
+    readGoogleUsage(fields) ??
+    readBedrockUsage(fields)
+  );
 }
+
+/** The usage in an answer or a chunk: Groq has it in `x_groq`, Moonshot in a choice. */
+export function usageIn(answer: Fields): Usage | null {
+  const choices = Array.isArray(answer['choices']) ? answer['choices'].slice(0, mostChoices) : [];
+  const places = [answer, objectOf(answer['x_groq']), ...choices.map(objectOf)];
+  for (const place of places) {
+    const usage = readUsage(place?.['usage']);
+    if (usage !== null) return usage;
+  }
+  return readUsage(answer['usageMetadata']);
+}
+
+/** Choices among which usage is looked for. */
+const mostChoices = 8;
 
 /** The service tier that a call was served in: OpenAI puts it beside `usage`, Anthropic into it. */
 export function readServiceTier(answer: Fields): string | null {
@@ -26,7 +46,7 @@ export function readServiceTier(answer: Fields): string | null {
 function readChatUsage(fields: Fields): Usage | null {
   return readInclusive(fields, {
     input: count(fields['prompt_tokens']),
-    output: count(fields['completion_tokens']) ?? 0,
+    output: count(fields['completion_tokens']),
     inputDetails: objectOf(fields['prompt_tokens_details']),
     outputDetails: objectOf(fields['completion_tokens_details']),
   });
@@ -38,7 +58,7 @@ function readInputOutputUsage(fields: Fields): Usage | null {
   if (inputDetails === null && excludesCached(fields)) return readAnthropicUsage(fields);
   return readInclusive(fields, {
     input: count(fields['input_tokens']),
-    output: detail(fields, 'output_tokens'),
+    output: count(fields['output_tokens']),
     inputDetails,
     outputDetails: objectOf(fields['output_tokens_details'] ?? fields['output_token_details']),
   });
@@ -58,26 +78,32 @@ function excludesCached(fields: Fields): boolean {
 
 /**
  * Input includes cached tokens and output includes reasoning, except where `total_tokens` shows more than both: then
- * reasoning comes on top, as xAI reports it and as Google's OpenAI-compatible address leaves out.
+ * reasoning comes on top, as xAI reports it and as Google's OpenAI-compatible address leaves out. Where one of both is
+ * missing, it is the rest of the total.
  */
 function readInclusive(
   fields: Fields,
   reported: {
     input: number | null;
-    output: number;
+    output: number | null;
     inputDetails: Fields | null;
     outputDetails: Fields | null;
   },
 ): Usage | null {
-  const { input, output, inputDetails, outputDetails } = reported;
-  if (input === null) return null;
+  const { inputDetails, outputDetails } = reported;
+  if (reported.input === null && reported.output === null) return null;
+  const total = count(fields['total_tokens']) ?? 0;
+  const isOnlyTotal = reported.output === null && reported.input === 0;
+  const input = isOnlyTotal ? total : (reported.input ?? Math.max(0, total - (reported.output ?? 0)));
+  const output = reported.output ?? Math.max(0, total - input);
   const reasoning = detail(outputDetails, 'reasoning_tokens');
-  const onTop = Math.max(0, (count(fields['total_tokens']) ?? 0) - input - output);
+  const onTop = input > 0 ? Math.max(0, total - input - output) : 0;
   return toUsage({
     input,
-    // Proxies in front of Anthropic keep its names beside OpenAI's.
-    cached: detail(inputDetails, 'cached_tokens') || detail(fields, 'cache_read_input_tokens'),
-    cacheWrite: detail(inputDetails, 'cache_write_tokens') || cacheCreation(fields),
+    cached: firstOf([inputDetails, 'cached_tokens'], ...cachedIn.map((name) => [fields, name] as const)),
+    cacheWrite:
+      firstOf([inputDetails, 'cache_write_tokens'], [inputDetails, 'cache_creation_input_tokens']) ||
+      cacheCreation(fields),
     cacheWrite1h: cacheCreation1h(fields),
     inputMedia: mediaOf(inputDetails),
     cachedMedia: mediaOf(objectOf(inputDetails?.['cached_tokens_details'])),
@@ -87,10 +113,21 @@ function readInclusive(
   });
 }
 
+/**
+ * Cached tokens beside the totals: proxies in front of Anthropic keep its name beside OpenAI's, DeepSeek and Moonshot have
+ * names of their own.
+ */
+const cachedIn = ['cache_read_input_tokens', 'prompt_cache_hit_tokens', 'cached_tokens'];
+
+/** The first figure that is more than 0. */
+function firstOf(...places: readonly (readonly [Fields | null, string])[]): number {
+  return places.map(([fields, name]) => detail(fields, name)).find((tokens) => tokens > 0) ?? 0;
+}
+
 /** `input_tokens` has neither what was read from the cache nor what was written to it. */
 function readAnthropicUsage(fields: Fields): Usage | null {
-  const uncached = count(fields['input_tokens']);
-  if (uncached === null) return null;
+  if (count(fields['input_tokens']) === null && count(fields['output_tokens']) === null) return null;
+  const uncached = detail(fields, 'input_tokens');
   const cached = detail(fields, 'cache_read_input_tokens');
   const cacheWrite = cacheCreation(fields);
   const details = objectOf(fields['output_tokens_details']);
@@ -122,8 +159,9 @@ function cacheCreation1h(fields: Fields): number {
 
 /** `promptTokenCount` includes cached ones; thoughts and the prompts of tools are counted apart. */
 function readGoogleUsage(fields: Fields): Usage | null {
-  const prompt = count(fields['promptTokenCount']);
-  if (prompt === null) return null;
+  if (count(fields['promptTokenCount']) === null && count(fields['candidatesTokenCount']) === null)
+    return null;
+  const prompt = detail(fields, 'promptTokenCount');
   const reasoning = count(fields['thoughtsTokenCount']) ?? 0;
   return toUsage({
     input: prompt + (count(fields['toolUsePromptTokenCount']) ?? 0),
@@ -135,6 +173,16 @@ function readGoogleUsage(fields: Fields): Usage | null {
     output: (count(fields['candidatesTokenCount']) ?? 0) + reasoning,
     reasoning,
     outputMedia: modalitiesOf(fields['candidatesTokensDetails']),
+  });
+}
+
+/** Bedrock's Converse: like Anthropic, cached tokens come on top of `inputTokens`. */
+function readBedrockUsage(fields: Fields): Usage | null {
+  return readAnthropicUsage({
+    input_tokens: fields['inputTokens'],
+    output_tokens: fields['outputTokens'],
+    cache_read_input_tokens: fields['cacheReadInputTokens'],
+    cache_creation_input_tokens: fields['cacheWriteInputTokens'],
   });
 }
 

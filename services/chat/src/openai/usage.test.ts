@@ -202,10 +202,10 @@ describe('a whole answer', () => {
       serviceTier: 'flex',
       answer: { beginning: '', chars: 0 },
       text: '',
+      broken: null,
     });
-    expect(await read({ choices: [null, 7, {}, { message: null }], usage: 'x' })).toMatchObject({
-      usage: null,
-    });
+    const odd = [null, 7, {}, { message: null }, { message: { content: '' }, finish_reason: 'stop' }];
+    expect(await read({ choices: odd, usage: 'x', error: {} })).toMatchObject({ usage: null, broken: null });
   });
 
   it('gives what the model says in its first choice, where that is kept', async () => {
@@ -217,8 +217,32 @@ describe('a whole answer', () => {
     expect(await said([{ message }, { message: { content: 'Other.' } }])).toBe('Hello.');
     expect(await said([{ message }], false)).toBe('');
     for (const choice of [null, 7, {}, { message: null }, { message: { content: null } }])
-      expect(await said([choice])).toBe('');
+      expect(await said([choice, { message: { content: 'Other.' } }])).toBe('');
+    expect(await said([{ message: { content: [{ type: 'text', text: 'Hello.' }] } }])).toBe('Hello.');
     expect(await said([{ message: { content: 'x'.repeat(100_000) } }])).toHaveLength(32_768);
+  });
+
+  it('that broke off says why', () => {
+    const message = { role: 'assistant', content: '{"events": [' };
+    const usage = { prompt_tokens: null, completion_tokens: null, total_tokens: 0 };
+    const broken = (choice: object) => read({ choices: [{ message, ...choice }], usage });
+    expect(broken({ finish_reason: 'error', error: { code: 502, message: 'lost' } })).toMatchObject({
+      ...{ broken: { message: 'lost', status: 502 }, usage: null },
+      answer: { beginning: message.content },
+    });
+    expect((await broken({ finish_reason: 'error' })).broken).not.toBeNull();
+    expect((await broken({ finish_reason: 'length' })).broken).toBeNull();
+  });
+
+  it.each<[unknown, number]>([
+    [{ error: { message: 'slow', code: 429 } }, 429],
+    [{ error: { message: 'slow', type: 'rate_limit_error' } }, 429],
+    [{ choices: [{ message: null, error: { code: 429, message: 'slow' } }] }, 429],
+    [{ error: { message: 'too long', code: 'context_length_exceeded' } }, 400],
+  ])('with an error in place of the status has that status: %j', (value, status) => {
+    expect(() => read(value)).toThrow(
+      expect.objectContaining({ kind: 'status', details: expect.objectContaining({ status }) }),
+    );
   });
 
   it.each<[unknown, string]>([
@@ -231,6 +255,12 @@ describe('a whole answer', () => {
     [{ choices: {} }, 'invalid'],
     [{ error: { message: 'overloaded' } }, 'status'],
     [{ error: 'x', choices: [] }, 'status'],
+    [{ choices: [] }, 'invalid'],
+    [{ choices: null }, 'invalid'],
+    [{ choices: [{ index: 0, message: null, finish_reason: null }] }, 'invalid'],
+    [{ data: [] }, 'invalid'],
+    [{ object: 'error', message: 'died', code: 500 }, 'status'],
+    [{ detail: 'Not Found' }, 'status'],
   ])('that is none is a failure of the provider: %j', async (value, kind) => {
     let failure: unknown;
     try {

@@ -110,6 +110,43 @@ export function partsOf(usage: Usage): UsageParts {
   );
 }
 
+/**
+ * The usage of a stream after a further report. The newest figures count, but for zeros: some providers report input at
+ * the beginning and output at the end, or zeros in a last chunk.
+ */
+export function laterUsage(before: Usage | null, now: Usage | null): Usage | null {
+  if (before === null || now === null) return now ?? before;
+  const input = now.inputTokens > 0 ? now : before;
+  const output = now.outputTokens > 0 ? now : before;
+  if (input === output) return input;
+  const parts = { ...partsOf(input), ...pick(partsOf(output), outputClasses) };
+  return {
+    inputTokens: input.inputTokens,
+    cachedInputTokens: input.cachedInputTokens,
+    cacheWriteTokens: input.cacheWriteTokens,
+    outputTokens: output.outputTokens,
+    reasoningTokens: output.reasoningTokens,
+    estimated: false,
+    ...((input.parts ?? output.parts) && { parts }),
+  };
+}
+
+function pick<Name extends TokenClass>(parts: UsageParts, names: readonly Name[]): Pick<UsageParts, Name> {
+  return Object.fromEntries(names.map((name) => [name, parts[name]])) as Pick<UsageParts, Name>;
+}
+
+/** Adds text that the gateway has counted where a provider reported nothing. */
+export function withCounted(usage: Usage, { input, output }: { input: number; output: number }): Usage {
+  const { parts } = usage;
+  return {
+    ...usage,
+    inputTokens: usage.inputTokens + input,
+    outputTokens: usage.outputTokens + output,
+    estimated: true,
+    ...(parts && { parts: { ...parts, input: parts.input + input, output: parts.output + output } }),
+  };
+}
+
 /** The usage of a run: the sum of its provider calls. Each call is priced by itself, so the sum has no classes. */
 export function sumUsage(parts: readonly Usage[]): Usage {
   return parts.reduce(

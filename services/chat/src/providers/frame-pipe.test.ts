@@ -84,7 +84,12 @@ describe('a streamed answer', () => {
   });
 
   it.each([
-    ['an error', 'data: {"error":{"message":"overloaded"}}\n\n', 'cut'],
+    ['an error', 'data: {"error":{"message":"overloaded"}}\n\n', 'status'],
+    ['an error after pings', 'data: {"type":"ping"}\n\ndata: {"error":"x"}\n\n', 'status'],
+    ['an event that is an error', ': wait\n\nevent: error\ndata: died\n\n', 'status'],
+    ['[DONE]', 'data: [DONE]\n\n', 'invalid'],
+    ['a chunk without choices, and [DONE]', 'data: {"choices":[]}\n\ndata: [DONE]\n\n', 'invalid'],
+    ['pings and its end', 'data: {"type":"ping"}\n\n', 'cut'],
     ['no JSON', 'data: {"choices"\n\n', 'invalid'],
     ['nothing but its end', 'data: \n\n', 'cut'],
   ])(
@@ -99,6 +104,38 @@ describe('a streamed answer', () => {
       });
     },
   );
+
+  it('keeps chunks before its first choice for the client, and leaves out data that are no chunks', async () => {
+    const azure = 'data: {"id":"","choices":[],"prompt_filter_results":[]}\n\n';
+    const first = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n';
+    const ping = 'data: {"type":"ping"}\n\n';
+    const baseUrl = await fixture.serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`${ping}${azure.repeat(3)}${first}${ping}${first}data: [DONE]\n\n`);
+    });
+    const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
+    const stream = new FramePipe('acme', source, new StreamReader(1));
+    await stream.open();
+    const sink = new Sink();
+    await stream.passTo(sink);
+    expect(sink.text).toBe(azure.repeat(3) + first + first);
+  });
+
+  it('keeps no more of them than fit', async () => {
+    const padded = `data: {"choices":[],"padding":"${'x'.repeat(1_000)}"}\n\n`;
+    const first = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n';
+    const baseUrl = await fixture.serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`${padded.repeat(1_000)}${first}data: [DONE]\n\n`);
+    });
+    const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
+    const stream = new FramePipe('acme', source, new StreamReader(1));
+    await stream.open();
+    const sink = new Sink();
+    await stream.passTo(sink);
+    expect(sink.text.length).toBeLessThan(70_000);
+    expect(sink.text.endsWith(first)).toBe(true);
+  });
 
   it('keeps its first chunk when the provider begins with a byte order mark', async () => {
     const chunks = ['first', 'second'].map(

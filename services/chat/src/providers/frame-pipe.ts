@@ -1,21 +1,14 @@
-import { JsonScan, type JsonLimits } from '@gatehouse/kit/json-scan';
-import { frameData } from '../openai/sse-frames.ts';
+import { frameData, frameEvent } from '../openai/sse-frames.ts';
+import type { ProviderError } from '../openai/provider-error.ts';
+import { assertReadable } from '../openai/readable.ts';
 import type { StreamReader } from '../openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** Frames up to this size are read within 3 ms. */
-const smallBytes = 64 * 1024;
-/** Limits on others, which are read within 50 ms. Frames with pictures have one long text. */
-const limits: JsonLimits = {
-  values: 100_000,
-  texts: 50_000,
-  escapes: 1_000_000,
-  bare: 1024 * 1024,
-  depth: 200,
-};
-const maxLines = 1_000;
-const lineFeed = 0x0a;
+/** Chunks without a choice before the first one; what is beyond is dropped. */
+const maxEarlyBytes = 64 * 1024;
+
+const badGateway = 502;
 
 /** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
 const endMs = 1_000;
@@ -38,8 +31,9 @@ export class FramePipe implements FrameConsumer {
   /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
+  #earlyBytes = 0;
   #usageFrame: Buffer | null = null;
-  /** Whether a chunk of the answer has arrived. */
+  /** Whether a choice of the answer has arrived. */
   #begun = false;
   #complete = false;
   #ending: NodeJS.Timeout | undefined;
@@ -59,7 +53,7 @@ export class FramePipe implements FrameConsumer {
     return this.#usageFrame;
   }
 
-  /** Begins to read. Resolves at the first chunk of the answer; until then another call can take its place. */
+  /** Begins to read. Resolves at the first choice of the answer; until then another call can take its place. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -135,34 +129,45 @@ export class FramePipe implements FrameConsumer {
 
   #read(frame: Buffer, chunks: Buffer[]): void {
     assertReadable(frame);
-    switch (this.reader.read(frameData(frame))) {
+    switch (this.reader.read(frameData(frame), frameEvent(frame))) {
       case 'usage':
         this.#usageFrame = frame;
         break;
       case 'done':
+        // Generation that fails before its first token looks like this at vLLM.
+        if (!this.reader.begun) throw new ProviderFailure('invalid', this.#provider);
         this.#complete = true;
         break;
       case 'error':
-        throw new ProviderFailure('cut', this.#provider, { message: this.reader.errorMessage });
+        throw this.#errorOf(this.reader.error ?? {});
       case 'chunk':
+        if (this.reader.begun) this.#begin();
+        else if (!this.#hasRoom(frame)) break;
         chunks.push(frame);
-        this.#begun = true;
-        if (this.#sink === null) this.#resolve();
         break;
       case 'other':
-        // Before the first chunk they would be kept in memory, where nothing limits them.
+        // Before the first choice they would be kept in memory, where nothing limits them.
         if (this.#begun) chunks.push(frame);
+        break;
+      case 'foreign':
     }
   }
-}
 
-function assertReadable(frame: Buffer): void {
-  if (frame.length <= smallBytes) return;
-  let lines = 0;
-  for (let at = frame.indexOf(lineFeed); at >= 0; at = frame.indexOf(lineFeed, at + 1)) {
-    lines += 1;
-    if (lines > maxLines) throw new Error('a frame of the stream has too many lines');
+  #begin(): void {
+    this.#begun = true;
+    if (this.#sink === null) this.#resolve();
   }
-  const exceeded = JsonScan.exceeds(frame, limits);
-  if (exceeded !== undefined) throw new Error(`a frame of the stream has too much JSON (${exceeded})`);
+
+  /** Whether a chunk without a choice, such as Azure's first, can be kept until the answer begins. */
+  #hasRoom({ length }: Buffer): boolean {
+    this.#earlyBytes += length;
+    return this.#earlyBytes <= maxEarlyBytes;
+  }
+
+  /** An error before the answer is as if it were the status; after that the answer is cut. */
+  #errorOf({ status, message, code, param }: ProviderError): ProviderFailure {
+    return this.#begun
+      ? new ProviderFailure('cut', this.#provider, { message })
+      : new ProviderFailure('status', this.#provider, { status: status ?? badGateway, message, code, param });
+  }
 }

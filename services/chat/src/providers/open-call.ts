@@ -1,5 +1,4 @@
 import type { UnaryAnswer } from './unary-answer.ts';
-import type { StreamReader } from '../openai/stream-reader.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
 import type { Breaker } from './breaker.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -9,6 +8,8 @@ export type AttemptRecord = Pick<
   ActiveRun,
   'startAttempt' | 'noteAccepted' | 'noteFirstToken' | 'endAttempt' | 'failAttempt'
 >;
+
+type BegunAnswer = Pick<UnaryAnswer, 'usage' | 'serviceTier' | 'answer'>;
 
 /** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
 export class OpenCall {
@@ -28,7 +29,12 @@ export class OpenCall {
     this.#record.noteFirstToken();
   }
 
-  succeeded({ responseModel, usage, serviceTier, answer }: Omit<UnaryAnswer, 'text'>): Promise<void> {
+  succeeded({
+    responseModel,
+    usage,
+    serviceTier,
+    answer,
+  }: Omit<UnaryAnswer, 'text' | 'broken'>): Promise<void> {
     this.#breaker.succeeded(this.#tenantId);
     return this.#record.endAttempt({
       status: 'ok',
@@ -40,11 +46,11 @@ export class OpenCall {
     });
   }
 
-  /** Returns the failure; rethrows any other error. `reader`: of a streamed answer, which may have begun. */
-  async failed(error: unknown, reader: StreamReader | null): Promise<ProviderFailure> {
+  /** Returns the failure; rethrows any other error. `begun`: what came of the answer, if it has begun. */
+  async failed(error: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(error instanceof ProviderFailure)) throw error;
     if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
-    await this.#record.failAttempt(error, reader?.begun === true ? reader : null);
+    await this.#record.failAttempt(error, begun);
     return error;
   }
 }

@@ -146,6 +146,10 @@ export class ProviderChain {
       const bytes = await adapter.complete(call);
       const { tenantId, keepsText } = this.#options;
       const answer = await readUnaryAnswer(model.provider.name, bytes, { tenantId, keepsText });
+      if (answer.broken !== null) {
+        const { message } = answer.broken;
+        return await open.failed(new ProviderFailure('cut', model.provider.name, { message }), answer);
+      }
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
@@ -170,7 +174,7 @@ export class ProviderChain {
       open.answered();
       return new StreamAnswer(model, stream, open);
     } catch (error) {
-      return open.failed(error, reader);
+      return open.failed(error, reader.begun ? reader : null);
     }
   }
 

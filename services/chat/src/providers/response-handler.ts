@@ -1,7 +1,6 @@
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import type { Dispatcher } from 'undici';
+import { errorWords, type ProviderError } from '../openai/provider-error.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { ProviderCall } from './adapter.ts';
@@ -185,34 +184,22 @@ interface ErrorResponse {
 /** The failure with the provider's own message, if the response has OpenAI's error shape or a similar one. */
 function errorOf(provider: string, response: ErrorResponse): ProviderFailure {
   const { status, headers } = response;
-  const words = errorWords(response.chunks.concat().toString('utf8'));
+  const words = wordsOf(response.chunks.concat().toString('utf8'));
   const retryAfterMs = parseRetryAfter(
     single(headers['retry-after']),
     single(headers['retry-after-ms']),
     Date.now(),
   );
-  return new ProviderFailure('status', provider, { status, ...words, retryAfterMs });
+  return new ProviderFailure('status', provider, { ...words, status, retryAfterMs });
 }
 
 function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-function errorWords(text: string): {
-  message?: string | undefined;
-  code?: string | undefined;
-  param?: string | undefined;
-} {
+function wordsOf(text: string): ProviderError {
   try {
-    const body = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | null;
-    const error = (typeof body?.error === 'object' ? body.error : body) as Record<string, unknown> | null;
-    const message = [error?.['message'], body?.error, body?.detail].find((word) => typeof word === 'string');
-    const { code, param } = error ?? {};
-    return {
-      message: typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined,
-      code: typeof code === 'string' ? cutText(code, 100) : undefined,
-      param: typeof param === 'string' ? cutText(param, 200) : undefined,
-    };
+    return errorWords(Object(JSON.parse(text)) as Record<string, unknown>);
   } catch {
     // For example the HTML page of a proxy, which is of no use to the client.
     return {};

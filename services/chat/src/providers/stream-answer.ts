@@ -22,7 +22,7 @@ export class StreamAnswer {
     try {
       await this.#stream.passTo(sink);
     } catch (error) {
-      throw await this.#call.failed(error, reader);
+      throw await this.#call.failed(error, reader.begun ? reader : null);
     }
     await this.#call.succeeded(reader);
   }

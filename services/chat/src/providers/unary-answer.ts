@@ -10,11 +10,14 @@ import {
   type Range,
 } from '../openai/json-parts.ts';
 import { KeptText } from '../openai/kept-text.ts';
-import { messageText } from '../openai/stream-reader.ts';
+import { messageText } from '../openai/message-text.ts';
+import { errorIn, errorInChoice, type ProviderError } from '../openai/provider-error.ts';
 import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
 import { isFields } from '../openai/tool-calls.ts';
-import { readServiceTier, readUsage } from '../openai/usage-reader.ts';
+import { readServiceTier, usageIn } from '../openai/usage-reader.ts';
 import type { Usage } from '../openai/usage.ts';
+
+type Fields = Record<string, unknown>;
 
 /** Each is parsed by itself in an answer that is too large. */
 const maxMemberBytes = 64 * 1024;
@@ -30,6 +33,8 @@ export interface UnaryAnswer {
   answer: TextSample;
   /** What the model says in its first choice, cut; empty unless it is kept. */
   text: string;
+  /** Why the provider broke the answer off, if it did: it is to be paid for, and no answer. */
+  broken: ProviderError | null;
 }
 
 export interface ReadAnswerOptions {
@@ -54,22 +59,27 @@ export async function readUnaryAnswer(
     : await membersOf(bytes, tenantId);
   const { answer, unreadChars } = read;
   if (!isFields(answer)) throw new ProviderFailure('invalid', provider);
-  const { model, usage, choices, data, error } = answer;
-  // Some servers wrap their errors in a 200.
-  if (error !== undefined && error !== null) throw new ProviderFailure('status', provider, { status: 502 });
-  if (!Array.isArray(choices) && !Array.isArray(data)) throw new ProviderFailure('invalid', provider);
-  const { beginning, chars } = sampleOf(Array.isArray(choices) ? choices.map(choiceText).join('\n') : '');
+  const error = errorIn(answer);
+  if (error !== null) throw statusOf(provider, error);
+  const errors = listOf(answer['choices']).map((choice) => errorInChoice(Object(choice) as Fields));
+  const broken = errors.find((each) => each !== null) ?? null;
+  const messages = messagesOf(answer);
+  if (messages === null)
+    throw broken === null ? new ProviderFailure('invalid', provider) : statusOf(provider, broken);
+  const { model } = answer;
+  const { beginning, chars } = sampleOf(messages.map(messageText).join('\n'));
   return {
+    broken,
     responseModel: typeof model === 'string' ? cutText(model, textLimits.response_model) : null,
-    usage: readUsage(usage),
+    usage: usageIn(answer),
     serviceTier: readServiceTier(answer),
     answer: { beginning, chars: chars + unreadChars },
-    text: keepsText && Array.isArray(choices) ? saidIn(choices[0]) : '',
+    text: keepsText ? saidIn(messages[0]) : '',
   };
 }
 
 interface LargeAnswer {
-  answer: Record<string, unknown> | null;
+  answer: Fields | null;
   /** Characters of messages beyond what is in the answer. */
   unreadChars: number;
 }
@@ -89,46 +99,78 @@ async function membersOf(bytes: Buffer, tenantId: string | null): Promise<LargeA
   };
   const choices = await elements('choices', maxChoices);
   const read = await Promise.all((choices ?? []).map((choice) => choiceOf(bytes, choice, tenantId)));
-  // Vectors are the client's.
-  const data = await elements('data', 0);
+  // Vectors are the client's: that there is one is enough.
+  const data = await elements('data', 1);
+  const others: Fields = {};
+  for (const name of smallMembers) others[name] = await small(name);
   return {
     answer: {
-      model: await small('model'),
-      usage: await small('usage'),
-      service_tier: await small('service_tier'),
+      ...others,
       error: await small('error', true),
-      ...(choices !== null && { choices: read.map(({ message }) => ({ message })) }),
+      ...(choices !== null && { choices: read.map(({ choice }) => choice) }),
       ...(data !== null && { data }),
     },
     unreadChars: read.reduce((sum, { unreadChars }) => sum + unreadChars, 0),
   };
 }
 
+/** Members beside choices that say what an answer is. */
+const smallMembers = [
+  ...[
+    'model',
+    'usage',
+    'x_groq',
+    'service_tier',
+    'object',
+    'type',
+    'success',
+    'code',
+    'status',
+    'status_code',
+  ],
+  ...['errors', 'detail', 'message', 'msg'],
+];
+
 async function choiceOf(
   bytes: Buffer,
-  choice: Range,
+  range: Range,
   tenantId: string | null,
-): Promise<{ message: unknown; unreadChars: number }> {
-  const members = await memberRanges(bytes, choice, tenantId);
-  const range = members?.get('message');
-  if (range === undefined) return { message: null, unreadChars: 0 };
-  if (await isParsable(bytes, range, tenantId))
-    return { message: await parsedPart(bytes, range, tenantId), unreadChars: 0 };
+): Promise<{ choice: Fields; unreadChars: number }> {
+  const members = await memberRanges(bytes, range, tenantId);
+  const choice: Fields = {};
+  for (const name of ['finish_reason', 'error', 'usage']) {
+    const member = members?.get(name);
+    if (member !== undefined && member.until - member.from <= maxMemberBytes)
+      choice[name] = await parsedPart(bytes, member, tenantId);
+  }
+  const message = members?.get('message');
+  if (message === undefined) return { choice, unreadChars: 0 };
+  if (await isParsable(bytes, message, tenantId))
+    return { choice: { ...choice, message: await parsedPart(bytes, message, tenantId) }, unreadChars: 0 };
   // It counts as it is written.
-  const { from, until } = range;
+  const { from, until } = message;
   const content = bytes.toString('latin1', from, Math.min(until, from + maxMemberBytes));
-  return { message: { content }, unreadChars: until - from - content.length };
+  return { choice: { ...choice, message: { content } }, unreadChars: until - from - content.length };
 }
 
-function saidIn(choice: unknown): string {
+/** An error with status 200, as if it were the status. */
+function statusOf(provider: string, error: ProviderError): ProviderFailure {
+  return new ProviderFailure('status', provider, { ...error, status: error.status ?? 502 });
+}
+
+/** The messages of an answer's choices: none for embeddings; null if there is not one message and no embedding. */
+function messagesOf({ choices, data }: Fields): Fields[] | null {
+  if (listOf(data).length > 0 && choices === undefined) return [];
+  const messages = listOf(choices).map((choice) => (Object(choice) as Fields)['message']);
+  return messages.some(isFields) ? messages.map((message) => (isFields(message) ? message : {})) : null;
+}
+
+function saidIn(message: Fields | undefined): string {
   const said = new KeptText();
-  said.add((choice as { message?: unknown } | null)?.message);
+  said.add(message);
   return said.text;
 }
 
-function choiceText(choice: unknown): string {
-  const { message } = (choice ?? {}) as { message?: unknown };
-  return typeof message === 'object' && message !== null
-    ? messageText(message as Record<string, unknown>)
-    : '';
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -21,7 +21,7 @@ import type {
 } from './run.ts';
 import type { StreamReader } from '../openai/stream-reader.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../openai/token-estimate.ts';
-import { noUsage, sumUsage, type Usage } from '../openai/usage.ts';
+import { noUsage, sumUsage, withCounted, type Usage } from '../openai/usage.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
@@ -183,7 +183,7 @@ export class ActiveRun {
     this.#open = null;
     this.#answer = outcome.answer ?? this.#answer;
     const endedAt = monotonicMs();
-    const usage = outcome.usage ?? (await this.#estimate(outcome.answer));
+    const usage = await this.#completed(outcome);
     const { start } = open;
     const attempt: Attempt = {
       ...start,
@@ -275,14 +275,22 @@ export class ActiveRun {
     if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
   }
 
-  /** The usage so far, counted by the gateway and marked as estimated. */
-  async #estimate(answer: TextSample | undefined): Promise<Usage> {
-    return {
-      ...noUsage,
-      inputTokens: await estimateTokens(this.#prompt),
-      outputTokens: answer === undefined ? 0 : await estimateTokens(answer),
-      estimated: true,
-    };
+  /**
+   * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered, and
+   * marks the usage as estimated.
+   */
+  async #completed({ usage, status, answer }: AttemptOutcome): Promise<Usage> {
+    const said = answer?.chars ?? 0;
+    const reported = usage ?? noUsage;
+    const isAnswered = said > 0 || (status === 'ok' && this.identity.operation === 'embeddings');
+    const lacksInput =
+      reported.inputTokens === 0 && (usage === null || isAnswered || reported.outputTokens > 0);
+    const lacksOutput = reported.outputTokens === 0 && said > 0;
+    if (usage !== null && !lacksInput && !lacksOutput) return usage;
+    return withCounted(reported, {
+      input: lacksInput ? await estimateTokens(this.#prompt) : 0,
+      output: lacksOutput && answer ? await estimateTokens(answer) : 0,
+    });
   }
 }
 

@@ -1,0 +1,69 @@
+/** Texts in messages, however a provider writes them: OpenAI's text, or lists of parts. */
+
+type Fields = Record<string, unknown>;
+
+/** Deeper than any provider nests the parts of a content. */
+const maxDepth = 4;
+
+/** What a content says to the reader: a text, or the texts of its parts without thoughts. */
+export function spokenText(content: unknown): string {
+  return textOf(content, isSpoken);
+}
+
+/** The text that a message or a delta costs tokens for: what is said and thought, and calls of tools. */
+export function messageText(message: Fields): string {
+  const thoughts = thoughtsIn.map((name) => textOf(message[name])).find((text) => text !== '') ?? '';
+  const { transcript } = fieldsOf(message['audio']);
+  return [
+    thoughts,
+    textOf(message['content']),
+    textOf(message['refusal']),
+    textOf(transcript),
+    callText(message['function_call']),
+    ...listOf(message['tool_calls']).map((call) => callText(fieldsOf(call)['function'] ?? call)),
+  ].join('');
+}
+
+/** How many tokens a value has that is an array of tokens; 0 for all else. */
+export function tokensIn(value: unknown): number {
+  if (!Array.isArray(value)) return 0;
+  if (value.every((token) => typeof token === 'number')) return value.length;
+  return value.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
+}
+
+/** Names of what a model thinks. Providers that send two of them send the same text twice. */
+const thoughtsIn = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details', 'thinking_blocks'];
+
+function callText(call: unknown): string {
+  const { name, arguments: given } = fieldsOf(call);
+  const written = typeof given === 'object' && given !== null ? JSON.stringify(given) : textOf(given);
+  return textOf(name) + written;
+}
+
+function textOf(value: unknown, takes: (part: Fields) => boolean = () => true, depth = 0): string {
+  if (typeof value === 'string') return value;
+  if (depth > maxDepth || typeof value !== 'object' || value === null) return '';
+  if (Array.isArray(value)) return value.map((part) => textOf(part, takes, depth + 1)).join('');
+  const part = value as Fields;
+  if (!takes(part)) return '';
+  for (const name of textsOfParts) {
+    const text = textOf(part[name], takes, depth + 1);
+    if (text !== '') return text;
+  }
+  return '';
+}
+
+/** Names of the text in a part. */
+const textsOfParts = ['text', 'refusal', 'thinking', 'summary', 'content'];
+
+function isSpoken({ type }: Fields): boolean {
+  return type === undefined || type === 'text' || type === 'output_text';
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,26 @@
+import { JsonScan, type JsonLimits } from '@gatehouse/kit/json-scan';
+
+/** Texts up to this size are read within 3 ms. */
+const smallBytes = 64 * 1024;
+/** Limits on others, which are read within 50 ms. Frames with pictures have one long text. */
+const limits: JsonLimits = {
+  values: 100_000,
+  texts: 50_000,
+  escapes: 1_000_000,
+  bare: 1024 * 1024,
+  depth: 200,
+};
+const maxLines = 1_000;
+const lineFeed = 0x0a;
+
+/** Throws unless a frame, or a whole answer in place of a stream, is read within 50 ms. */
+export function assertReadable(frame: Buffer): void {
+  if (frame.length <= smallBytes) return;
+  let lines = 0;
+  for (let at = frame.indexOf(lineFeed); at >= 0; at = frame.indexOf(lineFeed, at + 1)) {
+    lines += 1;
+    if (lines > maxLines) throw new Error('a frame of the stream has too many lines');
+  }
+  const exceeded = JsonScan.exceeds(frame, limits);
+  if (exceeded !== undefined) throw new Error(`a frame of the stream has too much JSON (${exceeded})`);
+}
