@@ -222,11 +222,11 @@ describe('a whole answer', () => {
     expect(await said([{ message: { content: 'x'.repeat(100_000) } }])).toHaveLength(32_768);
   });
 
-  it('that broke off says why', () => {
+  it('that broke off says why', async () => {
     const message = { role: 'assistant', content: '{"events": [' };
     const usage = { prompt_tokens: null, completion_tokens: null, total_tokens: 0 };
     const broken = (choice: object) => read({ choices: [{ message, ...choice }], usage });
-    expect(broken({ finish_reason: 'error', error: { code: 502, message: 'lost' } })).toMatchObject({
+    expect(await broken({ finish_reason: 'error', error: { code: 502, message: 'lost' } })).toMatchObject({
       ...{ broken: { message: 'lost', status: 502 }, usage: null },
       answer: { beginning: message.content },
     });

@@ -1,8 +1,17 @@
+import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
 import { isParsable, parsedPart, wholeOf } from '../openai/json-parts.ts';
-import { addedUsage, isFields, readMessage, type ToolCall } from '../openai/tool-calls.ts';
+import {
+  addedUsage,
+  argumentsObject,
+  identified,
+  isFields,
+  readMessage,
+  type Said,
+  type ToolCall,
+} from '../openai/tool-calls.ts';
 import type { ToolRewrite } from '../openai/request-rewrite.ts';
 import { usageChunk } from '../openai/stream-reader.ts';
 import type { Usage } from '../openai/usage.ts';
@@ -37,6 +46,8 @@ export type LoopedStream = Pick<StreamAnswer, 'kind' | 'model' | 'passTo' | 'tex
 const maxCallsAtOnce = 16;
 /** Of all results of a run. Each provider call gets all of them. */
 const maxAddedBytes = 4 * 1024 * 1024;
+/** Of arguments that are shown to the model again. */
+const maxQuotedChars = 500;
 /** A model that repeats a call so often with the same arguments gets no further. */
 const maxRepeats = 3;
 
@@ -48,6 +59,8 @@ export class ToolLoop {
   readonly #options: ToolLoopOptions;
   readonly #messages: string[] = [];
   readonly #repeats = new Map<string, number>();
+  /** Of all calls of the run. */
+  readonly #ids = new Set<string>();
   #addedBytes = 0;
   #calls = 0;
   /** Whether the answer under way may call tools. */
@@ -71,8 +84,7 @@ export class ToolLoop {
     let usage = whole['usage'];
     for (;;) {
       const said = readMessage(whole);
-      if (said === null || !(await this.#execute(said.message, said.calls)))
-        return this.#shown(answer, whole, usage);
+      if (said === null || !(await this.#execute(said))) return this.#shown(answer, whole, usage);
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
@@ -102,8 +114,7 @@ export class ToolLoop {
         if (this.#options.tools.shown) this.#events = stream;
         for (;;) {
           await last.passTo(stream);
-          const { message, calls } = stream.answered;
-          if (!(await this.#execute(message, calls))) break;
+          if (!(await this.#execute(stream.answered))) break;
           stream.next({ mayCall: this.#mayCall });
           const next = await this.#ask();
           if (next.kind !== 'stream') throw new Error('a streamed answer was asked for');
@@ -152,8 +163,10 @@ export class ToolLoop {
    * Executes the calls of an answer, if all of them are of the gateway's tools and tools may be called. Otherwise returns
    * false: the answer is for the client.
    */
-  async #execute(message: Fields, calls: readonly ToolCall[]): Promise<boolean> {
-    if (calls.length === 0 || !this.#mayCall || !calls.every(({ name }) => this.#owns(name))) return false;
+  async #execute(said: Said): Promise<boolean> {
+    if (said.calls.length === 0 || !this.#mayCall) return false;
+    if (!said.calls.every(({ name }) => this.#owns(name))) return false;
+    const { message, calls } = identified(said, this.#ids);
     const { signal } = this.#options.chain.receiver;
     const results = await Promise.all(calls.map((call, index) => this.#call(call, index)));
     if (signal.aborted)
@@ -185,8 +198,9 @@ export class ToolLoop {
     const tool = tools.byName.get(name);
     if (tool === undefined || index >= maxCallsAtOnce)
       return `Not called: at most ${maxCallsAtOnce} tools can be called at once.`;
-    const argumentsJson = argumentsText.trim() === '' ? '{}' : argumentsText;
-    if (!isObject(argumentsJson)) return 'Not called: the arguments are not a JSON object.';
+    const argumentsJson = argumentsObject(argumentsText);
+    if (argumentsJson === null)
+      return `Not called: the arguments are not a JSON object: ${cutText(argumentsText, maxQuotedChars)}`;
     if (this.#isSpent) return 'Not called: the run has cost as much as it may.';
     const key = `${name} ${argumentsJson}`;
     const times = (this.#repeats.get(key) ?? 0) + 1;
@@ -234,14 +248,6 @@ function laterReceiver(receiver: AnswerReceiver): AnswerReceiver {
     openRoom: () => receiver.openRoom(),
     streamAccepted: (model) => receiver.streamAccepted(model),
   };
-}
-
-function isObject(json: string): boolean {
-  try {
-    return isFields(JSON.parse(json));
-  } catch {
-    return false;
-  }
 }
 
 /** Between marks with a random number, which no text in it can contain. */

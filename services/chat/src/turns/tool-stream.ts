@@ -1,4 +1,6 @@
-import { chunkOf, frameOf, isFields, MessageBuilder, type ToolCall } from '../openai/tool-calls.ts';
+import { chunkOf, frameOf, isFields, MessageBuilder, type Said } from '../openai/tool-calls.ts';
+import { hasFinished } from '../openai/provider-error.ts';
+import { ChunkHead } from '../openai/stream-reader.ts';
 import type { FrameSink } from '../providers/frame-pipe.ts';
 
 type Fields = Record<string, unknown>;
@@ -13,12 +15,6 @@ export interface ToolEvent {
   outcome?: string;
 }
 
-/** The message of a call of the model that has ended. */
-export interface StreamedMessage {
-  message: Fields;
-  calls: ToolCall[];
-}
-
 /**
  * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
  * of the calls that the gateway makes itself. Frames that need no change stay as they are.
@@ -26,12 +22,14 @@ export interface StreamedMessage {
 export class ToolStream implements FrameSink {
   readonly #sink: FrameSink;
   readonly #isOwn: (name: string) => boolean;
-  /** Of the first chunk: the same in all others. */
-  #head: Fields | null = null;
+  /** Of the first call: the same in all chunks. */
+  readonly #head = new ChunkHead();
   #isFirst = true;
   #message = new MessageBuilder();
   /** The index that the client gets for each call of its own. */
   #indexes = new Map<number, number>();
+  /** Pieces of calls whose names have not come: they may be calls of the gateway. */
+  #unnamed = new Map<number, Fields[]>();
   #hasOwn = false;
   /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
   #held: Buffer[] = [];
@@ -62,13 +60,14 @@ export class ToolStream implements FrameSink {
     this.#isFirst = false;
     this.#message = new MessageBuilder();
     this.#indexes = new Map();
+    this.#unnamed = new Map();
     this.#hasOwn = false;
     this.#held = [];
     this.#mayCall = mayCall;
   }
 
   /** What the model said. */
-  get answered(): StreamedMessage {
+  get answered(): Said {
     return this.#message.built;
   }
 
@@ -83,24 +82,23 @@ export class ToolStream implements FrameSink {
   }
 
   get head(): Fields {
-    return this.#head ?? {};
+    return this.#head.built;
   }
 
   #read(frame: Buffer, chunk: Fields): Buffer[] {
-    const { id, created, model } = chunk;
-    this.#head ??= { id, created, model };
+    this.#head.add(chunk);
     const { choices } = chunk;
     if (!Array.isArray(choices)) return this.#isFirst ? [frame] : [];
     const [choice] = choices as unknown[];
     if (!isFields(choice)) return this.#isFirst ? [frame] : [];
     const delta = isFields(choice['delta']) ? choice['delta'] : {};
     const passed = this.#withoutOwn(delta, this.#message.add(delta));
-    const reason = choice['finish_reason'] ?? null;
+    const reason = hasFinished(choice['finish_reason']) ? choice['finish_reason'] : null;
     const isSame = this.#isFirst && passed === delta && !(this.#hasOwn && reason !== null);
     const own = this.#hasOwn && this.#indexes.size === 0;
     const shown = {
       ...chunk,
-      ...this.#head,
+      ...this.#head.built,
       choices: [{ ...choice, delta: passed, finish_reason: own && reason !== null ? 'stop' : reason }],
     };
     const out = isSame ? frame : frameOf(shown);
@@ -112,22 +110,29 @@ export class ToolStream implements FrameSink {
   }
 
   /** The delta without calls of the gateway, and without the role again. */
-  #withoutOwn(delta: Fields, calls: readonly { index: number; call: Fields }[]): Fields {
-    const { tool_calls: _calls, role, ...others } = delta;
+  #withoutOwn(delta: Fields, calls: readonly { place: number; call: Fields }[]): Fields {
+    const { tool_calls: _calls, function_call: _old, role, ...others } = delta;
     if (calls.length === 0 && (this.#isFirst || role === undefined)) return delta;
-    const kept = calls.flatMap(({ index: at, call }) => {
-      if (this.#isOwn(this.#message.nameOf(at))) {
-        this.#hasOwn = true;
-        return [];
-      }
-      const index = this.#indexes.get(at) ?? this.#indexes.size;
-      this.#indexes.set(at, index);
-      return [{ ...call, index }];
-    });
+    const kept = calls.flatMap(({ place, call }) => this.#shown(place, call));
     return {
       ...(this.#isFirst && role !== undefined && { role }),
       ...others,
       ...(kept.length > 0 && { tool_calls: kept }),
     };
+  }
+
+  /** The pieces of a call that the client gets once a further one has come. */
+  #shown(place: number, piece: Fields): Fields[] {
+    const pieces = [...(this.#unnamed.get(place) ?? []), piece];
+    const name = this.#message.nameOf(place);
+    this.#unnamed.set(place, name === '' ? pieces : []);
+    if (name === '') return [];
+    if (this.#isOwn(name)) {
+      this.#hasOwn = true;
+      return [];
+    }
+    const index = this.#indexes.get(place) ?? this.#indexes.size;
+    this.#indexes.set(place, index);
+    return pieces.map((each) => ({ ...each, index }));
   }
 }
