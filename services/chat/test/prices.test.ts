@@ -75,8 +75,8 @@ describe('the price of a run', () => {
     ],
     [
       'long prompts',
-      { usage: { prompt_tokens: 300_000, completion_tokens: 0, total_tokens: 300_000 } },
-      '1200000000000',
+      { usage: { prompt_tokens: 300_000, completion_tokens: 1, total_tokens: 300_001 } },
+      '1200012000000',
     ],
     [
       'usage in the shape of Responses',
@@ -100,6 +100,37 @@ describe('the price of a run', () => {
       await response.text();
       const run = await harness.endedRun(response.headers.get('x-run-id'));
       expect(run).toMatchObject({ status: 'ok', cost_pico: costPico, priced: costPico !== null });
+    }
+  });
+
+  it.each<[string, Record<string, unknown> | undefined, object]>([
+    ['nothing', undefined, { estimated: true, input: 'counted', output: 'counted' }],
+    [
+      'zeros',
+      { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      { estimated: true, input: 'counted', output: 'counted' },
+    ],
+    ['its input alone', { prompt_tokens: 1_000 }, { estimated: true, input: 1_000, output: 'counted' }],
+    ['its output alone', { completion_tokens: 100 }, { estimated: true, input: 'counted', output: 100 }],
+    ['both', chatUsage, { estimated: false, input: 1_000, output: 100 }],
+  ])('counts what is missing when a provider reports %s', async (_what, usage, expected) => {
+    members = { usage };
+    for (const stream of [false, true]) {
+      const response = await harness.post(
+        '/v1/chat/completions',
+        chat('Hi', { model: 'priced-in-full', stream }),
+        { url },
+      );
+      await response.text();
+      const run = await harness.endedRun(response.headers.get('x-run-id'));
+      const shown = (tokens: unknown, reported: number) =>
+        tokens === reported ? reported : Number(tokens) > 0 ? 'counted' : tokens;
+      expect({
+        estimated: run['usage_estimated'],
+        input: shown(run['input_tokens'], 1_000),
+        output: shown(run['output_tokens'], 100),
+      }).toEqual(expected);
+      expect(Number(run['cost_pico'])).toBeGreaterThan(0);
     }
   });
 });
