@@ -1,4 +1,5 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
+import { withoutMark } from './answer-kind.ts';
 
 /**
  * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
@@ -72,13 +73,6 @@ export class FrameSplitter {
 }
 
 const nothing: Buffer = Buffer.alloc(0);
-
-const byteOrderMark = Buffer.from('\ufeff');
-
-function withoutMark(bytes: Buffer): Buffer {
-  const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
-  return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;
-}
 
 /** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
 const tailBytes = 2;

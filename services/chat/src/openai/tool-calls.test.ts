@@ -158,8 +158,7 @@ describe('the calls of a stream', () => {
 });
 
 describe('the calls of a whole answer', () => {
-  const read = (message: object): Said | null =>
-    readMessage({ choices: [{ message }] });
+  const read = (message: object): Said | null => readMessage({ choices: [{ message }] });
 
   it('are read one by one, and go back in OpenAI’s shape', () => {
     const tool_calls = [

@@ -1,3 +1,4 @@
+import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { freePort } from '@gatehouse/local/ports';
@@ -143,11 +144,13 @@ describe('a stream', () => {
   });
 
   it('is refused when it is no event stream, or ends before it began', async () => {
-    expect(await failureOf(fixture.adapter().stream(streamCall({ wrong_content_type: true })))).toMatchObject(
-      {
-        kind: 'invalid',
-      },
-    );
+    const page = await fixture.serve((request, response) => {
+      request.resume();
+      response.end('<html>');
+    });
+    expect(await failureOf(fixture.adapter({ base_url: page }).stream(streamCall()))).toMatchObject({
+      kind: 'invalid',
+    });
     expect(await failureOf(fixture.adapter().stream(streamCall({ cut: 'before_headers' })))).toMatchObject({
       kind: 'connection',
     });
@@ -257,5 +260,121 @@ describe('answers that are large', () => {
     // One answer and the first pieces of the others; without the budget, twelve million.
     expect(most).toBeLessThan(6_000_000);
     expect(budget.bytes).toBe(0);
+  });
+});
+
+const chunk = (delta: object, finish_reason: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+const streamText = `${chunk({ role: 'assistant', content: 'Hé' })}${chunk({}, 'stop')}data: [DONE]\n\n`;
+const wholeText = JSON.stringify({
+  id: 'c',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hé' }, finish_reason: 'stop' }],
+});
+
+/** What the model said, in a whole answer and in a stream, when a provider answers with these bytes to both. */
+async function saidIn(answer: Buffer, headers: Record<string, string>): Promise<string[]> {
+  const base_url = await fixture.serve((request, response) => {
+    request.resume();
+    response.writeHead(200, headers);
+    for (const byte of answer.subarray(0, 40)) response.write(Buffer.of(byte));
+    response.end(answer.subarray(40));
+  });
+  const adapter = fixture.adapter({ base_url });
+  const { choices } = JSON.parse((await adapter.complete(unaryCall())).toString()) as {
+    choices: { message: { content: string } }[];
+  };
+  const { data, end } = await collect(await adapter.stream(streamCall()));
+  const deltas = data.flatMap((text) => (text === null || text === '[DONE]' ? [] : [JSON.parse(text)])) as {
+    choices: { delta: { content?: string } }[];
+  }[];
+  const streamedText = deltas.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
+  return [choices[0]?.message.content ?? '', streamedText, end];
+}
+
+describe('an answer is read by what it is', () => {
+  it.each([
+    ['a whole one', wholeText, 'application/json'],
+    ['a whole one that is called a stream', wholeText, 'text/event-stream'],
+    ['a whole one with a byte order mark and no type', `\ufeff \n${wholeText}`, undefined],
+    ['a stream', streamText, 'text/event-stream'],
+    ['a stream that is called JSON', streamText, 'application/json'],
+    ['a stream with a byte order mark and no type', `\ufeff${streamText}`, undefined],
+    ['a stream that begins with a comment', `: wait\n\n${streamText}`, 'text/plain'],
+  ])('%s', async (_what, text, type) => {
+    const headers = type === undefined ? {} : { 'content-type': type };
+    expect(await saidIn(Buffer.from(text), headers as Record<string, string>)).toEqual(['Hé', 'Hé', 'end']);
+  });
+
+  const packers = {
+    gzip: gzipSync,
+    'x-gzip': gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  };
+  it.each(Object.entries(packers))(
+    'packed with %s, though only identity was accepted',
+    async (encoding, pack) => {
+      for (const [text, type] of [
+        [wholeText, 'application/json'],
+        [streamText, 'text/event-stream'],
+      ] as const) {
+        const headers = { 'content-type': type, 'content-encoding': encoding };
+        expect(await saidIn(pack(Buffer.from(text)), headers)).toEqual(['Hé', 'Hé', 'end']);
+      }
+    },
+  );
+
+  it('frame by frame, as a packed stream comes', async () => {
+    const base_url = await fixture.serve((request, response) => {
+      request.resume();
+      expect(request.headers['accept-encoding']).toBe('identity');
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
+      const gzip = createGzip();
+      gzip.pipe(response);
+      gzip.write(chunk({ content: 'first' }));
+      gzip.flush();
+      // The rest never comes.
+    });
+    const stream = await fixture.adapter({ base_url }).stream(streamCall());
+    const first = await new Promise<string>((resolve) =>
+      stream.consume({
+        frames: ([frame]) => {
+          resolve(String(frame));
+          return true;
+        },
+        end: () => undefined,
+        fail: () => undefined,
+      }),
+    );
+    expect(first).toContain('first');
+    stream.cancel();
+  });
+
+  it('and is a failure where it unpacks to more than an answer may have, or to nothing', async () => {
+    const bomb = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
+    for (const [body, kind] of [
+      [bomb, 'invalid'],
+      [Buffer.from('no gzip'), 'invalid'],
+    ] as const) {
+      const base_url = await fixture.serve((request, response) => {
+        request.resume();
+        response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body);
+      });
+      const adapter = fixture.adapter({ base_url });
+      expect(await failureOf(adapter.complete(unaryCall()))).toMatchObject({ kind });
+      expect(await failureOf(adapter.stream(streamCall()))).toMatchObject({ kind });
+    }
+  });
+
+  it('also where it is an error', async () => {
+    const base_url = await fixture.serve((request, response) => {
+      request.resume();
+      response.writeHead(400, { 'content-encoding': 'gzip' });
+      response.end(gzipSync('{"error":{"message":"too long"}}'));
+    });
+    expect(await failureOf(fixture.adapter({ base_url }).complete(unaryCall()))).toMatchObject({
+      details: { status: 400, message: 'too long' },
+    });
   });
 });

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
-import { Pool, type Dispatcher } from 'undici';
+import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/catalogue.ts';
 import type { Operation } from '../openai/completion-request.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
@@ -15,6 +15,20 @@ const connectTimeoutMs = 10_000;
 const largeBytes = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
+/** Unpacks gzip, deflate, br and zstd. What comes out is limited like an answer that was not packed. */
+const unpack = quietly(() => interceptors.decompress({ skipErrorResponses: false }));
+
+/** undici warns on standard error that this is experimental. */
+function quietly<Result>(make: () => Result): Result {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return make();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes);
 }
@@ -23,6 +37,7 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
 export class OpenAiAdapter implements ProviderAdapter {
   readonly #provider: Provider;
   readonly #pool: Pool;
+  readonly #unpacking: Dispatcher;
   readonly #basePath: string;
   readonly #authorization: string | null;
 
@@ -39,6 +54,7 @@ export class OpenAiAdapter implements ProviderAdapter {
       // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
       keepAliveTimeout: 4_000,
     });
+    this.#unpacking = this.#pool.compose(unpack);
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
@@ -61,6 +77,8 @@ export class OpenAiAdapter implements ProviderAdapter {
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'user-agent': 'gatehouse',
+      // Without it, any is accepted (RFC 9110, 12.5.3). Some servers compress anyway.
+      'accept-encoding': 'identity',
       traceparent: toTraceparent(call.trace),
     };
     if (this.#authorization !== null) headers['authorization'] = this.#authorization;
@@ -71,7 +89,7 @@ export class OpenAiAdapter implements ProviderAdapter {
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
     const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
-    this.#pool.dispatch(
+    this.#unpacking.dispatch(
       { method: 'POST', path: this.#basePath + paths[call.operation], headers, body },
       handler,
     );

@@ -168,11 +168,15 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const code = (error as NodeJS.ErrnoException).code ?? '';
     if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
       return new ProviderFailure('timeout', this.provider, { cause: error, code });
+    if (unpacking.test(code)) return new ProviderFailure('invalid', this.provider, { cause: error, code });
     // undici starts a request once it has a connection for it.
     const kind = this.controller === null ? 'unreachable' : 'connection';
     return new ProviderFailure(kind, this.provider, { cause: error, code });
   }
 }
+
+/** Codes of errors of zlib, brotli and zstd. */
+const unpacking = /^(?:Z_|ERR_(?!STREAM)|ZSTD_)/;
 
 /** A response with a status other than 200. */
 interface ErrorResponse {

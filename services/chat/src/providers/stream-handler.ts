@@ -1,5 +1,10 @@
+import { ChunkList } from '@gatehouse/kit/chunk-list';
+import { answerKind, withoutMark } from '../openai/answer-kind.ts';
+import { framesOf } from '../openai/other-kind.ts';
+import { assertReadable } from '../openai/readable.ts';
+import { FrameSplitter, frameData, maxFrameBytes } from '../openai/sse-frames.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { FrameSplitter, frameData } from '../openai/sse-frames.ts';
+
 import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
 import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
 
@@ -10,6 +15,10 @@ import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
 export class StreamHandler extends ResponseHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
   readonly #splitter = new FrameSplitter();
+  #saysEvents = false;
+  #kind: 'events' | 'object' | null = null;
+  /** What came before the kind was known, or the whole answer so far. */
+  #begun = new ChunkList();
   #early: Buffer[] = [];
   /** Bytes of frames that the consumer has not taken, or has not delivered. */
   #undelivered = 0;
@@ -59,14 +68,28 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
 
   protected override accept(headers: ResponseHeaders): void {
     const type = headers['content-type'];
-    if (typeof type !== 'string' || !type.toLowerCase().startsWith('text/event-stream')) {
-      throw new ProviderFailure('invalid', this.provider);
-    }
+    this.#saysEvents = typeof type === 'string' && type.toLowerCase().startsWith('text/event-stream');
   }
 
   protected override data(chunk: Buffer): void {
-    this.#take(this.#splitter.push(chunk));
-    this.hold(this.#splitter.size + this.#undelivered);
+    if (this.#kind === 'events') this.#take(this.#splitter.push(chunk));
+    else this.#look(chunk);
+    this.hold(this.#splitter.size + this.#undelivered + this.#begun.size);
+  }
+
+  /** By its first bytes: content types are often wrong, and some servers know no streams. */
+  #look(chunk: Buffer): void {
+    this.#begun.push(chunk);
+    if (this.#begun.size > maxFrameBytes) throw new ProviderFailure('invalid', this.provider);
+    if (this.#kind === 'object') return;
+    const begun = this.#begun.concat();
+    const kind = answerKind(begun);
+    if (kind === null) return;
+    if (kind === 'other' && !this.#saysEvents) throw new ProviderFailure('invalid', this.provider);
+    this.#kind = kind === 'object' ? 'object' : 'events';
+    if (this.#kind === 'object') return;
+    this.#begun = new ChunkList();
+    this.#take(this.#splitter.push(begun));
   }
 
   protected override get wanted(): boolean {
@@ -74,6 +97,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   }
 
   protected override end(): void {
+    if (this.#begun.size > 0) this.#takeWhole(withoutMark(this.#begun.concat()));
     const { rest } = this.#splitter;
     // The end of the body also ends a last frame without a blank line.
     if (rest.length > 0) this.#take([Buffer.concat([rest, Buffer.from('\n\n')])]);
@@ -87,6 +111,13 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
     this.#failure = failure;
     if (this.#consumer !== null) this.#consumer.fail(failure);
     else this.#reject(failure);
+  }
+
+  /** A whole answer in place of a stream. */
+  #takeWhole(answer: Buffer): void {
+    this.#begun = new ChunkList();
+    assertReadable(answer);
+    this.#take(framesOf(answer));
   }
 
   #take(frames: Buffer[]): void {

@@ -19,6 +19,8 @@ import type { Usage } from '../openai/usage.ts';
 
 type Fields = Record<string, unknown>;
 
+export const maxAnswerBytes = 64 * 1024 * 1024;
+
 /** Each is parsed by itself in an answer that is too large. */
 const maxMemberBytes = 64 * 1024;
 const maxChoices = 256;

@@ -1,14 +1,20 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
+import { answerKind, withoutMark } from '../openai/answer-kind.ts';
+import { AnswerAssembler } from '../openai/other-kind.ts';
+import { FrameSplitter } from '../openai/sse-frames.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import { ResponseHandler } from './response-handler.ts';
+import { maxAnswerBytes } from './unary-answer.ts';
 
-const maxAnswerBytes = 64 * 1024 * 1024;
-
-/** Collects a whole answer. */
+/** Collects a whole answer, of a stream where the provider sends one unasked. */
 export class UnaryHandler extends ResponseHandler {
   readonly answer: Promise<Buffer>;
-  readonly #chunks = new ChunkList();
+  readonly #splitter = new FrameSplitter();
+  #chunks = new ChunkList();
+  #bytes = 0;
+  #isKnown = false;
+  #assembler: AnswerAssembler | null = null;
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -25,13 +31,42 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override data(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    if (this.#chunks.size > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
-    this.hold(this.#chunks.size);
+    if (this.#assembler !== null) this.#assemble(this.#splitter.push(chunk));
+    else {
+      this.#chunks.push(chunk);
+      // By its first bytes: content types are often wrong.
+      if (!this.#isKnown) this.#look();
+    }
+    this.#bytes += chunk.length;
+    if (this.#bytes > maxAnswerBytes) throw new ProviderFailure('invalid', this.provider);
+    this.hold(this.#bytes);
   }
 
   protected override end(): void {
-    this.#resolve(this.#chunks.concat());
+    if (this.#assembler === null) {
+      this.#resolve(withoutMark(this.#chunks.concat()));
+      return;
+    }
+    const { rest } = this.#splitter;
+    if (rest.length > 0) this.#assemble([Buffer.concat([rest, Buffer.from('\n\n')])]);
+    const answer = this.#assembler.built;
+    if (answer === null) throw new ProviderFailure('connection', this.provider);
+    this.#resolve(answer);
+  }
+
+  #look(): void {
+    const begun = this.#chunks.concat();
+    const kind = answerKind(begun);
+    if (kind === null) return;
+    this.#isKnown = true;
+    if (kind !== 'events') return;
+    this.#assembler = new AnswerAssembler();
+    this.#chunks = new ChunkList();
+    this.#assemble(this.#splitter.push(begun));
+  }
+
+  #assemble(frames: readonly Buffer[]): void {
+    for (const frame of frames) this.#assembler?.add(frame);
   }
 
   protected override fail(failure: ProviderFailure): void {

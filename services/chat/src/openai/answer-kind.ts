@@ -1,0 +1,33 @@
+/** How an answer is written, whatever its content type says: one JSON document, or server-sent events. */
+export type AnswerKind = 'object' | 'events' | 'other';
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+/** Longer than any name of a field of server-sent events. */
+const enough = 8;
+const fieldNames = ['data:', 'event:', 'retry:', 'id:', ':'];
+
+/** By its first bytes, after white space and a byte order mark; null as long as too few are there. */
+export function answerKind(bytes: Buffer): AnswerKind | null {
+  if (byteOrderMark.subarray(0, bytes.length).equals(bytes)) return null;
+  const start = withoutMark(bytes)
+    .toString('latin1', 0, maxBlanks + enough)
+    .trimStart();
+  if (start.startsWith('{')) return 'object';
+  if (fieldNames.some((name) => start.startsWith(name))) return 'events';
+  const isBegun = start === '' ? bytes.length < maxBlanks : start.length < enough && couldGoOn(start);
+  return isBegun ? null : 'other';
+}
+
+/** White space before an answer; what has more is none. */
+const maxBlanks = 1_024;
+
+function couldGoOn(start: string): boolean {
+  return fieldNames.some((name) => name.startsWith(start));
+}
+
+/** Without the byte order mark that some servers begin with. */
+export function withoutMark(bytes: Buffer): Buffer {
+  const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;
+}
