@@ -3,7 +3,7 @@ import { textLimits } from '@gatehouse/events/run-event';
 
 type Fields = Record<string, unknown>;
 
-/** An error that a provider tells of, in its own words as far as they are of use to a client. */
+/** An error that a provider reports, in its own words as far as they are of use to a client. */
 export interface ProviderError {
   /** The status that the error has or would have; absent where the provider does not say. */
   status?: number;

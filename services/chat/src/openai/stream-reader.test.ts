@@ -170,7 +170,7 @@ describe('a stream that is read along', () => {
     expect(reader.usage?.outputTokens).toBe(3);
   });
 
-  it('keeps what it was told of its usage when later figures are missing or 0', () => {
+  it('keeps what was reported of its usage when later figures are missing or 0', () => {
     const reader = new StreamReader(1);
     const reports = [
       { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 1 },

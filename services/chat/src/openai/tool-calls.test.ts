@@ -134,7 +134,7 @@ describe('the calls of a stream', () => {
     ['with a list as arguments', [named('f', [1], { index: 0, id: '1' })], ['1:f([1])']],
     ['with a number as arguments', [named('f', 7, { index: 0, id: 4 })], ['4:f(7)']],
     ['without a function around them', [{ index: 0, id: '1', name: 'f', input: { p: 'a' } }], [`1:f(${a})`]],
-  ])('are told apart: %s', (_how, deltas, calls) => {
+  ])('are distinguished: %s', (_how, deltas, calls) => {
     expect(streamed(deltas)).toEqual(calls);
   });
 

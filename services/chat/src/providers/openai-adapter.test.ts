@@ -284,9 +284,9 @@ async function saidIn(answer: Buffer, headers: Record<string, string>): Promise<
     choices: { message: { content: string } }[];
   };
   const { data, end } = await collect(await adapter.stream(streamCall()));
-  const deltas = data.flatMap((text) => (text === null || text === '[DONE]' ? [] : [JSON.parse(text)])) as {
-    choices: { delta: { content?: string } }[];
-  }[];
+  const deltas = data
+    .filter((text) => text !== null && text !== '[DONE]')
+    .map((text) => JSON.parse(text ?? '') as { choices: { delta: { content?: string } }[] });
   const streamedText = deltas.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
   return [choices[0]?.message.content ?? '', streamedText, end];
 }

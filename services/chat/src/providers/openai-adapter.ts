@@ -16,17 +16,21 @@ const largeBytes = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
 /** Unpacks gzip, deflate, br and zstd. What comes out is limited like an answer that was not packed. */
-const unpack = quietly(() => interceptors.decompress({ skipErrorResponses: false }));
+const unpack = withoutWarning(() => interceptors.decompress({ skipErrorResponses: false }));
 
-/** undici warns on standard error that this is experimental. */
-function quietly<Result>(make: () => Result): Result {
-  const { emitWarning } = process;
-  process.emitWarning = () => undefined;
+/** undici warns on standard error that it may change the interceptor. */
+function withoutWarning<Made>(make: () => Made): Made {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = ignore;
   try {
     return make();
   } finally {
     process.emitWarning = emitWarning;
   }
+}
+
+function ignore(): void {
+  // Nothing is done.
 }
 
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
