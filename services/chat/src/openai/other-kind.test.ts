@@ -3,6 +3,7 @@ import { answerKind } from './answer-kind.ts';
 import { AnswerAssembler, framesOf } from './other-kind.ts';
 import { frameData } from './sse-frames.ts';
 import { StreamReader } from './stream-reader.ts';
+import { readUnaryAnswer } from '../providers/unary-answer.ts';
 
 it.each<[string, ReturnType<typeof answerKind>]>([
   ['{"id":1}', 'object'],
@@ -66,9 +67,15 @@ describe('an answer of the other kind', () => {
   });
 
   it('that has no choices is one frame, which says what it is', () => {
-    for (const odd of [{ error: { message: 'no' } }, { choices: [] }, { choices: [{ message: null }] }, {}])
+    for (const odd of [
+      { error: { message: 'no' } },
+      { choices: [] },
+      { choices: [{ message: null, error: 'no' }] },
+      {},
+    ])
       expect(framesOf(bytesOf(odd)).map(frameData)).toEqual([JSON.stringify(odd)]);
-    for (const none of ['[]', 'null', '{', '7']) expect(() => framesOf(Buffer.from(none))).toThrow();
+    for (const none of ['[]', 'null', '{', '7', '{"choices":[{"message":null,"finish_reason":"stop"}]}'])
+      expect(() => framesOf(Buffer.from(none))).toThrow();
   });
 
   it('that broke off is broken in its frames', () => {
@@ -111,20 +118,58 @@ describe('an answer of the other kind', () => {
     });
   });
 
-  it('is none unless it is complete', () => {
-    expect(assembled([chunk({ content: 'x' })])).toBeNull();
-    expect(assembled([chunk({ content: 'x' }, 'stop')])).not.toBeNull();
-    expect(assembled(['data: [DONE]\n\n'])).toBeNull();
-    expect(assembled([])).toBeNull();
+  it('that broke off has its error in a choice, so that what was generated is paid for', async () => {
+    const begun = chunk({ content: 'x' });
+    const late = { error: { code: 429, message: 'late' } };
+    for (const [frames, message] of [
+      [[begun], 'ended early'],
+      [[{ ...begun, usage }, late], 'late'],
+      [[begun, 'event: error\ndata: {"message":"late"}\n\n'], 'late'],
+    ] as const) {
+      const answer = await readUnaryAnswer('acme', bytesOf(assembled(frames)), { tenantId: null });
+      expect(answer.broken?.message).toContain(message);
+      expect(answer.answer.beginning).toBe('x');
+    }
+    expect(assembled([{ ...begun, usage }, late])).toMatchObject({ usage });
+    expect(assembled([chunk({ content: 'x' }, 'stop')])).not.toHaveProperty('choices.0.error');
   });
 
-  it('with an error is that error', () => {
-    expect(assembled([chunk({ content: 'x' }), { error: { message: 'no' } }])).toEqual({
-      error: { message: 'no' },
-    });
-    expect(assembled(['event: error\ndata: no\n\n'])).toEqual({ error: 'no' });
+  it('that did not begin is its error, or nothing', async () => {
+    expect(assembled(['data: [DONE]\n\n'])).toBeNull();
+    expect(assembled([])).toBeNull();
+    for (const frame of [
+      { error: { code: 429, message: 'no' } },
+      'event: error\ndata: {"code":429,"message":"no"}\n\n',
+    ])
+      await expect(
+        readUnaryAnswer('acme', bytesOf(assembled([frame])), { tenantId: null }),
+      ).rejects.toMatchObject({
+        details: { status: 429, message: 'no' },
+      });
     expect(() => assembled(['data: {"a"\n\n'])).toThrow();
     expect(() => assembled(['data: 7\n\n'])).toThrow();
+  });
+
+  it('keeps lists of parts whole, and calls however they are written', () => {
+    const parts = (text: string) => chunk({ content: [{ type: 'text', text }] });
+    const calls = chunk({ function_call: { name: 'f', arguments: '{}' } });
+    expect(assembled([parts('Hel'), parts('lo'), calls, 'data: [DONE]\n\n'])).toMatchObject({
+      choices: [
+        {
+          message: {
+            content: [{ type: 'text', text: 'Hello' }],
+            tool_calls: [{ type: 'function', function: { name: 'f', arguments: '{}' } }],
+          },
+          finish_reason: 'tool_calls',
+        },
+      ],
+    });
+    const odd = { choices: [{ message: { content: null, tool_calls: call('1', '{}') } }] };
+    const [first = Buffer.of(), second = Buffer.of()] = framesOf(bytesOf(odd));
+    expect(JSON.parse(frameData(first) ?? '')).toMatchObject({
+      choices: [{ delta: { tool_calls: [{ id: '1', index: 0 }] } }],
+    });
+    expect(JSON.parse(frameData(second) ?? '')).toMatchObject({ choices: [{ finish_reason: 'tool_calls' }] });
   });
 
   it('has no more choices than a model gives', () => {

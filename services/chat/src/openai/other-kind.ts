@@ -1,40 +1,54 @@
-import { errorIn, hasFinished } from './provider-error.ts';
+import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { assertReadable } from './readable.ts';
 import { frameData, frameEvent } from './sse-frames.ts';
 import { ChunkHead } from './stream-reader.ts';
-import { frameOf, identified, isFields, MessageBuilder, type Said } from './tool-calls.ts';
+import { MessageBuilder } from './message-builder.ts';
+import { callsIn, frameOf, identified, isFields, plainCall, type Said } from './tool-calls.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
 type Fields = Record<string, unknown>;
 
-/** The frames of a whole answer, as a stream would have them. What has no choices is one frame. */
+/**
+ * The frames of a whole answer, as a stream would have them. What has no choices, or an error in place of a message, is one
+ * frame. Throws if it is no answer.
+ */
 export function framesOf(answer: Buffer): Buffer[] {
   const whole: unknown = JSON.parse(answer.toString('utf8'));
   if (!isFields(whole)) throw new Error('the answer is not an object');
   const { choices, usage, ...others } = whole;
-  if (!Array.isArray(choices) || choices.length === 0) return [frameOf(whole)];
+  const all = Array.isArray(choices) ? choices.filter(isFields) : [];
+  const read = all.filter(({ message }) => isFields(message));
+  if (read.length === 0) {
+    if (all.length > 0 && errorIn(whole) === null && all.every((choice) => errorInChoice(choice) === null))
+      throw new Error('no choice has a message');
+    return [frameOf(whole)];
+  }
   const head = { ...others, object: 'chat.completion.chunk' };
-  const read = choices.filter(isFields).filter(({ message }) => isFields(message));
-  if (read.length === 0) return [frameOf(whole)];
+  const parts = read.map((choice) => partsOf(choice, choice['message'] as Fields));
   return [
-    frameOf({ ...head, choices: read.map((choice) => ({ ...deltaOf(choice), finish_reason: null })) }),
-    frameOf({ ...head, choices: read.map(endOf) }),
+    frameOf({ ...head, choices: parts.map(({ said }) => said) }),
+    frameOf({ ...head, choices: parts.map(({ end }) => end) }),
     ...(isFields(usage) ? [frameOf({ ...head, choices: [], usage })] : []),
     Buffer.from('data: [DONE]\n\n'),
   ];
 }
 
-function deltaOf({ message, error: _error, ...choice }: Fields): Fields {
-  const { tool_calls: calls, ...said } = message as Fields;
-  const numbered = Array.isArray(calls)
-    ? calls.filter(isFields).map((call, index) => ({ ...call, index }))
-    : [];
-  return { ...choice, delta: { ...said, ...(numbered.length > 0 && { tool_calls: numbered }) } };
+/** What a choice says, and its end. */
+function partsOf({ message: _message, ...choice }: Fields, message: Fields): { said: Fields; end: Fields } {
+  const { error, finish_reason: reason, ...others } = choice;
+  const { tool_calls: _calls, function_call: _old, ...said } = message;
+  const calls = callsIn(message).map((call, index) => ({ ...plainCall(call), index }));
+  const delta = { ...said, ...(calls.length > 0 && { tool_calls: calls }) };
+  const end = { index: others['index'], delta: {}, finish_reason: reason ?? usualReason(calls) };
+  return {
+    said: { ...others, delta, finish_reason: null },
+    end: error === undefined ? end : { ...end, error },
+  };
 }
 
-function endOf({ index, finish_reason: reason, error }: Fields): Fields {
-  return { index, delta: {}, finish_reason: reason ?? 'stop', ...(error !== undefined && { error }) };
+function usualReason(calls: readonly unknown[]): string {
+  return calls.length > 0 ? 'tool_calls' : 'stop';
 }
 
 interface OpenChoice {
@@ -51,7 +65,7 @@ export class AnswerAssembler {
   readonly #head = new ChunkHead();
   readonly #choices = new Map<number, OpenChoice>();
   #others: Fields = {};
-  #error: Fields | null = null;
+  #error: ProviderError | null = null;
   #isDone = false;
 
   /** Throws if the frame is not the JSON of an object, or too large to be read at once. */
@@ -60,35 +74,38 @@ export class AnswerAssembler {
     const data = frameData(frame);
     if (data === null || data === '' || this.#isDone || this.#error !== null) return;
     if (data === '[DONE]') this.#isDone = true;
-    else if (frameEvent(frame) === 'error') this.#error = { error: data };
+    else if (frameEvent(frame) === 'error') this.#error = errorInEvent(data);
     else this.#read(JSON.parse(data));
   }
 
-  /** The answer; null if the stream was not complete. An error in it is the answer. */
+  /**
+   * The answer; null if none has begun. One that broke off, with an error or without its end, has the error in its first
+   * choice: what was generated is to be paid for.
+   */
   get built(): Buffer | null {
-    if (this.#error !== null) return Buffer.from(JSON.stringify(this.#error));
     const choices = [...this.#choices].toSorted(([a], [b]) => a - b);
-    const isComplete =
-      this.#isDone || choices.every(([, { others }]) => hasFinished(others['finish_reason']));
-    if (choices.length === 0 || !isComplete) return null;
-    const answer = {
+    if (choices.length === 0) return this.#error && bytesOf({ error: shownError(this.#error) });
+    const isWhole = this.#isDone || choices.every(([, { others }]) => hasFinished(others['finish_reason']));
+    const cut = this.#error ?? (isWhole ? null : { message: 'The stream ended early.' });
+    return bytesOf({
       ...this.#others,
       ...this.#head.built,
       object: 'chat.completion',
-      choices: choices.map(([index, { message, others }]) => ({
-        ...{ index, message: written(message.built), finish_reason: 'stop' },
-        ...others,
-      })),
-    };
-    return Buffer.from(JSON.stringify(answer));
+      choices: choices.map(([index, { message, others }], place) => {
+        const { calls, ...said } = written(message.built);
+        return {
+          ...{ index, ...said, finish_reason: usualReason(calls) },
+          ...others,
+          ...(cut !== null && place === 0 && { finish_reason: 'error', error: shownError(cut) }),
+        };
+      }),
+    });
   }
 
   #read(chunk: unknown): void {
     if (!isFields(chunk)) throw new Error('a chunk of the stream is not an object');
-    if (errorIn(chunk) !== null) {
-      this.#error = chunk;
-      return;
-    }
+    this.#error = errorIn(chunk);
+    if (this.#error !== null) return;
     const { choices, id: _id, created: _created, model: _model, object: _object, ...others } = chunk;
     if (!Array.isArray(choices) && !isFields(chunk['usage'])) return;
     this.#head.add(chunk);
@@ -107,13 +124,26 @@ export class AnswerAssembler {
 }
 
 /** A message with its calls as the model wrote them. */
-function written(said: Said): Fields {
+function written(said: Said): { message: Fields; calls: readonly Fields[] } {
   const { message, calls } = identified(said, new Set());
   const shown = calls.map(({ fields, argumentsText }) => ({
     ...fields,
     function: { ...(fields['function'] as Fields), arguments: argumentsText },
   }));
-  return shown.length === 0 ? message : { ...message, tool_calls: shown };
+  return { message: shown.length === 0 ? message : { ...message, tool_calls: shown }, calls: shown };
+}
+
+/** An error as a whole answer has it. Its status is read again as a code. */
+function shownError({ status, message, code, param }: ProviderError): Fields {
+  return {
+    message: message ?? 'The provider failed.',
+    code: status ?? code ?? null,
+    ...(param !== undefined && { param }),
+  };
+}
+
+function bytesOf(answer: Fields): Buffer {
+  return Buffer.from(JSON.stringify(answer));
 }
 
 function withValues(fields: Fields): Fields {

@@ -39,6 +39,17 @@ function isErrorStatus(status: unknown): boolean {
     : typeof status === 'string' && /error|fail/i.test(status);
 }
 
+/** The error in the data of an event with the name `error`, which may be a text. */
+export function errorInEvent(data: string): ProviderError {
+  try {
+    const fields: unknown = JSON.parse(data);
+    if (isFields(fields)) return errorWords(fields);
+  } catch {
+    // It is the message itself.
+  }
+  return errorWords({ message: data });
+}
+
 /** The error of a choice that broke off at the provider, or null. */
 export function errorInChoice(choice: Fields): ProviderError | null {
   const { error, finish_reason: reason } = choice;

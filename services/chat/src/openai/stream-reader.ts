@@ -2,8 +2,9 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { KeptText } from './kept-text.ts';
 import { messageText } from './message-text.ts';
-import { errorIn, errorInChoice, errorWords, hasFinished, type ProviderError } from './provider-error.ts';
+import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
+import { isFields } from './tool-calls.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
 import { laterUsage, type Usage } from './usage.ts';
 
@@ -45,7 +46,7 @@ export class StreamReader {
   read(data: string | null, event?: string): FrameKind {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
-    if (event === 'error') return this.#failed(errorEvent(data));
+    if (event === 'error') return this.#failed(errorInEvent(data));
     const fields: unknown = JSON.parse(data);
     if (!isFields(fields)) throw new Error('a chunk of the stream is not an object');
     const error = errorIn(fields);
@@ -127,21 +128,6 @@ export class ChunkHead {
   get built(): Record<string, unknown> {
     return this.#head;
   }
-}
-
-/** The data of an event with the name `error` may be a text. */
-function errorEvent(data: string): ProviderError {
-  try {
-    const fields: unknown = JSON.parse(data);
-    if (isFields(fields)) return errorWords(fields);
-  } catch {
-    // It is the message itself.
-  }
-  return errorWords({ message: data });
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A usage chunk in the id, time and model of `head`. */

@@ -1,12 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  argumentsObject,
-  chunkOf,
-  identified,
-  MessageBuilder,
-  readMessage,
-  type Said,
-} from './tool-calls.ts';
+import { MessageBuilder } from './message-builder.ts';
+import { argumentsObject, chunkOf, identified, readMessage, type Said } from './tool-calls.ts';
 
 it('pieces of an answer never reach the prototype of all objects', () => {
   const frame = (delta: string) => Buffer.from(`data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`);
@@ -146,6 +140,33 @@ describe('the calls of a stream', () => {
     expect([shown(one.built), shown(old.built)]).toEqual([[`1:f(${a})`], [`f(${a})`]]);
   });
 
+  it('are no more than a model asks for', () => {
+    const many = Array.from({ length: 129 }, (_, index) => named('f', a, { index, id: `${index}` }));
+    expect(() => streamed(many)).toThrow('too many');
+    expect(() => streamed([many])).toThrow('too many');
+    expect(() => readMessage({ choices: [{ message: { tool_calls: many } }] })).toThrow('too many');
+    expect(streamed(many.slice(1))).toHaveLength(128);
+  });
+
+  it('do not change the pieces that they are put together of', () => {
+    const pieces = [more('', { index: 0, id: '1' }), named('f', '{}', { index: 0 })];
+    const before = structuredClone(pieces);
+    expect(streamed(pieces)).toEqual(['1:f({})']);
+    expect(pieces).toEqual(before);
+  });
+
+  it('have arguments that are parsed only if that takes no time', () => {
+    const startedAt = performance.now();
+    const deep = `{"a":[${'[],'.repeat(1_000_000)}[]]}`;
+    const said = readMessage({ choices: [{ message: { tool_calls: [named('f', deep), named('g', a)] } }] });
+    expect(said?.calls.map(({ argumentsJson }) => argumentsJson)).toEqual([null, a]);
+    const long = JSON.stringify({ text: 'x'.repeat(1_000_000) });
+    expect(
+      readMessage({ choices: [{ message: { tool_calls: [named('f', long)] } }] })?.calls[0]?.argumentsJson,
+    ).toBe(long);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
   it('take time by their length, however many pieces they have', () => {
     const pieces = [
       named('f', '{"p":"', { index: 0, id: '1' }),
@@ -206,6 +227,34 @@ describe('the calls of a whole answer', () => {
       expect(read(message)).toMatchObject({ calls: [] });
     expect(readMessage({ choices: [{ message: null }] })).toBeNull();
   });
+});
+
+it('texts and lists of a message that come in pieces are joined', () => {
+  const answer = new MessageBuilder();
+  const thought = (text: string) => [{ type: 'thinking', thinking: [{ type: 'text', text }] }];
+  answer.add({
+    role: 'assistant',
+    content: thought('H'),
+    audio: { id: 'a', data: 'UklG', transcript: 'He' },
+  });
+  answer.add({ content: thought('m.'), audio: { data: 'Rg==', transcript: 'y.' } });
+  answer.add({ content: [{ type: 'text', text: 'Hi' }] });
+  expect(answer.built.message).toEqual({
+    role: 'assistant',
+    content: [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+      { type: 'text', text: 'Hi' },
+    ],
+    audio: { id: 'a', data: 'UklGRg==', transcript: 'Hey.' },
+  });
+});
+
+it('a message that is too large to be put together is refused', () => {
+  const answer = new MessageBuilder();
+  const piece = 'x'.repeat(1024 * 1024);
+  expect(() => {
+    for (let n = 0; n < 17; n += 1) answer.add({ content: piece });
+  }).toThrow('too large');
 });
 
 it.each<[string, string | null]>([

@@ -1,4 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
+import { assertReadable } from './readable.ts';
 import { frameData } from './sse-frames.ts';
 
 type Fields = Record<string, unknown>;
@@ -9,6 +10,8 @@ export interface ToolCall {
   name: string;
   /** The text that the model wrote; JSON if it is right. An object or another value is written as JSON. */
   argumentsText: string;
+  /** The object that the arguments are, as JSON; null if they are none, or take too long to parse. */
+  argumentsJson: string | null;
   /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
   fields: Fields;
 }
@@ -19,38 +22,63 @@ export interface Said {
   calls: ToolCall[];
 }
 
-/** The message of a whole answer's first choice, and the calls in it; null if there is no such message. */
+/** More than any model asks for at once. */
+export const maxCalls = 128;
+
+/** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
 export function readMessage({ choices }: Fields): Said | null {
   const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
   const { message } = Object(choice) as { message?: unknown };
   return isFields(message) ? withCalls(message, callsIn(message).map(plainCall)) : null;
 }
 
-/** Calls in a message or a delta. Some servers write one without a list, or in the shape before `tool_calls`. */
-function callsIn({ tool_calls: calls, function_call: old }: Fields): Fields[] {
+/**
+ * Calls in a message or a delta. Some servers write one without a list, or in the shape before `tool_calls`. Throws at too
+ * many.
+ */
+export function callsIn({ tool_calls: calls, function_call: old }: Fields): Fields[] {
   const all = Array.isArray(calls) ? calls.filter(isFields) : isFields(calls) ? [calls] : [];
+  if (all.length > maxCalls) throw new Error('the answer has too many calls of tools');
   return all.length === 0 && isFields(old) ? [{ function: old }] : all;
 }
 
 /** A call in OpenAI's shape: some servers have no `function` around name and arguments, or another name for these. */
-function plainCall({ index: _index, ...call }: Fields): Fields {
+export function plainCall({ index: _index, ...call }: Fields): Fields {
   if (isFields(call['function'])) return call;
   const { name, arguments: given, parameters, input, ...others } = call;
   return { ...others, function: { name, arguments: given ?? parameters ?? input } };
 }
 
-function withCalls(message: Fields, calls: readonly Fields[]): Said {
+/** A message and its calls. */
+export function withCalls(message: Fields, calls: readonly Fields[]): Said {
   const { tool_calls: _calls, function_call: _old, ...others } = message;
-  const read = calls.map((fields) => {
-    const { name, arguments: given, ...more } = Object(fields['function']) as Fields;
-    const argumentsText = writtenArguments(given);
-    const called = { ...more, name: textOf(name).trim(), arguments: argumentsObject(argumentsText) ?? '{}' };
+  const texts = calls.map(argumentsOf);
+  const isSmall = areParsable(texts);
+  const read = calls.map((fields, index) => {
+    const argumentsText = texts[index] ?? '';
+    const argumentsJson =
+      isSmall || argumentsText.length <= smallChars ? argumentsObject(argumentsText) : null;
+    const name = nameOf(fields);
+    const called = { ...(Object(fields['function']) as Fields), name, arguments: argumentsJson ?? '{}' };
     return {
-      ...{ id: idOf(fields), name: called.name, argumentsText },
+      ...{ id: idOf(fields), name, argumentsText, argumentsJson },
       fields: { ...fields, type: 'function', function: called },
     };
   });
   return { message: others, calls: read };
+}
+
+/** Arguments that are parsed whatever the others are. */
+const smallChars = 256;
+
+/** Whether all arguments of a message are parsed within 50 ms. */
+function areParsable(texts: readonly string[]): boolean {
+  try {
+    assertReadable(Buffer.from(texts.join(' ')));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The message of the model for the next request. Each call gets an id that no other call of the run has. */
@@ -88,135 +116,31 @@ function parsed(json: string): unknown {
   }
 }
 
-/** A call that is put together of pieces. */
-interface OpenCall {
-  /** As the provider numbers it; null where it does not. */
-  index: number | null;
-  fields: Fields;
-}
-
-/**
- * Puts the message of a streamed choice together. Providers number pieces of calls by `index`, but some number all calls
- * 0, and some none: another id is another call, and a piece without both goes on with the last call.
- */
-export class MessageBuilder {
-  readonly #message: Fields = {};
-  readonly #calls: OpenCall[] = [];
-
-  /** Returns the calls in the delta, each with its place among all calls. */
-  add(delta: Fields): { place: number; call: Fields }[] {
-    const { tool_calls: _calls, function_call: _old, ...others } = delta;
-    merge(this.#message, others);
-    const pieces = callsIn(delta);
-    return pieces.map((piece, at) => {
-      const call = plainCall(piece);
-      const place = this.#placeOf(call, indexOf(piece), at > 0);
-      const known = this.#calls[place] ?? { index: indexOf(piece), fields: {} };
-      this.#calls[place] = known;
-      mergeCall(known.fields, call);
-      return { place, call };
-    });
-  }
-
-  /** The name of a call as far as it is known. */
-  nameOf(place: number): string {
-    return nameOf(this.#calls[place]?.fields ?? {}).trim();
-  }
-
-  get built(): Said {
-    const message = { role: 'assistant', content: null, ...this.#message };
-    const isNumbered = this.#calls.every(({ index }) => index !== null);
-    // As the provider numbers them, which need not be as they came.
-    const calls = isNumbered
-      ? this.#calls.toSorted((a, b) => Number(a.index) - Number(b.index))
-      : this.#calls;
-    return withCalls(
-      message,
-      calls.map(({ fields }) => fields),
-    );
-  }
-
-  /** `follows`: whether the piece comes after another one in the same delta. */
-  #placeOf(piece: Fields, index: number | null, follows: boolean): number {
-    const next = this.#calls.length;
-    const place =
-      index === null
-        ? (this.#withId(idOf(piece)) ?? next - 1)
-        : this.#calls.findLastIndex((call) => call.index === index);
-    const known = this.#calls[place]?.fields;
-    if (known === undefined) return next;
-    return this.#goesOn(known, piece, index === null && follows) ? place : next;
-  }
-
-  #withId(id: string): number | undefined {
-    const place = id === '' ? -1 : this.#calls.findLastIndex(({ fields }) => idOf(fields) === id);
-    return place < 0 ? undefined : place;
-  }
-
-  /**
-   * Whether a piece belongs to a call. Names come whole: another one, or the same after whole arguments, is another call.
-   * Only pieces with a name or a new id are looked at closely, since most have neither.
-   */
-  #goesOn(known: Fields, piece: Fields, isApart: boolean): boolean {
-    const [id, name] = [idOf(piece), nameOf(piece)];
-    const hasIds = id !== '' && idOf(known) !== '';
-    if (hasIds && id !== idOf(known)) return name === '' && !isWhole(known);
-    if (name === '' || nameOf(known) === '') return true;
-    if (name !== nameOf(known) || (isApart && !hasIds)) return false;
-    return !isWhole(known) || !isWhole(piece) || (hasIds && argumentsOf(known) === argumentsOf(piece));
-  }
-}
+/** Longer arguments come in pieces of one call. */
+const maxWholeChars = 64 * 1024;
 
 /** Whether the arguments of a call are complete. */
-function isWhole(call: Fields): boolean {
+export function isWhole(call: Fields): boolean {
   const text = argumentsOf(call);
-  return text.trimEnd().endsWith('}') && isFields(parsed(text));
+  return text.length <= maxWholeChars && text.trimEnd().endsWith('}') && isFields(parsed(text));
 }
 
 /** Some servers number ids. */
-function idOf({ id }: Fields): string {
+export function idOf({ id }: Fields): string {
   return typeof id === 'number' ? String(id) : textOf(id);
 }
 
-function nameOf(call: Fields): string {
-  return textOf((Object(call['function']) as Fields)['name']);
+export function nameOf(call: Fields): string {
+  return textOf((Object(call['function']) as Fields)['name']).trim();
 }
 
-function argumentsOf(call: Fields): string {
+export function argumentsOf(call: Fields): string {
   return writtenArguments((Object(call['function']) as Fields)['arguments']);
 }
 
-function indexOf({ index }: Fields): number | null {
+export function indexOf({ index }: Fields): number | null {
   const number = typeof index === 'string' && index !== '' ? Number(index) : index;
   return typeof number === 'number' && Number.isInteger(number) ? number : null;
-}
-
-/**
- * Pieces of arguments are texts; a value of another kind is the whole. A call that comes again, whole and with its name,
- * adds nothing.
- */
-function mergeCall(into: Fields, piece: Fields): void {
-  if (nameOf(piece) !== '' && isWhole(piece) && argumentsOf(into) === argumentsOf(piece)) return;
-  merge(into, piece);
-  const called = into['function'];
-  const { arguments: given } = Object(piece['function']) as Fields;
-  if (isFields(called) && typeof given === 'object' && given !== null) called['arguments'] = given;
-}
-
-/** Texts that come in pieces. All else comes once, or again unchanged. */
-const inPieces = new Set(['content', 'refusal', 'reasoning', 'reasoning_content', 'arguments']);
-
-function merge(into: Fields, delta: Fields): void {
-  for (const [name, value] of Object.entries(delta)) {
-    // It would reach the prototype of all objects.
-    if (name === '__proto__') continue;
-    const known = Object.hasOwn(into, name) ? into[name] : undefined;
-    if (isFields(known) && isFields(value)) merge(known, value);
-    else if (inPieces.has(name) && typeof known === 'string' && typeof value === 'string')
-      into[name] = known + value;
-    else if (value !== null && value !== '') into[name] = value;
-    else into[name] ??= value;
-  }
 }
 
 /** The chunk in a frame; null for a comment. */

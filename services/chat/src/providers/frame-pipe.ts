@@ -71,7 +71,7 @@ export class FramePipe implements FrameConsumer {
       sink.onDrain(() => this.#source.resume());
       const early = this.#early;
       this.#early = [];
-      if (!sink.write(early)) this.#source.pause(early.reduce((sum, { length }) => sum + length, 0));
+      if (!this.#write(sink, early)) this.#source.pause(early.reduce((sum, { length }) => sum + length, 0));
       if (this.#failure !== null) reject(this.#failure);
       else if (this.#complete) resolve();
     });
@@ -87,13 +87,10 @@ export class FramePipe implements FrameConsumer {
         this.#read(frame, chunks);
       }
     } catch (error) {
-      this.#failure =
-        error instanceof ProviderFailure
-          ? error
-          : new ProviderFailure('invalid', this.#provider, { cause: error });
+      this.#failure = this.#failureOf(error);
     }
     if (this.#sink === null) this.#early.push(...chunks);
-    else goesOn = this.#sink.write(chunks);
+    else goesOn = this.#write(this.#sink, chunks);
     if (this.#failure !== null) {
       this.#reject(this.#failure);
       this.#source.cancel();
@@ -125,6 +122,23 @@ export class FramePipe implements FrameConsumer {
     const cut = failure.kind === 'connection';
     this.#failure = cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure;
     this.#reject(this.#failure);
+  }
+
+  /** What the sink can't read is a failure of the provider. */
+  #write(sink: FrameSink, frames: readonly Buffer[]): boolean {
+    try {
+      return sink.write(frames);
+    } catch (error) {
+      this.#failure ??= this.#failureOf(error);
+      this.#source.cancel();
+      return true;
+    }
+  }
+
+  #failureOf(error: unknown): ProviderFailure {
+    return error instanceof ProviderFailure
+      ? error
+      : new ProviderFailure('invalid', this.#provider, { cause: error });
   }
 
   #read(frame: Buffer, chunks: Buffer[]): void {

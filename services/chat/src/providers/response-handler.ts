@@ -176,7 +176,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
 }
 
 /** Codes of errors of zlib, brotli and zstd. */
-const unpacking = /^(?:Z_|ERR_(?!STREAM)|ZSTD_)/;
+const unpacking = /^(?:Z_|ERR__|ZSTD_)/;
 
 /** A response with a status other than 200. */
 interface ErrorResponse {

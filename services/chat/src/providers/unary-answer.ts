@@ -52,6 +52,21 @@ export interface ReadAnswerOptions {
 export async function readUnaryAnswer(
   provider: string,
   bytes: Buffer,
+  options: ReadAnswerOptions,
+): Promise<UnaryAnswer> {
+  try {
+    return await readAnswer(provider, bytes, options);
+  } catch (error) {
+    // Such as the depth of an answer beyond the stack.
+    throw error instanceof ProviderFailure
+      ? error
+      : new ProviderFailure('invalid', provider, { cause: error });
+  }
+}
+
+async function readAnswer(
+  provider: string,
+  bytes: Buffer,
   { tenantId, keepsText = false }: ReadAnswerOptions,
 ): Promise<UnaryAnswer> {
   const whole = wholeOf(bytes);
@@ -149,10 +164,33 @@ async function choiceOf(
   if (message === undefined) return { choice, unreadChars: 0 };
   if (await isParsable(bytes, message, tenantId))
     return { choice: { ...choice, message: await parsedPart(bytes, message, tenantId) }, unreadChars: 0 };
-  // It counts as it is written.
-  const { from, until } = message;
-  const content = bytes.toString('latin1', from, Math.min(until, from + maxMemberBytes));
-  return { choice: { ...choice, message: { content } }, unreadChars: until - from - content.length };
+  const read = await largeMessage(bytes, message, tenantId);
+  return { choice: { ...choice, message: read.message }, unreadChars: read.unreadChars };
+}
+
+/** The text of a message that is too large, with pictures for example. Where that is too large, it counts as it is written. */
+async function largeMessage(
+  bytes: Buffer,
+  message: Range,
+  tenantId: string | null,
+): Promise<{ message: Fields; unreadChars: number }> {
+  const members = await memberRanges(bytes, message, tenantId);
+  const read: Fields = {};
+  let unreadChars = 0;
+  for (const name of ['content', 'refusal', 'reasoning_content', 'reasoning', 'tool_calls']) {
+    const range = members?.get(name);
+    if (range === undefined) continue;
+    if (await isParsable(bytes, range, tenantId)) read[name] = await parsedPart(bytes, range, tenantId);
+    else if (name === 'content') {
+      // Without its quotation mark.
+      read[name] = bytes
+        .toString('utf8', range.from, range.from + maxMemberBytes)
+        .trimStart()
+        .slice(1);
+      unreadChars += range.until - range.from - maxMemberBytes;
+    } else unreadChars += range.until - range.from;
+  }
+  return { message: read, unreadChars };
 }
 
 /** An error with status 200, as if it were the status. */

@@ -2,10 +2,13 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '../openai/answer-kind.ts';
 import { AnswerAssembler } from '../openai/other-kind.ts';
 import { FrameSplitter } from '../openai/sse-frames.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import { ResponseHandler } from './response-handler.ts';
 import { maxAnswerBytes } from './unary-answer.ts';
+
+/** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
+const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);
 
 /** Collects a whole answer, of a stream where the provider sends one unasked. */
 export class UnaryHandler extends ResponseHandler {
@@ -70,6 +73,9 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override fail(failure: ProviderFailure): void {
-    this.#reject(failure);
+    // What was generated is to be paid for.
+    const broken = paidFor.has(failure.kind) ? this.#assembler?.built : null;
+    if (broken) this.#resolve(broken);
+    else this.#reject(failure);
   }
 }

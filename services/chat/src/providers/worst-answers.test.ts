@@ -4,6 +4,7 @@ import { longestBlock } from '@gatehouse/test/longest-block';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { ToolStream } from '../turns/tool-stream.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 
@@ -27,6 +28,11 @@ describe('a whole answer as large as it may be', () => {
     ['one number', `{"choices":[${'1'.repeat(most)}],${usage}}`, 'invalid'],
     ['an error', `{"choices":[],"error":[${repeated('{},', most)}{}]}`, 'status'],
     ['what does not end', `{"choices":[${repeated('1,', most)}`, 'invalid'],
+    [
+      'small arrays in arrays',
+      `{"choices":[{"message":{"function_call":{"name":"f","arguments":${'['.repeat(20_000)}${']'.repeat(20_000)}}}}],${usage}}`,
+      'invalid',
+    ],
     ['two values', `{"choices":[${repeated('1,', most)}1]}{}`, 'invalid'],
     ['a list', `[${repeated('1,', most)}1]`, 'invalid'],
   ])('of %s is read in pieces', async (_name, json, expected) => {
@@ -81,7 +87,9 @@ describe('a stream', () => {
     handler.onResponseData(on, first);
     const pipe = new FramePipe('acme', await handler.opened, new StreamReader(1));
     await pipe.open();
-    pipe.passTo({ write: () => true, onDrain: () => undefined }).catch((error: unknown) => {
+    // As agents with tools read it.
+    const sink = new ToolStream({ write: () => true, onDrain: () => undefined }, () => false);
+    pipe.passTo(sink).catch((error: unknown) => {
       failure = error;
     });
     const bytes = Buffer.from(text);
@@ -102,6 +110,7 @@ describe('a stream', () => {
     ['arrays in arrays', frame(`{"a":${'['.repeat(most / 2)}${']'.repeat(most / 2)}}`)],
     ['escapes', frame(`{"a":"${repeated('\\"', most)}"}`)],
     ['lines', frame(repeated('\ndata:', most))],
+    ['calls', frame(`{"choices":[{"delta":{"tool_calls":[${repeated('{"index":1},', 600_000)}{}]}}]}`)],
     ['a line that does not end', `data: ${'x'.repeat(17 * MiB)}`],
   ])('fails at a frame of %s', async (_name, text) => {
     const { failure, blocked } = await failureOf(text);

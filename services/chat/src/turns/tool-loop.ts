@@ -5,9 +5,11 @@ import { pooledRandom } from '@gatehouse/kit/random';
 import { isParsable, parsedPart, wholeOf } from '../openai/json-parts.ts';
 import {
   addedUsage,
-  argumentsObject,
+  callsIn,
   identified,
   isFields,
+  nameOf,
+  plainCall,
   readMessage,
   type Said,
   type ToolCall,
@@ -83,7 +85,7 @@ export class ToolLoop {
     let whole = await this.#parsed(answer);
     let usage = whole['usage'];
     for (;;) {
-      const said = readMessage(whole);
+      const said = this.#saidIn(whole, answer);
       if (said === null || !(await this.#execute(said))) return this.#shown(answer, whole, usage);
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
@@ -101,6 +103,14 @@ export class ToolLoop {
     const answer = isParsed ? await parsedPart(bytes, whole, tenantId) : undefined;
     if (!isFields(answer)) throw new ProviderFailure('invalid', model.provider.name);
     return answer;
+  }
+
+  #saidIn(whole: Fields, { model }: ObjectAnswer): Said | null {
+    try {
+      return readMessage(whole);
+    } catch (error) {
+      throw new ProviderFailure('invalid', model.provider.name, { cause: error });
+    }
   }
 
   #looped(first: StreamAnswer): LoopedStream {
@@ -193,12 +203,11 @@ export class ToolLoop {
     this.#options.run.addPrompt(text);
   }
 
-  async #call({ id, name, argumentsText }: ToolCall, index: number): Promise<string> {
+  async #call({ id, name, argumentsText, argumentsJson }: ToolCall, index: number): Promise<string> {
     const { tools, run, chain } = this.#options;
     const tool = tools.byName.get(name);
     if (tool === undefined || index >= maxCallsAtOnce)
       return `Not called: at most ${maxCallsAtOnce} tools can be called at once.`;
-    const argumentsJson = argumentsObject(argumentsText);
     if (argumentsJson === null)
       return `Not called: the arguments are not a JSON object: ${cutText(argumentsText, maxQuotedChars)}`;
     if (this.#isSpent) return 'Not called: the run has cost as much as it may.';
@@ -228,13 +237,11 @@ export class ToolLoop {
 
   #withoutOwn(choice: Fields): Fields {
     const { message } = choice;
-    if (!isFields(message) || !Array.isArray(message['tool_calls'])) return choice;
-    const { tool_calls: calls, ...others } = message;
-    const kept = (calls as unknown[]).filter((call) => {
-      const { name } = Object((Object(call) as Fields)['function']) as Fields;
-      return typeof name !== 'string' || !this.#owns(name);
-    });
-    if (kept.length === (calls as unknown[]).length) return choice;
+    if (!isFields(message)) return choice;
+    const calls = callsIn(message);
+    const kept = calls.filter((call) => !this.#owns(nameOf(plainCall(call))));
+    if (kept.length === calls.length) return choice;
+    const { tool_calls: _calls, function_call: _old, ...others } = message;
     if (kept.length > 0) return { ...choice, message: { ...others, tool_calls: kept } };
     return { ...choice, message: others, finish_reason: 'stop' };
   }

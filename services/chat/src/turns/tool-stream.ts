@@ -1,4 +1,5 @@
-import { chunkOf, frameOf, isFields, MessageBuilder, type Said } from '../openai/tool-calls.ts';
+import { MessageBuilder } from '../openai/message-builder.ts';
+import { chunkOf, frameOf, isFields, type Said } from '../openai/tool-calls.ts';
 import { hasFinished } from '../openai/provider-error.ts';
 import { ChunkHead } from '../openai/stream-reader.ts';
 import type { FrameSink } from '../providers/frame-pipe.ts';
@@ -14,6 +15,9 @@ export interface ToolEvent {
   /** `ok`, or why the call failed. */
   outcome?: string;
 }
+
+/** Pieces of a call before its name. */
+const maxUnnamed = 100;
 
 /**
  * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
@@ -123,9 +127,11 @@ export class ToolStream implements FrameSink {
 
   /** The pieces of a call that the client gets once a further one has come. */
   #shown(place: number, piece: Fields): Fields[] {
-    const pieces = [...(this.#unnamed.get(place) ?? []), piece];
+    const pieces = this.#unnamed.get(place) ?? [];
+    pieces.push(piece);
     const name = this.#message.nameOf(place);
     this.#unnamed.set(place, name === '' ? pieces : []);
+    if (pieces.length > maxUnnamed) throw new Error('a call of a tool has no name');
     if (name === '') return [];
     if (this.#isOwn(name)) {
       this.#hasOwn = true;
