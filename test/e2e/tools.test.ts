@@ -329,7 +329,7 @@ describe('an agent with tools', () => {
       ],
     });
     expect(data.choices[0]?.message.content).toMatch(/The call failed\..*No such city\./s);
-    expect(lastBody().messages.at(-1)?.content).toBe('Not called: the arguments are not a JSON object.');
+    expect(lastBody().messages.at(-1)?.content).toBe('Not called: the arguments are not a JSON object: [1');
     expect(kindsOf(await traceOf(response))).toContain('tool execute_tool city__broken error');
     await server.stop();
     const away = await ask({ tool_calls: [weather] });
