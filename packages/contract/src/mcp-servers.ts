@@ -41,6 +41,10 @@ export const mcpTool = z.strictObject({
   model_name: z.string().describe('As models get it: `<server>__<tool>`'),
   ...toolDefinition,
   enabled: z.boolean().describe('Whether `tool_filter` lets agents use it'),
+  usable: z
+    .boolean()
+    .describe('Whether models can be given its `input_schema`: agents are not offered others'),
+  reason: z.string().nullable().describe('Why it is not usable; else null'),
   digest: z.string().describe('SHA-256 of the definition'),
   status: z
     .enum(['accepted', 'needs_review'])
@@ -155,6 +159,8 @@ const serverExample = {
       read_only: true,
       idempotent: false,
       enabled: true,
+      usable: true,
+      reason: null,
       digest: '5e0c4d2d5b3e0d6f6f2a8b0c9d1e7f3a4b5c6d7e8f90123456789abcdef01234',
       status: 'accepted',
       accepted: null,

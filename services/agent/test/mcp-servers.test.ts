@@ -60,13 +60,14 @@ describe('registration', () => {
         {
           ...{ name: 'search', model_name: 'mail__search', description: 'Searches.' },
           ...{ input_schema: { type: 'object' }, read_only: true, idempotent: false, enabled: true },
+          ...{ usable: true, reason: null },
           ...{ digest: expect.stringMatching(/^[0-9a-f]{64}$/), status: 'accepted', accepted: null },
         },
         {
           ...{ name: 'send mail!', description: '' },
           model_name: expect.stringMatching(/^mail__send_mail__[0-9a-f]{8}$/),
           input_schema: tools[1]?.inputSchema,
-          ...{ read_only: false, idempotent: true, enabled: true },
+          ...{ read_only: false, idempotent: true, enabled: true, usable: true, reason: null },
           ...{ digest: expect.stringMatching(/^[0-9a-f]{64}$/), status: 'accepted', accepted: null },
         },
       ]);
@@ -133,6 +134,23 @@ describe('registration', () => {
     });
     // Ten times that.
     expect(blockedMs).toBeLessThan(500);
+  });
+
+  it('judges each tool by itself: one that can’t be used is named, and the others work', async () => {
+    const odd = { type: 'object', properties: { a: { $ref: '#/$defs/none' } } } as const;
+    server.tools = [
+      { name: 'good', inputSchema: { type: 'object', properties: {} } },
+      { name: 'odd', inputSchema: odd },
+      { name: 'mended', inputSchema: { properties: { coin: { type: 'str' }, required: ['coin'] } } as never },
+    ];
+    const { status, body } = await create();
+    expect([status, body.status]).toEqual([201, 'connected']);
+    expect(body.tools.map(({ name, usable, reason }) => [name, usable, reason])).toEqual([
+      ['good', true, null],
+      ['odd', false, 'input_schema.properties.a has a reference that leads nowhere.'],
+      ['mended', true, null],
+    ]);
+    expect(body.tools[1]?.input_schema).toEqual(odd);
   });
 
   it('stores without a connection if `verify` is false', async () => {

@@ -232,6 +232,35 @@ describe('a list', () => {
     }
   });
 
+  it('leaves out elements that are no tools, and tools whose schemas are none fit nothing', async () => {
+    const tools = [
+      ...[null, 7, {}, { name: null, inputSchema: {} }],
+      ...[{ name: 'without' }, { name: 'null', inputSchema: null, description: null, annotations: null }],
+      ...[
+        { name: 'empty', inputSchema: {} },
+        { name: 'text', inputSchema: 'x' },
+        { name: 'list', inputSchema: [] },
+      ],
+    ];
+    const { connection } = await connect({
+      'tools/list': json(listOf(JSON.stringify(tools), '"nextCursor":null,')),
+    });
+    const listed = (await connection.listTools(never)).tools;
+    expect(listed.map(({ name, inputSchema }) => [name, inputSchema])).toEqual([
+      ...[
+        ['without', {}],
+        ['null', {}],
+        ['empty', {}],
+      ],
+      ...[
+        ['text', { not: {} }],
+        ['list', { not: {} }],
+      ],
+    ]);
+    const none = await connect({ 'tools/list': json(listOf('[{},{}]')) });
+    await expect(none.connection.listTools(never)).rejects.toThrow();
+  });
+
   it('counts what was read, not what was kept', async () => {
     const page = `[${repeated(JSON.stringify({ name: 'same', inputSchema: { type: 'object' }, _meta: { x: 'x'.repeat(30_000) } }), 50)}]`;
     const { connection, got } = await connect({ 'tools/list': json(listOf(page, '"nextCursor":"more",')) });
@@ -241,6 +270,31 @@ describe('a list', () => {
     const second = await connect({ 'tools/list': json(listOf(small, '"nextCursor":"more",')) });
     await second.connection.listTools(never);
     expect(second.got.filter(({ method }) => method === 'tools/list')).toHaveLength(5);
+  });
+});
+
+describe('a result', () => {
+  const data = { projects: [{ name: 'Aquila', id: 41 }] };
+  it.each([
+    ['structured content alone', { content: [], structuredContent: data }, JSON.stringify(data)],
+    [
+      'a text beside it',
+      { content: [{ type: 'text', text: '1 item.' }], structuredContent: data },
+      `1 item.\n${JSON.stringify(data)}`,
+    ],
+    [
+      'its text, written otherwise',
+      { content: [{ type: 'text', text: JSON.stringify(data, null, 2) }], structuredContent: data },
+      JSON.stringify(data, null, 2),
+    ],
+    [
+      'a part of an unknown type',
+      { content: [{ type: 'text', text: 'x' }, { type: 'hologram' }] },
+      'x\n[hologram, left out]',
+    ],
+  ])('has %s', async (_what, result, text) => {
+    const { connection } = await connect({ 'tools/call': json(JSON.stringify(result)) });
+    expect((await connection.callTool(tool, {}, never)).text).toBe(text);
   });
 });
 

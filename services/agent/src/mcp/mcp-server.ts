@@ -12,6 +12,7 @@ import type { McpTool } from './mcp-tool.ts';
 import { modelNames } from './model-names.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 import { acceptance, digestOf, type AcceptedTool } from './tool-review.ts';
+import { judgedSchema } from './tool-schema.ts';
 
 /** What is public of the authentication of a server. */
 export type PublicAuth =
@@ -187,12 +188,18 @@ export function showServer(
       read_only: tool.readOnly,
       idempotent: tool.idempotent,
       enabled: isEnabled(server, tool.name),
+      ...usabilityOf(tool),
       ...reviewOf(tool, { isAccepted: isAccepted(tool), accepted }),
     })),
     tools_updated_at: server.toolsUpdatedAt?.toISOString() ?? null,
     created_at: server.createdAt.toISOString(),
     updated_at: server.updatedAt.toISOString(),
   };
+}
+
+function usabilityOf({ inputSchema }: McpTool): Pick<WireMcpServer['tools'][number], 'usable' | 'reason'> {
+  const { reason } = judgedSchema(inputSchema);
+  return { usable: reason === null, reason };
 }
 
 function reviewOf(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { maxResultChars } from '@gatehouse/contract/builtin-tools';
 import { cutText, shortened } from '@gatehouse/events/cut-text';
 import { McpFailure } from './failure.ts';
@@ -90,10 +91,7 @@ function resultOf(result: Fields, bytes: number): Fields {
     ...(serverInfo !== undefined && { serverInfo: namedOf(fieldsOf(serverInfo)) }),
     ...(supportedVersions !== undefined && { supportedVersions: versionsOf(supportedVersions) }),
     ...(tools !== undefined && {
-      tools: listOf(tools)
-        .slice(0, maxTools)
-        .map(toolOf)
-        .filter((tool) => tool !== null),
+      tools: toolsOf(listOf(tools)),
       _meta: { [pageBytesKey]: bytes },
     }),
     ...((content !== undefined || structuredContent !== undefined) && {
@@ -111,16 +109,31 @@ function namedOf({ name, version }: Fields): Fields {
   return { name: textOf(name, maxTokenChars), version: textOf(version, maxTokenChars) };
 }
 
-/** Null for one whose schema is too large. */
+/** Of a list that still counts as one. */
+const maxWrongTools = 20;
+
+/** The tools of a list: some servers have elements in it that are none. What has more of them is no list of tools. */
+function toolsOf(list: readonly unknown[]): Fields[] {
+  const elements = list.slice(0, maxTools);
+  const wrong = elements.filter(
+    (element) => !isFields(element) || typeof element['name'] !== 'string',
+  ).length;
+  if (wrong > maxWrongTools || (wrong > 0 && wrong === elements.length)) throw invalid();
+  return elements.map(toolOf).filter((tool) => tool !== null);
+}
+
+/** Null for one without a name, or whose schema is too large. */
 function toolOf(value: unknown): Fields | null {
-  const { name, description = '', inputSchema, annotations } = fieldsOf(value);
-  if (typeof name !== 'string' || typeof description !== 'string') throw invalid();
-  const schema = schemaText(fieldsOf(inputSchema));
+  if (!isFields(value)) return null;
+  const { name, description, inputSchema, annotations } = value;
+  if (typeof name !== 'string') return null;
+  const schema = schemaText(inputSchema);
   if (Buffer.byteLength(schema) > maxSchemaBytes) return null;
-  const hints = annotations === undefined ? {} : fieldsOf(annotations);
+  const hints = isFields(annotations) ? annotations : {};
+  const text = typeof description === 'string' ? description : '';
   return {
     // A name that is too long is one that the list leaves out.
-    ...{ name: cutText(name, maxNameChars + 1), description: cutText(description, maxDescriptionChars) },
+    ...{ name: cutText(name, maxNameChars + 1), description: cutText(text, maxDescriptionChars) },
     inputSchema: { type: 'object' },
     annotations: {
       readOnlyHint: hints['readOnlyHint'] === true,
@@ -130,20 +143,33 @@ function toolOf(value: unknown): Fields | null {
   };
 }
 
-/** The text of a schema of arguments. What lies in it is for models: providers check it. */
-function schemaText(schema: Fields): string {
-  const { type, properties = {}, required = [] } = schema;
-  if (type !== 'object' || !isFields(properties)) throw invalid();
-  for (const name of listOf(required)) stringOf(name);
-  return JSON.stringify(schema);
+/** The text of a schema of arguments; of one that fits nothing where it is none. See `tool-schema.ts` for what becomes of it. */
+function schemaText(schema: unknown): string {
+  if (schema === undefined || schema === null || schema === true) return '{}';
+  return JSON.stringify(isFields(schema) ? schema : { not: {} });
 }
 
 /** Models of the gateway's tools get text: of other content its kind and size. */
 function contentOf(content: readonly unknown[], structured: unknown): string {
   const parts = content.map((part) => partOf(fieldsOf(part)));
-  const text = parts.length === 0 && structured !== undefined ? JSON.stringify(structured) : parts.join('\n');
-  return shortened(text, maxResultChars);
+  const isShown =
+    structured === undefined || structured === null || content.some((part) => isSame(part, structured));
+  return shortened([...parts, ...(isShown ? [] : [JSON.stringify(structured)])].join('\n'), maxResultChars);
 }
+
+/** Whether a part is the text of a structured content: servers give both, as the specification asks. */
+function isSame(part: unknown, structured: unknown): boolean {
+  const { text } = fieldsOf(part);
+  if (typeof text !== 'string' || text.length > maxSameChars || !/^\s*[[{]/.test(text)) return false;
+  try {
+    return isDeepStrictEqual(JSON.parse(text), structured);
+  } catch {
+    return false;
+  }
+}
+
+/** Longer texts are taken for others. */
+const maxSameChars = 256 * 1024;
 
 function partOf(part: Fields): string {
   const { type } = part;
@@ -163,12 +189,12 @@ function partOf(part: Fields): string {
       return `[resource ${stringOf(resource['uri'])}, left out]`;
     }
     default:
-      throw invalid();
+      return `[${textOf(type, maxNameChars)}, left out]`;
   }
 }
 
 function texts(from: Fields, names: readonly string[]): Fields {
-  const present = names.filter((name) => from[name] !== undefined);
+  const present = names.filter((name) => from[name] !== undefined && from[name] !== null);
   return Object.fromEntries(present.map((name) => [name, textOf(from[name], maxTokenChars)]));
 }
 

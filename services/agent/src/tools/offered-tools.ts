@@ -5,6 +5,7 @@ import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import { isEnabled, isPerUser, type KnownHead, type McpSettings } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
+import { judgedSchema } from '../mcp/tool-schema.ts';
 
 /** A tool that may be used. */
 export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest'> {
@@ -132,7 +133,10 @@ export class OfferedTools {
     const toolFilter = await parse<McpSettings['toolFilter']>(ofServer.toolFilter);
     const tools = await inLoopTurn(tenantId, () => {
       const isAccepted = acceptance({ trust, accepted });
-      return listed.filter((tool) => isEnabled({ toolFilter }, tool.name) && isAccepted(tool)).map(offered);
+      return listed
+        .filter((tool) => isEnabled({ toolFilter }, tool.name) && isAccepted(tool))
+        .map(offered)
+        .filter((tool) => tool !== null);
     });
     // The texts may be newer than what was seen.
     const revisions = own === null ? [ofServer.revision] : [ofServer.revision, own.revision];
@@ -141,8 +145,10 @@ export class OfferedTools {
   }
 }
 
-function offered({ name, description, inputSchema, readOnly, idempotent }: McpTool): OfferedTool {
-  return { name, description, schemaJson: JSON.stringify(inputSchema), readOnly, idempotent };
+/** Null for a tool whose schema no provider would take. */
+function offered({ name, description, inputSchema, readOnly, idempotent }: McpTool): OfferedTool | null {
+  const { schema } = judgedSchema(inputSchema);
+  return schema && { name, description, schemaJson: JSON.stringify(schema), readOnly, idempotent };
 }
 
 /** Memory of one tool beside its texts. */
