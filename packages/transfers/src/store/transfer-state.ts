@@ -41,8 +41,8 @@ export async function setState(
 /** Deletes a batch of records of transfers that ended 30 days ago. Returns whether there are more. */
 export async function deleteOldTransfers(system: Pool, service: string, batch = 100): Promise<boolean> {
   const { rowCount } = await system.query(
-    `delete from ${service}.transfers where id in (
-       select id from ${service}.transfers where ended_at < now() - interval '30 days' limit $1)`,
+    `delete from ${service}.transfers where id = any (array(
+       select id from ${service}.transfers where ended_at < now() - interval '30 days' limit $1))`,
     [batch],
   );
   return rowCount === batch;

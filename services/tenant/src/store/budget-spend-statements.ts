@@ -134,8 +134,8 @@ export async function updateTold(
 /** Deletes buckets that are older than any window. Returns whether there may be more. */
 export async function deleteOldSpend(db: Queryable, batch: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `delete from tenant.budget_spend where (subject_id, bucket) in (
-       select subject_id, bucket from tenant.budget_spend where bucket < now() - interval '35 days' limit $1)`,
+    `delete from tenant.budget_spend where ctid = any (array(
+       select ctid from tenant.budget_spend where bucket < now() - interval '35 days' limit $1))`,
     [batch],
   );
   return rowCount === batch;

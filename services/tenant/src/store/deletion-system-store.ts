@@ -63,9 +63,9 @@ export class DeletionSystemStore {
   /** Deletes a batch of deletions that completed long ago. Returns whether there are more. */
   async deleteOld(batch = 1_000): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `delete from tenant.user_deletions where id in (
+      `delete from tenant.user_deletions where id = any (array(
          select id from tenant.user_deletions
-         where completed_at < now() - make_interval(days => ${keptDays}) limit $1)`,
+         where completed_at < now() - make_interval(days => ${keptDays}) limit $1))`,
       [batch],
     );
     return rowCount === batch;

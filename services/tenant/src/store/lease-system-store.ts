@@ -162,8 +162,8 @@ export class LeaseSystemStore {
    */
   async deleteOld(batch = 1_000): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `delete from tenant.settlements where id in (
-         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1)`,
+      `delete from tenant.settlements where id = any (array(
+         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1))`,
       [batch],
     );
     const { rows: oldHolders } = await this.#pool.query<{ id: string }>(

@@ -77,8 +77,8 @@ export async function acceptPreview(db: Queryable, id: string, target: TargetSid
 /** Deletes a batch of previews that expired a day ago. Returns whether there are more. */
 export async function deleteOldPreviews(db: Queryable, batch = 100): Promise<boolean> {
   const { rowCount } = await db.query(
-    `delete from tenant.transfer_previews where id in (
-       select id from tenant.transfer_previews where expires_at < now() - interval '1 day' limit $1)`,
+    `delete from tenant.transfer_previews where id = any (array(
+       select id from tenant.transfer_previews where expires_at < now() - interval '1 day' limit $1))`,
     [batch],
   );
   return rowCount === batch;

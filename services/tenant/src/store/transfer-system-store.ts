@@ -87,8 +87,8 @@ export class TransferSystemStore implements TransferRecord {
   /** Deletes a batch of transfers that ended a year ago. Returns whether there are more. */
   async deleteOld(): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `delete from tenant.transfers where id in (
-         select id from tenant.transfers where finished_at < now() - interval '1 year' limit $1)`,
+      `delete from tenant.transfers where id = any (array(
+         select id from tenant.transfers where finished_at < now() - interval '1 year' limit $1))`,
       [batch],
     );
     return rowCount === batch;
