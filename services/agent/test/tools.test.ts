@@ -73,7 +73,7 @@ describe('the tools of an agent', () => {
     const tools = await listed(id);
     expect(tools.map(({ name }) => name)).toEqual(await names(id));
     expect(tools[2]).toEqual({
-      ...{ name: 'second__c', description: '', schemaJson: '{"type":"object"}', tool: 'c' },
+      ...{ name: 'second__c', description: '', schemaJson: '{"type":"object","properties":{}}', tool: 'c' },
       ...{ serverId: second, repeatable: true, timeoutMs: 5_000, executor: 'agent' },
     });
   });
