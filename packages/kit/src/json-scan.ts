@@ -1,10 +1,4 @@
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const openBrace = 0x7b;
-const closeBracket = 0x5d;
-const closeBrace = 0x7d;
+import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-bytes.ts';
 
 /** The most of each that is counted. */
 export type JsonLimits = Readonly<Record<'values' | 'texts' | 'escapes' | 'bare' | 'depth', number>>;

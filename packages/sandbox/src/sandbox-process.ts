@@ -14,7 +14,7 @@ export interface ProgramOptions {
   task: string;
   /** The most that the heap of a process may hold. A process that needs more ends. */
   maxHeapMiB: number;
-  /** What bounds the memory of this process with others. Default: that of all sandboxes of the service. */
+  /** Bounds the memory of this process with others. Default: that of all sandboxes of the service. */
   memory?: MemoryShare;
 }
 

@@ -127,7 +127,7 @@ const differentObjects = Array.from({ length: 26_000 }, (_, n) => `{"a${n}":1,"b
 const initialize = json(
   '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}',
 );
-/** What makes it one of 2025. */
+/** These answers make it a server of 2025. */
 const legacy: Record<string, Answer> = {
   'server/discover': (response) => response.writeHead(404).end(),
   initialize,

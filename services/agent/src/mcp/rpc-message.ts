@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { maxResultChars } from '@gatehouse/contract/builtin-tools';
 import { cutText, shortened } from '@gatehouse/events/cut-text';
+import { isFields } from '@gatehouse/kit/fields';
 import { McpFailure } from './failure.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,11 +21,11 @@ const maxTextChars = 8_192;
 /** Of an id, a cursor, a version. */
 const maxTokenChars = 4_096;
 const maxVersions = 100;
-/** Of the schema of a tool. Tools with a larger one are left out: to sort one of 830 kB for its digest took 140 ms. */
+/** Tools whose schema is larger are left out: to sort one of 830 kB for its digest took 140 ms. */
 const maxSchemaBytes = 64 * 1024;
 /** Where a listed page says how many bytes of the server it was. */
 export const pageBytesKey = 'gatehouse/bytes';
-/** Where a listed tool has its schema, as JSON text: the client would check each member, and describe each fault. */
+/** A listed tool has its schema under this key, as JSON text: the client would check each member, and describe each fault. */
 export const schemaKey = 'gatehouse/schema';
 
 const subscription = 'io.modelcontextprotocol/subscriptionId';
@@ -109,7 +110,7 @@ function namedOf({ name, version }: Fields): Fields {
   return { name: textOf(name, maxTokenChars), version: textOf(version, maxTokenChars) };
 }
 
-/** Of a list that still counts as one. */
+/** A list with more wrong elements counts as none. */
 const maxWrongTools = 20;
 
 /** The tools of a list: some servers have elements in it that are none. What has more of them is no list of tools. */
@@ -227,10 +228,6 @@ function listOf(value: unknown): unknown[] {
 function fieldsOf(value: unknown): Fields {
   if (!isFields(value)) throw invalid();
   return value;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(): McpFailure {

@@ -25,7 +25,7 @@ export interface ToolChange {
 
 /** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
 export const maxAccepted = 1_000;
-/** Of the definitions that are kept, in bytes of a row. */
+/** Definitions are kept up to this many bytes of a row. */
 const maxDefinitionBytes = 1024 * 1024;
 
 /** Of everything that models and the gateway learn of a tool, whatever the order of members. */

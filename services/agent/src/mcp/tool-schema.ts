@@ -1,6 +1,6 @@
-/** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 
-type Fields = Record<string, unknown>;
+/** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
 /** A schema that models can be given, or why there is none. */
 export type JudgedSchema = { schema: Fields; reason: null } | { schema: null; reason: string };
@@ -181,7 +181,7 @@ function assertFound(ref: unknown, { root, place }: Where): void {
     throw new Unusable(`${place} has a reference that leads nowhere.`);
 }
 
-/** What a JSON pointer in a fragment points to (RFC 6901). */
+/** Follows a JSON pointer in a fragment (RFC 6901). */
 function found(root: Fields, ref: string): unknown {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return undefined;
@@ -240,7 +240,7 @@ function merged(schema: Fields, root: Fields, depth: number): Fields {
   for (const one of Array.isArray(allOf) ? (allOf as unknown[]) : []) add(one, (names) => names);
   for (const choices of [anyOf, oneOf]) {
     const all = Array.isArray(choices) ? (choices as unknown[]) : [];
-    // Of several that a call may fit, only what all of them require is required.
+    // A call may fit any of them: only what all of them require is required.
     const lists = all.map((one) => (isFields(one) && isNames(one['required']) ? one['required'] : []));
     for (const one of all)
       add(one, (names) => names.filter((name) => lists.every((list) => list.includes(name))));
@@ -250,8 +250,4 @@ function merged(schema: Fields, root: Fields, depth: number): Fields {
 
 function isNames(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((name) => typeof name === 'string');
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -35,7 +35,7 @@ export const revisionOf = {
   'agent.agents': revisionHash(
     'row(key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility, owner_user_id, status, metadata)',
   ),
-  // Of accepted tools names and digests, in any order: another list may only wait for a review.
+  // Accepted tools count by names and digests, in any order: another list may only wait for a review.
   'agent.mcp_servers': revisionHash(
     `row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id, trust,
       (select jsonb_object_agg(a->>'name', a->>'digest') from json_array_elements(accepted) as a))`,

@@ -1,3 +1,14 @@
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from '@gatehouse/kit/json-bytes';
+
 /**
  * Where the members of a JSON object lie in its source text. Editing the text itself, instead of parsing and printing
  * it again, keeps everything that a parser would lose: big integers, number spelling, lone surrogates, duplicate keys.
@@ -10,15 +21,6 @@ export interface Member {
   /** One past the last byte of the value. */
   valueEnd: number;
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
-const openBrace = 0x7b;
-export const openBracket = 0x5b;
-const closeBrace = 0x7d;
-export const closeBracket = 0x5d;
-const colon = 0x3a;
-const comma = 0x2c;
 
 /**
  * Lists the members of the object that begins at or after `from`, and ends at the first beyond `max`. The bytes must be

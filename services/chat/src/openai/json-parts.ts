@@ -1,3 +1,13 @@
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from '@gatehouse/kit/json-bytes';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 
@@ -6,15 +16,6 @@ export interface Range {
   from: number;
   until: number;
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const openBrace = 0x7b;
-const closeBracket = 0x5d;
-const closeBrace = 0x7d;
 
 /** A piece that is scanned in 5 ms. */
 const pieceBytes = 1024 * 1024;

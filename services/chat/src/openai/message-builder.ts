@@ -1,10 +1,10 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { messageText } from './message-text.ts';
 import {
   argumentsOf,
   callsIn,
   idOf,
   indexOf,
-  isFields,
   isWhole,
   maxCalls,
   nameOf,
@@ -12,8 +12,6 @@ import {
   withCalls,
   type Said,
 } from './tool-calls.ts';
-
-type Fields = Record<string, unknown>;
 
 /** All texts of a message, and as many for each of its pieces. */
 const maxChars = 16 * 1024 * 1024;

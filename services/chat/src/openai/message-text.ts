@@ -1,11 +1,11 @@
-/** Texts in messages, however a provider writes them: OpenAI's text, or lists of parts. */
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 
-type Fields = Record<string, unknown>;
+/** Texts in messages, however a provider writes them: OpenAI's text, or lists of parts. */
 
 /** Deeper than any provider nests the parts of a content. */
 const maxDepth = 4;
 
-/** What a content says to the reader: a text, or the texts of its parts without thoughts. */
+/** Returns what a reader sees: a content's text, or the texts of its parts without thoughts. */
 export function spokenText(content: unknown): string {
   return textOf(content, isSpoken);
 }
@@ -61,9 +61,5 @@ function isSpoken({ type }: Fields): boolean {
 }
 
 function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+  return isFields(value) ? value : {};
 }

@@ -1,13 +1,12 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { assertReadable } from './readable.ts';
 import { frameData, frameEvent } from './sse-frames.ts';
 import { ChunkHead } from './stream-reader.ts';
 import { MessageBuilder } from './message-builder.ts';
-import { callsIn, frameOf, identified, isFields, plainCall, type Said } from './tool-calls.ts';
+import { callsIn, frameOf, identified, plainCall, type Said } from './tool-calls.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
-
-type Fields = Record<string, unknown>;
 
 /**
  * The frames of a whole answer, as a stream would have them. What has no choices, or an error in place of a message, is one
@@ -17,7 +16,7 @@ export function framesOf(answer: Buffer): Buffer[] {
   const whole: unknown = JSON.parse(answer.toString('utf8'));
   if (!isFields(whole)) throw new Error('the answer is not an object');
   const { choices, usage, ...others } = whole;
-  const all = Array.isArray(choices) ? choices.filter(isFields) : [];
+  const all = listOf(choices).filter(isFields);
   const read = all.filter(({ message }) => isFields(message));
   if (read.length === 0) {
     if (all.length > 0 && errorIn(whole) === null && all.every((choice) => errorInChoice(choice) === null))
@@ -34,7 +33,7 @@ export function framesOf(answer: Buffer): Buffer[] {
   ];
 }
 
-/** What a choice says, and its end. */
+/** Splits a choice into its message and its end. */
 function partsOf({ message: _message, ...choice }: Fields, message: Fields): { said: Fields; end: Fields } {
   const { error, finish_reason: reason, ...others } = choice;
   const { tool_calls: _calls, function_call: _old, ...said } = message;
@@ -110,7 +109,7 @@ export class AnswerAssembler {
     if (!Array.isArray(choices) && !isFields(chunk['usage'])) return;
     this.#head.add(chunk);
     Object.assign(this.#others, withValues(others));
-    for (const choice of Array.isArray(choices) ? choices.filter(isFields) : []) this.#readChoice(choice);
+    for (const choice of listOf(choices).filter(isFields)) this.#readChoice(choice);
   }
 
   #readChoice({ index, delta, message, ...others }: Fields): void {

@@ -1,5 +1,5 @@
+import { isFields } from '@gatehouse/kit/fields';
 import { spokenText } from './message-text.ts';
-import { isFields } from './tool-calls.ts';
 
 /** A whole answer for other services, in which what a model says is text: some providers answer with lists of parts. */
 export function plainAnswer(answer: Buffer): string {

@@ -1,7 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
-
-type Fields = Record<string, unknown>;
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 
 /** An error that a provider reports, in its own words as far as they are of use to a client. */
 export interface ProviderError {
@@ -14,7 +13,7 @@ export interface ProviderError {
 
 /**
  * The error in a body or a chunk that came with status 200, or null: OpenAI's shape and those of servers that imitate it.
- * What has choices is an error only if its `error` says something: some servers send an empty one beside good answers.
+ * An answer with choices is an error only if its `error` says something: some servers send an empty one beside good answers.
  */
 export function errorIn(fields: Fields): ProviderError | null {
   const { error } = fields;
@@ -114,12 +113,4 @@ const statusesByName: readonly (readonly [RegExp, number])[] = [
 function saysSomething(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return Boolean(value);
   return depth < 3 && Object.values(value).some((member) => saysSomething(member, depth + 1));
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,10 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
+import { isFields } from '@gatehouse/kit/fields';
 import { KeptText } from './kept-text.ts';
 import { messageText } from './message-text.ts';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
-import { isFields } from './tool-calls.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
 import { laterUsage, type Usage } from './usage.ts';
 

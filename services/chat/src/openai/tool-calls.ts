@@ -1,8 +1,7 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { assertReadable } from './readable.ts';
 import { frameData } from './sse-frames.ts';
-
-type Fields = Record<string, unknown>;
 
 /** A call that a model asks for. */
 export interface ToolCall {
@@ -37,7 +36,7 @@ export function readMessage({ choices }: Fields): Said | null {
  * many.
  */
 export function callsIn({ tool_calls: calls, function_call: old }: Fields): Fields[] {
-  const all = Array.isArray(calls) ? calls.filter(isFields) : isFields(calls) ? [calls] : [];
+  const all = isFields(calls) ? [calls] : listOf(calls).filter(isFields);
   if (all.length > maxCalls) throw new Error('the answer has too many calls of tools');
   return all.length === 0 && isFields(old) ? [{ function: old }] : all;
 }
@@ -161,10 +160,6 @@ export function addedUsage(one: unknown, other: unknown): unknown {
   if (!isFields(one) || !isFields(other)) return one ?? other;
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries([...names].map((name) => [name, addedUsage(one[name], other[name])]));
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function textOf(value: unknown): string {

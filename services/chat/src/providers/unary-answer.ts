@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { ProviderFailure } from './provider-failure.ts';
 import {
   elementRanges,
@@ -13,11 +14,8 @@ import { KeptText } from '../openai/kept-text.ts';
 import { messageText } from '../openai/message-text.ts';
 import { errorIn, errorInChoice, type ProviderError } from '../openai/provider-error.ts';
 import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
-import { isFields } from '../openai/tool-calls.ts';
 import { readServiceTier, usageIn } from '../openai/usage-reader.ts';
 import type { Usage } from '../openai/usage.ts';
-
-type Fields = Record<string, unknown>;
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
@@ -209,8 +207,4 @@ function saidIn(message: Fields | undefined): string {
   const said = new KeptText();
   said.add(message);
   return said.text;
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { continueTrace } from '@gatehouse/kit/trace-context';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { FramePipe } from './frame-pipe.ts';
@@ -66,25 +67,24 @@ describe('a whole answer as large as it may be', () => {
 describe('a stream', () => {
   const most = 8 * MiB;
   const first = Buffer.from('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
-  const controller = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
+  const controller = {
+    ...{ aborted: false, paused: false, reason: null },
+    ...{ abort: () => undefined, pause: () => undefined, resume: () => undefined },
+  };
 
   /** The failure of a stream, if it is one. */
   async function failureOf(text: string): Promise<{ failure: unknown; blocked: number }> {
     const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
     const call = {
       ...{ room: budget.open('a'), operation: 'chat' as const, body: null },
-      ...{ trace: { traceId: '', spanId: '', sampled: false, state: '' } },
+      trace: continueTrace(undefined),
       ...{ signal: new AbortController().signal, onHeaders: () => undefined },
     };
-    const handler = new StreamHandler(
-      'acme',
-      call as unknown as ConstructorParameters<typeof StreamHandler>[1],
-    );
-    const on = controller as unknown as Parameters<StreamHandler['onRequestStart']>[0];
+    const handler = new StreamHandler('acme', call);
     let failure: unknown;
-    handler.onRequestStart(on);
-    handler.onResponseStart(on, 200, { 'content-type': 'text/event-stream' });
-    handler.onResponseData(on, first);
+    handler.onRequestStart(controller);
+    handler.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
+    handler.onResponseData(controller, first);
     const pipe = new FramePipe('acme', await handler.opened, new StreamReader(1));
     await pipe.open();
     // As agents with tools read it.
@@ -95,7 +95,7 @@ describe('a stream', () => {
     const bytes = Buffer.from(text);
     const blocked = await longestBlock(async () => {
       for (let at = 0; at < bytes.length; at += 64 * 1024) {
-        handler.onResponseData(on, bytes.subarray(at, at + 64 * 1024));
+        handler.onResponseData(controller, bytes.subarray(at, at + 64 * 1024));
         await new Promise(setImmediate);
       }
     });

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
 import { isParsable, parsedPart, wholeOf } from '../openai/json-parts.ts';
@@ -7,7 +8,6 @@ import {
   addedUsage,
   callsIn,
   identified,
-  isFields,
   nameOf,
   plainCall,
   readMessage,
@@ -29,8 +29,6 @@ import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
 import { ToolStream } from './tool-stream.ts';
 import type { TurnTools } from './tools.ts';
-
-type Fields = Record<string, unknown>;
 
 export interface ToolLoopOptions {
   /** Of each call of the model. */

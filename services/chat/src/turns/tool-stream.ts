@@ -1,10 +1,9 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageBuilder } from '../openai/message-builder.ts';
-import { chunkOf, frameOf, isFields, type Said } from '../openai/tool-calls.ts';
+import { chunkOf, frameOf, type Said } from '../openai/tool-calls.ts';
 import { hasFinished } from '../openai/provider-error.ts';
 import { ChunkHead } from '../openai/stream-reader.ts';
 import type { FrameSink } from '../providers/frame-pipe.ts';
-
-type Fields = Record<string, unknown>;
 
 /** What the client may see of a call of a tool. */
 export interface ToolEvent {
