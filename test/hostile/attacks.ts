@@ -136,6 +136,8 @@ export const attacks: Attack[] = [
       await ground.send(`/v1/agents/${agent}/memory/import`, {
         body: lines.join('\n'),
         headers: { 'content-type': 'application/x-ndjson' },
+        // A tenant has one import at a time.
+        statuses: [200, 201, 429],
       });
     },
   },
