@@ -4,6 +4,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { CallShares, type MaxCalls } from './call-shares.ts';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
+import { paceReads } from './paced-reads.ts';
 
 export interface EgressRequest {
   /** The tenant whose share of the calls it takes; null for the platform. */
@@ -63,6 +64,8 @@ const defaultMaxBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 /** Shorter than servers keep idle connections, so that a request seldom meets one that is closing. */
 const keepAliveMs = 4_000;
+/** Responses before the response, such as 103 (RFC 8297): a host could send them for as long as a request may take. */
+const maxHints = 16;
 /** Each call has a connection, so none waits for another. */
 const defaultMaxCalls: MaxCalls = { all: 1_024, tenant: 128, origin: 64, tenantAtOrigin: 48 };
 
@@ -98,7 +101,11 @@ export class Egress {
       ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
     });
     this.#agent = new Agent({
-      connect,
+      connect: (options, callback) =>
+        connect(options, (...connected) => {
+          if (connected[0] === null) paceReads(connected[1]);
+          callback(...connected);
+        }),
       allowH2: false,
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: idleMs,
@@ -178,6 +185,7 @@ export class Egress {
     // An address in a URL is connected without a lookup.
     this.#guard.assertUrl(url);
     if (Object.keys(headers).some((name) => notGiven.test(name))) throw new EgressError('invalid_request');
+    let hints = 0;
     const response = await this.#agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
@@ -186,6 +194,10 @@ export class Egress {
       headers: { 'user-agent': 'gatehouse', ...headers, 'accept-encoding': 'identity' },
       ...(body !== undefined && { body }),
       ...(idleMs !== undefined && { headersTimeout: idleMs, bodyTimeout: idleMs }),
+      onInfo: () => {
+        hints += 1;
+        if (hints > maxHints) throw new EgressError('invalid_response');
+      },
       signal,
     });
     const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
