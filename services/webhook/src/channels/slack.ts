@@ -134,7 +134,7 @@ function parse(body: unknown): Inbound {
 /** The text without mentions of the bot, and with `&`, `<` and `>` as they were written. */
 function textOf(text: string, bots: readonly string[]): string {
   return text
-    .replaceAll(/<@(\w+)(?:\|[^>]*)?>/g, (mention, user: string) => (bots.includes(user) ? '' : mention))
+    .replaceAll(/<@(\w+)(?:\|[^<>]*)?>/g, (mention, user: string) => (bots.includes(user) ? '' : mention))
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&')
