@@ -78,7 +78,7 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
 
-test-hostile: node_modules/.package-lock.json ## Attack one process in every way a tenant can, while another one's streams must be on time: alone on the machine, four minutes
+test-hostile: node_modules/.package-lock.json ## Attack one process in every way a tenant can, while another one's streams must be on time: alone on the machine, five minutes
 	@HOSTILE=full $(WITH_TOOLS) npm run --silent test:file -- test/hostile/peers.test.ts
 
 test-cluster: node_modules/.package-lock.json ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill

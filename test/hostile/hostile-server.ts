@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { eventually } from '@gatehouse/test/eventually';
 import { answerAsAuthorization } from './authorization-answers.ts';
+import { answerAsChannels, answerAsHook } from './hook-answers.ts';
 import { answerAsProvider } from './provider-answers.ts';
+import { listOf } from './shapes.ts';
 
 interface Message {
   id?: number | string;
@@ -11,10 +14,6 @@ interface Message {
 }
 
 const json = { 'content-type': 'application/json' };
-const listOf = (element: string, bytes: number): string =>
-  Array(Math.floor(bytes / (element.length + 1)))
-    .fill(element)
-    .join(',');
 
 /** Results of tools, as JSON, by the name of the tool. */
 export const toolResults: Readonly<Record<string, string>> = {
@@ -37,8 +36,9 @@ const wrongList = `{"tools":[${listOf('{"name":1}', 3_800_000)}]}`;
  */
 export class HostileServer {
   readonly #server: Server;
-  /** Requests that got an answer without an end. */
-  endless = 0;
+  /** The paths of requests of receivers and channels. */
+  readonly #received: string[] = [];
+
   private constructor() {
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
@@ -54,6 +54,18 @@ export class HostileServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
+  /** Requests whose path begins so. */
+  received(path: string): number {
+    return this.#received.filter((each) => each.startsWith(path)).length;
+  }
+
+  /** Waits until there were so many. */
+  async untilReceived(path: string, count: number): Promise<void> {
+    await eventually(() => {
+      if (this.received(path) < count) throw new Error(`no ${count} requests of ${path}`);
+    }, 60_000);
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -65,8 +77,11 @@ export class HostileServer {
     const path = request.url ?? '';
     if (path.startsWith('/provider/')) answerAsProvider(Buffer.concat(chunks).toString(), response);
     else if (path.includes('/oauth/')) answerAsAuthorization(request, response);
-    else if (path === '/endless') this.#answerWithoutEnd(response);
-    else if (request.url === '/page') {
+    else if (/^\/(?:hook|telegram|slack|zalo_oa)\//.test(path)) {
+      this.#received.push(path);
+      if (path.startsWith('/hook/')) answerAsHook(path, response);
+      else answerAsChannels(path, response, this.#received.length);
+    } else if (request.url === '/page') {
       response.writeHead(200, { 'content-type': 'text/html' });
       response.end(`<html><body>${'<div><b>'.repeat(60_000)}text`);
     } else if (request.method === 'POST')
@@ -97,18 +112,6 @@ export class HostileServer {
         .end(
           `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no such method"}}`,
         );
-  }
-
-  /** Sends as much as the other side reads, and never ends. */
-  #answerWithoutEnd(response: ServerResponse): void {
-    this.endless += 1;
-    response.writeHead(200, { 'content-type': 'application/json' });
-    const piece = '[{"a":1},'.repeat(8_000);
-    const more = (): void => {
-      while (!response.destroyed && response.write(piece));
-    };
-    response.on('drain', more);
-    more();
   }
 
   /** Three thousand requests of the server before its result. */

@@ -1,14 +1,10 @@
-import { sleep } from '@gatehouse/kit/clock';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { makeAgent, newName, times, type Attack, type Ground } from './attacks.ts';
 import { oauthDocuments, oauthShapes } from './authorization-answers.ts';
 import { answerModels, streamModels } from './provider-answers.ts';
+import { listOf } from './shapes.ts';
 
 const KiB = 1024;
-const listOf = (element: string, bytes: number): string =>
-  Array(Math.floor(bytes / (element.length + 1)))
-    .fill(element)
-    .join(',');
 
 async function makeChannel(ground: Ground, callback: string): Promise<{ id: string; secret: string }> {
   const agent = await makeAgent(ground, {});
@@ -65,7 +61,9 @@ export const peerAttacks: Attack[] = [
   {
     name: 'messages of a channel that are as large as they may be, whose replies get answers without an end',
     run: async (ground) => {
-      const channel = await makeChannel(ground, '/endless');
+      const reply = '/hook/endless/reply';
+      const before = ground.server.received(reply);
+      const channel = await makeChannel(ground, reply);
       const worst = [
         `,"attachments":[${listOf('{}', 250 * KiB)}]`,
         `,"attachments":[${listOf('1', 250 * KiB)}]`,
@@ -81,8 +79,7 @@ export const peerAttacks: Attack[] = [
       await times(8, (n) =>
         sendMessage(ground, channel, { body: messageOf(`m${n}`), id: `m${n}`, statuses: [202] }),
       );
-      for (let wait = 0; wait < 1_200 && ground.server.endless === 0; wait += 1) await sleep(50);
-      if (ground.server.endless === 0) throw new Error('no reply was sent');
+      await ground.server.untilReceived(reply, before + 1);
     },
   },
 ];

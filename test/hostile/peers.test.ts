@@ -6,6 +6,7 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 import { ChaosSystem } from '../chaos/chaos-system.ts';
 import { attacks, groundOf, type Ground } from './attacks.ts';
 import { HostileServer } from './hostile-server.ts';
+import { inboundAttacks } from './inbound-attacks.ts';
 import { peerAttacks } from './peer-attacks.ts';
 import { catalogueWith } from './provider-answers.ts';
 import { streamsDuring } from './paced-streams.ts';
@@ -18,7 +19,7 @@ const full = process.env['HOSTILE'] === 'full';
 const streams = full ? 40 : 4;
 const seconds = full ? 10 : 4;
 const together = full ? 2 : 1;
-const attacksAtOnce = full ? 1 : 5;
+const attacksAtOnce = full ? 1 : 7;
 /** How much later than at the provider a chunk may arrive; ten times that beside other tests. */
 const boundMs = full ? 250 : 2_500;
 const maxMemoryMiB = 700;
@@ -37,6 +38,9 @@ beforeAll(async () => {
   await writeFile(models, catalogueWith(server.url('/provider')));
   chaos = await ChaosSystem.start({
     ...{ GATEHOUSE_REPLICAS: 'all=1', EGRESS_ALLOW: '127.0.0.1', GATEHOUSE_MODELS: models },
+    TELEGRAM_API_URL: server.url('/telegram'),
+    SLACK_API_URL: server.url('/slack'),
+    ZALO_API_URL: server.url('/zalo_oa'),
   });
   victim = await chaos.makeTenant();
   ground = groundOf(chaos.credentials.url, (await chaos.makeTenant()).adminKey, server, full ? 1 : 1 / 3);
@@ -50,7 +54,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('streams of a tenant are on time, and complete, while another one sends', () => {
-  const all = [...attacks, ...peerAttacks];
+  const all = [...attacks, ...peerAttacks, ...inboundAttacks];
   const groups = Array.from({ length: Math.ceil(all.length / attacksAtOnce) }, (_, group) => {
     const some = all.slice(group * attacksAtOnce, (group + 1) * attacksAtOnce);
     return { some, names: some.map(({ name }) => name).join(', ') };

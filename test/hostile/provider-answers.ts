@@ -9,6 +9,7 @@ const answers: Readonly<Record<string, () => string>> = {
   numbers: () => `{"choices":[${repeated('1,', 20 * MiB)}1],${usage}}`,
   objects: () => `{"choices":[${repeated('{"a":1},', 20 * MiB)}1],${usage}}`,
   deep: () => `{"choices":${'['.repeat(10 * MiB)}${']'.repeat(10 * MiB)}}`,
+  broken: () => '{',
   escapes: () => `{"choices":[{"message":{"content":"${repeated('\\"', 20 * MiB)}"}}],${usage}}`,
 };
 
