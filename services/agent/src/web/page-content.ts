@@ -1,27 +1,43 @@
-/** What a content type stands for. Without one, as browsers, HTML. */
-export function kindOf(contentType = 'text/html'): 'html' | 'text' | 'other' {
-  const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  if (type === 'text/html' || type === 'application/xhtml+xml') return 'html';
-  if (type.startsWith('text/') || /^application\/(?:.+\+)?(?:json|xml|yaml|javascript)$/.test(type))
-    return 'text';
-  return 'other';
-}
+import { getBOMEncoding, normalizeEncoding, TextDecoder } from '@exodus/bytes/encoding.js';
+import sniffEncoding from 'html-encoding-sniffer';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import type { PageType } from './page-type.ts';
 
-/** Where browsers look for the encoding of a page. */
+/** Browsers look for the encoding of a page in as many bytes. */
 const sniffedBytes = 1_024;
+/** Decoding takes up to 60 ms a mebibyte. */
+const decodedBytes = 256 * 1_024;
 
-/** The text of a body, by the encoding that its type or the beginning of the page names; else UTF-8. */
-export function decoded(body: Buffer, contentType = ''): string {
-  const named = /charset\s*=\s*["']?([\w:.-]+)/i;
-  const label =
-    named.exec(contentType)?.[1] ?? named.exec(body.subarray(0, sniffedBytes).toString('latin1'))?.[1];
-  return decoderOf(label).decode(body);
+/**
+ * The text of a page in the encoding that browsers find: by its byte order mark, the charset of its header, the
+ * declaration that HTML or XML begins with, or else UTF-8. Bytes that the encoding does not have become U+FFFD.
+ */
+export async function pageText(tenantId: string, body: Buffer, type: PageType): Promise<string> {
+  const decoder = decoderOf(encodingOf(body, type));
+  if (decoder === null) return body.length === 0 ? '' : '\ufffd';
+  if (body.length <= decodedBytes) return decoder.decode(body);
+  const parts: string[] = [];
+  for (let from = 0; from < body.length; from += decodedBytes) {
+    const piece = body.subarray(from, from + decodedBytes);
+    parts.push(await inLoopTurn(tenantId, () => decoder.decode(piece, { stream: true })));
+  }
+  return parts.join('') + decoder.decode();
 }
 
-function decoderOf(label = 'utf-8') {
-  try {
-    return new TextDecoder(label);
-  } catch {
-    return new TextDecoder();
-  }
+/** The name of an encoding, in the Encoding standard. */
+function encodingOf(body: Buffer, { kind, isXml, charset }: PageType): string {
+  const label = charset ?? '';
+  // Other texts declare no encoding, whatever they quote.
+  if (kind !== 'html' && !isXml) return getBOMEncoding(body) ?? normalizeEncoding(label) ?? 'utf-8';
+  return sniffEncoding(body.subarray(0, sniffedBytes), {
+    ...{ xml: isXml, transportLayerEncodingLabel: label, defaultEncoding: 'utf-8' },
+  });
+}
+
+/**
+ * Null for encodings that browsers refuse, such as ISO-2022-KR. The decoder of Node knows less than the standard: it
+ * lacks 8,822 syllables of Korean, and most characters of Hong Kong.
+ */
+function decoderOf(encoding: string): InstanceType<typeof TextDecoder> | null {
+  return encoding === 'replacement' ? null : new TextDecoder(encoding);
 }

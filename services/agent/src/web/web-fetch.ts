@@ -7,8 +7,9 @@ import type { CookieOwner } from '../cookies/cookie.ts';
 import { Turns } from '@gatehouse/kit/turns';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
 import { isNamedHost } from './host-pattern.ts';
-import { decoded, kindOf } from './page-content.ts';
+import { pageText } from './page-content.ts';
 import type { PageTexts } from './page-texts.ts';
+import { pageTypeOf } from './page-type.ts';
 
 /** For whom a page is fetched. */
 export interface FetchFor {
@@ -103,14 +104,16 @@ export class WebFetch {
   async #shown(tenantId: string, { status, headers, body }: EgressResponse, at: URL): Promise<Fetched> {
     const outcome = status >= 200 && status < 300 ? 'ok' : 'error';
     const head = [`URL: ${at.href}`, ...(outcome === 'ok' ? [] : [`Status: ${status}`])];
-    const kind = kindOf(headers['content-type']);
-    if (kind === 'other') {
+    const pageType = pageTypeOf(headers['content-type'], body);
+    if (pageType.kind === 'other') {
       const type = headers['content-type'] ?? 'of an unknown type';
       return { content: [...head, '', `[${type}, ${body.length} bytes, not a text]`].join('\n'), outcome };
     }
-    const text = decoded(body, headers['content-type']);
+    const text = await pageText(tenantId, body, pageType);
     const page =
-      kind === 'html' ? await this.#options.pages.read(tenantId, { html: text }) : { title: '', text };
+      pageType.kind === 'html'
+        ? await this.#options.pages.read(tenantId, { html: text })
+        : { title: '', text };
     if (page === null) return failed('invalid');
     const title = page.title === '' ? [] : [`Title: ${page.title}`];
     return { content: [...head, ...title, '', page.text].join('\n'), outcome };
