@@ -101,7 +101,11 @@ export const passage = z.strictObject({
   document_id: uuid,
   path: z.string(),
   title: z.string().nullable(),
-  text: z.string(),
+  text: z
+    .string()
+    .describe(
+      'Lines of the document, below the heading, the header of a table or the fence of code that they are cut from',
+    ),
   start_line: z.int().min(1),
   end_line: z.int().min(1),
   score: z

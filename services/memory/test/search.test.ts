@@ -48,6 +48,28 @@ describe('lexical search', () => {
     expect(new Set(results.map(({ path }) => path))).toEqual(new Set(['walrus.md']));
   });
 
+  it('gives a row of a long table its header and the heading above, with the lines of the row', async () => {
+    const own = memory.makeTenant();
+    const rows = Array.from(
+      { length: 120 },
+      (_, n) => `| knob${n} | ${n * 7} | how long part ${n} may wait |`,
+    );
+    await memory.put(
+      own,
+      'settings.md',
+      `# Settings\n\n| name | default | use |\n|---|---|---|\n${rows.join('\n')}\n`,
+    );
+    for (const n of [5, 77, 119]) {
+      const [found] = (await memory.search(own, { query: `knob${n}` })).body.results;
+      expect(found?.text).toMatch(/^# Settings\n\n\| name \| default \| use \|\n\|---\|---\|---\|\n\| knob/);
+      expect(found?.text).toContain(`\n| knob${n} | ${n * 7} |`);
+      // The first row is in line 5.
+      expect(found?.start_line).toBeLessThanOrEqual(n + 5);
+      expect(found?.end_line).toBeGreaterThanOrEqual(n + 5);
+      expect(found?.text.endsWith(rows[found.end_line - 5] ?? 'no row')).toBe(true);
+    }
+  });
+
   it('finds nothing for words that no passage has, and for words that say nothing', async () => {
     for (const query of ['zeppelin', 'to be or not to be', '?!'])
       expect(await memory.pathsFor(tenant, query)).toEqual([]);

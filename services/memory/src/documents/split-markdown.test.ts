@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isOnePassage, splitMarkdown, splitPlain, type Passage } from './split-markdown.ts';
+import {
+  isOnePassage,
+  markdownSpans,
+  splitMarkdown,
+  splitPlain,
+  unmarked,
+  type Passage,
+} from './split-markdown.ts';
 
 const maxChars = 1_500;
 const paragraph = 'The quick brown fox jumps over the lazy dog near the river bank. '.repeat(10);
@@ -37,6 +44,7 @@ describe('splitting Markdown', () => {
     const passages = splitMarkdown(text);
     expect(passages.length).toBeGreaterThan(2);
     for (const passage of passages.slice(1)) expect(passage.text).toMatch(/^- item/);
+    for (const passage of passages) expect(linesOf(text, passage)).toContain(passage.text);
     expect(
       passages
         .map((each) => each.text)
@@ -47,7 +55,27 @@ describe('splitting Markdown', () => {
 
   it('does not take the marks inside code for headings', () => {
     const text = `# Real\n\n\`\`\`sh\n# not a heading\n${'echo x\n'.repeat(300)}\`\`\`\n`;
-    expect(new Set(splitMarkdown(text).map(({ context }) => context))).toEqual(new Set(['', 'Real']));
+    for (const { context, text: passage } of splitMarkdown(text))
+      expect([context, passage.startsWith('# Real\n')]).toEqual(['', true]);
+  });
+
+  it('begins passages in the middle of a section with its heading', () => {
+    const text = `# Guide\n\n## Install *now*\n\n${`${paragraph}\n\n`.repeat(4)}`;
+    const passages = splitMarkdown(text);
+    expect(passages.map(({ startLine, endLine }) => [startLine, endLine])).toEqual([
+      [1, 7],
+      [9, 11],
+    ]);
+    expect(passages[1]).toMatchObject({
+      context: 'Guide',
+      text: expect.stringMatching(/^## Install \*now\*\n\nThe quick/),
+    });
+  });
+
+  it('names a heading as context where a long paragraph leaves no room for it', () => {
+    const long = 'word '.repeat(299).trim();
+    const [, second] = splitMarkdown(`# Guide\n\n${long}\n\n${long}\n`);
+    expect(second).toMatchObject({ context: 'Guide', text: long });
   });
 
   it('splits a mebibyte of one line, and of headings, into at most 2,000 passages', () => {
@@ -62,6 +90,16 @@ describe('splitting Markdown', () => {
       const passages = splitPlain(text).length;
       expect(passages).toBeLessThanOrEqual(2_000);
     }
+    const table = `# ${'h'.repeat(300)}\n\n| ${'a'.repeat(300)} |\n|-|\n`;
+    for (const text of [
+      `${table}${'| b |\n'.repeat(mebibyte / 6)}`.slice(0, mebibyte),
+      `${table}${`| ${'b'.repeat(530)} |\n`.repeat(1_900)}`.slice(0, mebibyte),
+      `# ${'h'.repeat(300)}\n\n\`\`\`${'a'.repeat(300)}\n${`${'b'.repeat(533)}\n`.repeat(1_960)}`.slice(
+        0,
+        mebibyte,
+      ),
+    ])
+      expect(splitMarkdown(text).length).toBeLessThanOrEqual(2_000);
     expect(splitMarkdown('# h\n\ntext\n\n'.repeat(20_000)).length).toBeLessThanOrEqual(2_000);
   });
 
@@ -83,6 +121,12 @@ describe('any text', () => {
     '🦆',
     '\t',
     '    code\n',
+    '  ',
+    '1. i\n',
+    ':\n\n',
+    '| a | b |\n| - | - |\n',
+    '| c | d |\n'.repeat(120),
+    '- x\n'.repeat(300),
     'x'.repeat(700),
   );
   const texts = fc.array(unit, { maxLength: 60 }).map((units) => units.join(''));
@@ -90,14 +134,30 @@ describe('any text', () => {
   it('loses nothing but white space, and is in order in passages that are not too long', () => {
     fc.assert(
       fc.property(texts, (text) => {
+        const bare = (part: string): string => part.replace(/\s/g, '');
+        const bareText = bare(unmarked(text));
+        const spans = markdownSpans(unmarked(text));
+        expect(bare(spans.map(({ start, end }) => unmarked(text).slice(start, end)).join(''))).toBe(bareText);
+        expect(
+          bare(
+            splitPlain(text)
+              .map((passage) => passage.text)
+              .join(''),
+          ),
+        ).toBe(bareText);
+        for (const [at, { start, end, lead, tail }] of spans.entries()) {
+          const passage = splitMarkdown(text)[at];
+          if (passage === undefined) throw new Error('a span is no passage');
+          const own = passage.text.slice(lead.length, passage.text.length - tail.length);
+          expect(own).toBe(unmarked(text).slice(start, end));
+          expect(linesOf(unmarked(text), passage)).toContain(own);
+          expect(passage.text.isWellFormed()).toBe(true);
+        }
         for (const passages of [splitMarkdown(text), splitPlain(text)]) {
-          const bare = (part: string): string => part.replace(/\s/g, '');
-          expect(bare(passages.map((passage) => passage.text).join(''))).toBe(bare(text));
           let line = 1;
           for (const passage of passages) {
             expect(passage.text.length).toBeLessThanOrEqual(maxChars);
             expect(passage.startLine).toBeGreaterThanOrEqual(line);
-            expect(linesOf(text, passage)).toContain(passage.text);
             line = passage.endLine;
           }
         }

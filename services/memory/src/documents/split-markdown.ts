@@ -1,13 +1,15 @@
-import type { Nodes, Root } from 'mdast';
-import { fromMarkdown } from 'mdast-util-from-markdown';
+import { shortened } from './block-leads.ts';
+import { piecesOf } from './markdown-pieces.ts';
+import { leastChars, linesOf, maxChars, maxLeadChars, type Piece } from './text-pieces.ts';
 
 /** A passage of a document. */
 export interface Passage {
   /** 1-based, inclusive. */
   startLine: number;
   endLine: number;
-  /** The headings above it, from the outermost. */
+  /** The headings above it, from the outermost, without the one that the text begins with. */
   context: string;
+  /** Its lines, below the heading, the header of a table or the fence that they belong to. */
   text: string;
   /** The words of `searchedText`, where they were found already. */
   words?: string;
@@ -18,33 +20,41 @@ export function searchedText({ context, text }: Pick<Passage, 'context' | 'text'
   return `${context}\n${text}`;
 }
 
-/** A part of the text that is kept whole, by its offsets. */
-interface Piece {
+/** A passage by the offsets of its lines, and what stands before and behind them. */
+export interface Span {
   start: number;
   end: number;
-  /** Set for a heading. */
-  heading?: { depth: number; title: string };
+  context: string;
+  lead: string;
+  tail: string;
 }
 
-/** Characters of a passage. Two neighbours together are always longer than the first bound. */
-const maxChars = 1_500;
-/** A heading starts a new passage once the current one has this many: a document of headings stays bounded. */
-const leastChars = 600;
 const maxContextChars = 300;
+const maxHeadingChars = 200;
 
 /**
  * Splits Markdown by its structure: passages begin at headings and end between blocks, list items, lines or words, in
- * this order of preference.
+ * this order of preference. One that begins elsewhere repeats the heading above it, and the header of the table or the
+ * fence that it is cut from.
  */
 export function splitMarkdown(marked: string): Passage[] {
-  // The parser drops a byte order mark, and counts all offsets from behind it.
-  const text = marked.replace(/^\ufeff+/, '');
-  return pack(text, blocksOf(text, fromMarkdown(text)));
+  const text = unmarked(marked);
+  return passagesOf(text, markdownSpans(text));
+}
+
+/** The parser drops a byte order mark, and counts all offsets from behind it. */
+export function unmarked(text: string): string {
+  return text.replace(/^\ufeff+/, '');
+}
+
+/** The passages of Markdown without a byte order mark. */
+export function markdownSpans(text: string): Span[] {
+  return pack(text, piecesOf(text));
 }
 
 /** Splits plain text between its lines or words. Takes time in proportion to the text, whatever it contains. */
 export function splitPlain(text: string): Passage[] {
-  return pack(text, linesOf(text, { start: 0, end: text.length }));
+  return passagesOf(text, pack(text, linesOf(text, { start: 0, end: text.length })));
 }
 
 /** Whether Markdown of this text makes one passage, or none: it is short, and no heading can part it. */
@@ -52,104 +62,88 @@ export function isOnePassage(text: string): boolean {
   return text.length <= leastChars || (text.length <= maxChars && !/[#=-]/.test(text));
 }
 
-function blocksOf(text: string, { children }: Root): Piece[] {
-  return children.flatMap((block) => {
-    const piece = spanOf(block);
-    if (block.type !== 'heading') return cut(text, block, piece);
-    const { depth, children: words } = block;
-    const [first, last] = [words[0], words.at(-1)];
-    const title = first && last ? text.slice(spanOf(first).start, spanOf(last).end) : '';
-    const [head = piece, ...rest] = cut(text, block, piece);
-    return [{ ...head, heading: { depth, title } }, ...rest];
-  });
-}
-
-/** Cuts a block that is too long into the items of its list, its inner blocks, or its lines. */
-function cut(text: string, block: Nodes, piece: Piece): Piece[] {
-  if (piece.end - piece.start <= maxChars) return [piece];
-  const inner = block.type === 'list' || block.type === 'listItem' || block.type === 'blockquote';
-  if (!inner || block.children.length === 0) return linesOf(text, piece);
-  const cuts = block.children.flatMap((child) => cut(text, child, spanOf(child)));
-  // The marks before and between inner blocks go with the block behind them.
-  return cuts.map(({ end }, index) => ({ start: cuts[index - 1]?.end ?? piece.start, end }));
-}
-
-function linesOf(text: string, { start, end }: Piece): Piece[] {
-  const pieces: Piece[] = [];
-  for (let at = start; at < end;) {
-    const lineEnd = text.indexOf('\n', at);
-    const next = lineEnd < 0 || lineEnd >= end ? end : lineEnd + 1;
-    pieces.push(...wordsOf(text, { start: at, end: next }));
-    at = next;
-  }
-  return pieces;
-}
-
-/** Cuts a line that is too long between its words or, without spaces, anywhere but inside a surrogate pair. */
-function wordsOf(text: string, { start, end }: Piece): Piece[] {
-  const pieces: Piece[] = [];
-  let at = start;
-  while (end - at > maxChars) {
-    const space = text.lastIndexOf(' ', at + maxChars - 1);
-    let next = space > at + leastChars ? space + 1 : at + maxChars;
-    if (isLowSurrogate(text, next)) next -= 1;
-    pieces.push({ start: at, end: next });
-    at = next;
-  }
-  pieces.push({ start: at, end });
-  return pieces;
-}
-
-function isLowSurrogate(text: string, at: number): boolean {
-  return (text.charCodeAt(at) & 0xfc00) === 0xdc00;
-}
-
-function spanOf({ position }: Nodes): Piece {
-  const [start, end] = [position?.start.offset, position?.end.offset];
-  if (start === undefined || end === undefined) throw new Error('a parsed node has no position');
-  return { start, end };
+function passagesOf(text: string, spans: readonly Span[]): Passage[] {
+  const lineAt = lineCounter(text);
+  return spans.map(({ start, end, context, lead, tail }) => ({
+    startLine: lineAt(start),
+    endLine: lineAt(end - 1),
+    context,
+    text: lead + text.slice(start, end) + tail,
+  }));
 }
 
 /** Joins pieces to passages. */
-function pack(text: string, pieces: readonly Piece[]): Passage[] {
-  const lineAt = lineCounter(text);
-  const passages: Passage[] = [];
-  const headings: { depth: number; title: string }[] = [];
-  let open: Piece | null = null;
-  let context = '';
+function pack(text: string, pieces: readonly Piece[]): Span[] {
+  const spans: Span[] = [];
+  const headings = new Headings();
+  let open: Span | null = null;
   const close = (): void => {
-    if (open === null) return;
-    const passage = text.slice(open.start, open.end);
-    const trimmed = passage.trimEnd();
-    const start = open.start + (passage.length - passage.trimStart().length);
-    if (trimmed !== '')
-      passages.push({
-        startLine: lineAt(start),
-        endLine: lineAt(open.start + trimmed.length - 1),
-        context,
-        text: text.slice(start, open.start + trimmed.length),
-      });
+    const span = open === null ? null : trimmed(text, open);
+    if (span !== null) spans.push(span);
     open = null;
   };
   for (const piece of pieces) {
-    const length: number = open === null ? 0 : piece.end - open.start;
-    const size: number = open === null ? 0 : open.end - open.start;
-    if (length > maxChars || (piece.heading !== undefined && size >= leastChars)) close();
-    if (piece.heading !== undefined) {
-      while (headings.length > 0 && (headings.at(-1)?.depth ?? 0) >= piece.heading.depth) headings.pop();
-    }
-    if (open === null) {
-      open = { start: piece.start, end: piece.end };
-      context = headings
-        .map(({ title }) => title)
-        .join(' > ')
-        .slice(0, maxContextChars)
-        .toWellFormed();
-    } else open.end = piece.end;
-    if (piece.heading !== undefined) headings.push(piece.heading);
+    if (open !== null && startsAnother(open, piece)) close();
+    if (piece.heading !== undefined) headings.leave(piece.heading.depth);
+    if (open === null) open = { start: piece.start, end: piece.end, ...headings.above(piece), tail: '' };
+    open.end = piece.end;
+    open.tail = piece.tail ?? '';
+    if (piece.heading !== undefined) headings.enter(piece.heading);
   }
   close();
-  return passages;
+  return spans;
+}
+
+function startsAnother(open: Span, { end, heading, tail = '' }: Piece): boolean {
+  if (open.lead.length + (end - open.start) + tail.length > maxChars) return true;
+  return heading !== undefined && open.end - open.start >= leastChars;
+}
+
+/** Without white space around it; null if nothing is left. Code keeps the spaces of its first line. */
+function trimmed(text: string, span: Span): Span | null {
+  const passage = text.slice(span.start, span.end);
+  const body = passage.trimEnd();
+  if (body === '') return null;
+  const before = span.lead === '' ? body.length - body.trimStart().length : blankLines(body);
+  return { ...span, start: span.start + before, end: span.start + body.length };
+}
+
+/** Characters of the blank lines at the beginning. */
+function blankLines(body: string): number {
+  const first = body.search(/\S/);
+  return body.lastIndexOf('\n', first) + 1;
+}
+
+/** The headings above a piece. */
+class Headings {
+  readonly #open: { depth: number; title: string }[] = [];
+
+  leave(depth: number): void {
+    while ((this.#open.at(-1)?.depth ?? 0) >= depth) this.#open.pop();
+  }
+
+  enter(heading: { depth: number; title: string }): void {
+    this.#open.push(heading);
+  }
+
+  /** What a passage that begins with a piece repeats, as far as it has room, and the context of that. */
+  above({ start, end, heading, lead = '', tail = '' }: Piece): Pick<Span, 'context' | 'lead'> {
+    const titles = this.#open.map(({ title }) => title);
+    const room = Math.min(maxLeadChars, maxChars - (end - start) - tail.length);
+    const own = lead.length <= room ? lead : '';
+    const nearest = heading === undefined ? this.#open.at(-1) : undefined;
+    const line = nearest === undefined ? '' : headingLine(nearest, room - own.length);
+    if (line !== '') titles.pop();
+    const context = titles.join(' > ').slice(0, maxContextChars).toWellFormed();
+    return { context, lead: line + own };
+  }
+}
+
+/** A heading as a line of Markdown, or nothing if it has too little room. */
+function headingLine({ depth, title }: { depth: number; title: string }, room: number): string {
+  const words = title.replace(/\s+/g, ' ').trim();
+  const line = `${'#'.repeat(depth)} ${shortened(words, maxHeadingChars)}\n\n`;
+  return words === '' || line.length > room ? '' : line;
 }
 
 /** Numbers of lines by offset, for offsets that never decrease by more than a passage. */

@@ -1,0 +1,53 @@
+/** Characters of a passage, with what it repeats. */
+export const maxChars = 1_500;
+/**
+ * Characters that a passage repeats from above: heading, header of a table, fence. With a fence that closes it, 1,063
+ * are left, and two neighbours together have more of their document: a mebibyte makes at most 2,000 passages.
+ */
+export const maxLeadChars = 420;
+export const maxFenceChars = 16;
+/** A heading starts a new passage once the current one has this many: a document of headings stays bounded. */
+export const leastChars = 600;
+
+/** A part of the text that is kept whole, by its offsets. */
+export interface Piece {
+  start: number;
+  end: number;
+  /** Set for a heading. */
+  heading?: { depth: number; title: string };
+  /** A passage that begins with this piece repeats this from above: the header of its table, its fence. */
+  lead?: string;
+  /** A passage that ends with this piece needs this: a fence. */
+  tail?: string;
+}
+
+/** The lines of a part of the text, each in pieces of at most `most` characters. */
+export function linesOf(text: string, { start, end }: Piece, most = maxChars): Piece[] {
+  const pieces: Piece[] = [];
+  for (let at = start; at < end;) {
+    const lineEnd = text.indexOf('\n', at);
+    const next = lineEnd < 0 || lineEnd >= end ? end : lineEnd + 1;
+    pieces.push(...wordsOf(text, { start: at, end: next }, most));
+    at = next;
+  }
+  return pieces;
+}
+
+/** Cuts a line that is too long between its words or, without spaces, anywhere but inside a surrogate pair. */
+function wordsOf(text: string, { start, end }: Piece, most: number): Piece[] {
+  const pieces: Piece[] = [];
+  let at = start;
+  while (end - at > most) {
+    const space = text.lastIndexOf(' ', at + most - 1);
+    let next = space > at + leastChars ? space + 1 : at + most;
+    if (isLowSurrogate(text, next)) next -= 1;
+    pieces.push({ start: at, end: next });
+    at = next;
+  }
+  pieces.push({ start: at, end });
+  return pieces;
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  return (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+}
