@@ -75,6 +75,17 @@ const collection: Record<string, { text: string; queries: string[] }> = {
     text: '배송 후 삼십 일 이내에 반품을 신청할 수 있습니다. 물을 마셔요.',
     queries: ['반품', '신청', '물', '반품'.normalize('NFD')],
   },
+  spanish: {
+    text: 'La auditoría empieza mañana.',
+    queries: ['auditoría'.normalize('NFD'), 'auditoria', 'MAÑANA'],
+  },
+  decomposed: {
+    text: 'Der Förderkorb trägt 형태소 und がぎぐ.'.normalize('NFD'),
+    queries: ['Förderkorb', 'förderkorb'.normalize('NFD'), 'forderkorb', '형태소', 'がぎぐ'],
+  },
+  lao: { text: 'ລູກຄ້າສາມາດສົ່ງສິນຄ້າຄືນໄດ້ພາຍໃນສາມສິບວັນ', queries: ['ສົ່ງສິນຄ້າຄືນ', 'ສາມສິບວັນ'] },
+  khmer: { text: 'អតិថិជនអាចប្រគល់ទំនិញវិញក្នុងរយៈពេលសាមសិបថ្ងៃ', queries: ['ប្រគល់ទំនិញ', 'សាមសិបថ្ងៃ'] },
+  burmese: { text: 'ဝယ်သူများသည် ရက်သုံးဆယ်အတွင်း ပစ္စည်းပြန်ပေးနိုင်သည်', queries: ['ပစ္စည်း', 'ပြန်ပေး'] },
   thai: { text: 'สามารถคืนสินค้าได้ภายในสามสิบวัน', queries: ['คืนสินค้า', 'สามสิบวัน'] },
 };
 

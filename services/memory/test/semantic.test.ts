@@ -37,6 +37,14 @@ describe('semantic search', () => {
     expect(await memory.pathsFor(memory.makeTenant(), 'car')).toEqual([]);
   });
 
+  it('embeds composed letters, however texts and queries are written', async () => {
+    const tenant = memory.makeTenant();
+    await memory.put(tenant, 'car', 'Automobile für Åre'.normalize('NFD'));
+    await untilEmbedded(tenant, 'car');
+    await search(tenant, { query: 'vehicle für Åre'.normalize('NFD'), mode: 'semantic' });
+    expect(memory.chat.texts).toEqual(expect.arrayContaining(['\nAutomobile für Åre', 'vehicle für Åre']));
+  });
+
   it('is joined with the words in hybrid search', async () => {
     const tenant = await tenantWithDocuments();
     const { results, mode } = await search(tenant, { query: 'puppy sleeps', limit: 1 });

@@ -54,8 +54,10 @@ export class Embedder {
   }
 
   async #embed(agentId: string, texts: string[], context: CallContext): Promise<Embedded> {
+    // Most models read a decomposed letter as two.
+    const composed = texts.map((text) => text.normalize('NFC'));
     const { model, embeddings } = await this.#peer
-      .call('embed', { agentId, texts }, context)
+      .call('embed', { agentId, texts: composed }, context)
       .catch(hangIsOutage);
     if (embeddings.length !== texts.length)
       throw new Error(`chat returned ${embeddings.length} embeddings for ${texts.length} texts`);
