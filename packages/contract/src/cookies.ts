@@ -18,61 +18,72 @@ const text = (max: number) =>
 
 /** The end of the year 9998, in seconds. */
 const lastS = 253_370_764_799;
+/** Some sites want their cookies to be kept for thousands of years. */
+const highestS = 2 ** 52;
 
-/** Seconds since the epoch, as browsers export it, or a time; -1 and null are a session's end. */
-const expires = z.union([z.number().min(-lastS).max(lastS), timestamp, z.null()]);
+/**
+ * A member of an export: browsers' extensions write null or an empty text for what a cookie does not have. Read as
+ * undefined.
+ */
+const member = <Shape extends z.ZodType>(shape: Shape) =>
+  z
+    .union([shape, z.null(), z.literal('')])
+    .transform((value) => (value === null || value === '' ? undefined : value))
+    .optional();
 
-const sameSite = z
-  .string()
-  .max(20)
-  .toLowerCase()
-  .pipe(z.enum(['strict', 'lax', 'none', 'no_restriction', 'unspecified']));
+/** Seconds since the epoch, as browsers export it, or a time; -1 is a session's end. */
+const expires = member(
+  z.union([
+    z
+      .number()
+      .min(-lastS)
+      .max(highestS)
+      .transform((seconds) => Math.min(seconds, lastS)),
+    timestamp,
+  ]),
+);
 
-const partitionKey = z.union([
-  storableText(1, 512),
-  z.object({ topLevelSite: storableText(0, 512).optional(), hasCrossSiteAncestor: z.boolean().optional() }),
-  z.null(),
-]);
+const sameSite = member(
+  z
+    .string()
+    .max(20)
+    .toLowerCase()
+    .pipe(z.enum(['strict', 'lax', 'none', 'no_restriction', 'unspecified'])),
+);
 
-/** A cookie in our spelling, that of Chrome's extension API, or that of Playwright's storage state. */
-export const cookieInput = z
-  .strictObject({
-    name: text(1_024).refine(
-      (name) => name !== '' && !name.includes('='),
-      'must not be empty or contain "="',
-    ),
-    value: text(maxValueBytes),
-    domain: storableText(1, 255).describe('A leading dot: subdomains too. Required without `url`'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .max(2_048)
-      .describe('Of the page that the cookie is for'),
-    path: storableText(1, 1_024).startsWith('/'),
-    expires: expires.describe('A time, or seconds since the epoch. Without it: the end of the session'),
-    expirationDate: expires,
-    host_only: z.boolean(),
-    hostOnly: z.boolean(),
-    http_only: z.boolean(),
-    httpOnly: z.boolean(),
-    secure: z.boolean(),
-    same_site: sameSite,
-    sameSite,
-    partition_key: partitionKey,
-    partitionKey,
-    // Exported by browsers, and not needed here.
-    session: z.boolean(),
-    storeId: z.string().max(64),
-    id: z.union([
-      z
-        .int()
-        .min(0)
-        .max(2 ** 31),
-      z.string().max(64),
-    ]),
-    _crHasCrossSiteAncestor: z.boolean(),
-  })
-  .partial()
-  .required({ name: true, value: true });
+const site = z.union([storableText(0, 512), z.null()]).optional();
+const partitionKey = member(
+  z.union([
+    storableText(1, 512),
+    // Chrome's extension API has `topLevelSite`, Puppeteer `sourceOrigin`.
+    z.object({ topLevelSite: site, sourceOrigin: site }),
+  ]),
+);
+
+const flag = member(z.boolean());
+
+/**
+ * A cookie in our spelling, that of Chrome's extension API, or that of Playwright's storage state. Extensions and tools
+ * add members of their own, which are ignored.
+ */
+export const cookieInput = z.object({
+  name: text(1_024).refine((name) => name !== '' && !name.includes('='), 'must not be empty or contain "="'),
+  value: text(maxValueBytes),
+  domain: member(storableText(1, 255)).describe('A leading dot: subdomains too. Required without `url`'),
+  url: member(z.url({ protocol: /^https?$/ }).max(2_048)).describe('Of the page that the cookie is for'),
+  path: member(storableText(1, 1_024).startsWith('/')),
+  expires: expires.describe('A time, or seconds since the epoch. Without it: the end of the session'),
+  expirationDate: expires,
+  host_only: flag,
+  hostOnly: flag,
+  http_only: flag,
+  httpOnly: flag,
+  secure: flag,
+  same_site: sameSite,
+  sameSite,
+  partition_key: partitionKey,
+  partitionKey,
+});
 export type CookieInput = z.output<typeof cookieInput>;
 
 export const syncCookies = z.strictObject({
@@ -152,7 +163,7 @@ export const routes: readonly Route[] = [
     response: ok(syncedCookies),
     summary: 'Give an agent cookies of the acting user',
     description:
-      "For runs of this user only. Values are encrypted and never returned. Cookies are held to RFC 6265bis; one that breaks a rule is named by its index, and nothing is stored. The spellings of Chrome's extension API and of Playwright's storage state are accepted too. A domain without a leading dot is for that host only. Kept for 400 days at most.",
+      "For runs of this user only. Values are encrypted and never returned. Cookies are held to RFC 6265bis; one that breaks a rule is named by its index, and nothing is stored. The spellings of Chrome's extension API and of Playwright's storage state are accepted too; unknown members of a cookie are ignored, and null and empty ones count as absent. A domain without a leading dot is for that host only. Kept for 400 days at most.",
     examples: {
       one: {
         summary: 'A session of an internal page',

@@ -27,6 +27,43 @@ describe('a cookie', () => {
       "Playwright's",
       { domain: '.example.com', path: '/a', expires: 1_782_864_000, httpOnly: true, secure: false },
     ],
+    [
+      "Cookie-Editor's",
+      {
+        ...{ domain: '.example.com', hostOnly: false, path: '/a', expirationDate: 1_782_864_000 },
+        ...{ httpOnly: true, sameSite: null, secure: false, session: false, storeId: null },
+      },
+    ],
+    [
+      "EditThisCookie's",
+      {
+        ...{ domain: '.example.com', hostOnly: false, path: '/a', expirationDate: 1_782_864_000, id: 7 },
+        ...{ httpOnly: true, sameSite: 'unspecified', secure: false, session: false, storeId: 0 },
+      },
+    ],
+    [
+      "Firefox's",
+      {
+        ...{ domain: '.example.com', hostOnly: false, path: '/a', expirationDate: 1_782_864_000 },
+        ...{ httpOnly: true, sameSite: '', secure: false, session: false, firstPartyDomain: '' },
+        ...{ partitionKey: null, storeId: 'firefox-default' },
+      },
+    ],
+    [
+      "Puppeteer's",
+      {
+        ...{ domain: '.example.com', path: '/a', expires: 1_782_864_000, httpOnly: true, secure: false },
+        ...{ size: 4, session: false, sameParty: false, sourceScheme: 'Secure', priority: 'Medium' },
+      },
+    ],
+    [
+      "another tool's, with empty members",
+      {
+        ...{ url: '', domain: '.example.com', path: '/a', expires: '', expirationDate: 1_782_864_000 },
+        ...{ host_only: null, http_only: null, httpOnly: true, secure: null, same_site: '' },
+        ...{ partition_key: '', notes: { any: ['thing'] } },
+      },
+    ],
   ])('is read in the spelling that is %s', async (_whose, fields) => {
     expect(await read(fields)).toEqual({
       ...{ name: 'sid', value: 'x', domain: 'example.com', hostOnly: false, path: '/a', secure: false },
@@ -56,6 +93,8 @@ describe('a cookie', () => {
     [{ sameSite: 'no_restriction' }, 'none'],
     [{ sameSite: 'Lax' }, 'lax'],
     [{ same_site: 'strict' }, 'strict'],
+    [{ sameSite: 'unspecified' }, null],
+    [{ same_site: null, sameSite: 'no_restriction' }, 'none'],
     [{}, null],
   ])('with %j has the same-site rule %s', async (fields, expected) => {
     expect((await read({ domain: 'example.com', ...fields })).sameSite).toBe(expected);
@@ -65,6 +104,8 @@ describe('a cookie', () => {
     [{ partition_key: 'https://top.example' }, 'https://top.example'],
     [{ partitionKey: { topLevelSite: 'https://top.example' } }, 'https://top.example'],
     [{ partitionKey: {} }, ''],
+    [{ partitionKey: { topLevelSite: null, other: 1 } }, ''],
+    [{ partitionKey: { sourceOrigin: 'https://top.example' } }, 'https://top.example'],
   ])('with %j is of the partition %s', async (fields, expected) => {
     expect((await read({ domain: 'example.com', ...fields })).partitionKey).toBe(expected);
   });
@@ -72,6 +113,10 @@ describe('a cookie', () => {
   it.each([
     [{ expires: -1 }, null, false],
     [{ expires: null }, null, false],
+    [{ expires: null, expirationDate: 1_790_000_000.850801 }, new Date(1_790_000_000_850), false],
+    [{ expirationDate: '' }, null, false],
+    [{ expires: 253_402_300_799 }, new Date('9998-12-31T23:59:59Z'), false],
+    [{ expires: 2 ** 52 }, new Date('9998-12-31T23:59:59Z'), false],
     [{ expires: 0 }, new Date(0), true],
     [{ expires: '2026-05-31T23:59:59Z' }, new Date('2026-05-31T23:59:59Z'), true],
   ])('with %j expires at %s', async (fields, expiresAt, isExpired) => {
@@ -103,6 +148,7 @@ describe('a cookie', () => {
       { name: '__Host-a', domain: 'example.com', secure: true, path: '/a' },
       'cookies[3]',
     ],
+    ['an empty domain and no url', { domain: '' }, 'cookies[3].domain'],
   ])('with %s is refused', async (_what, fields, param) => {
     await expect(read(fields)).rejects.toMatchObject({ code: 'invalid_value', param });
   });
@@ -113,7 +159,9 @@ describe('a cookie', () => {
     ['a line end', { value: 'a\r\nSet-Cookie: b' }],
     ['a semicolon', { value: 'a; b' }],
     ['more than 4 KiB', { value: 'ü'.repeat(2_049) }],
-    ['an unknown member', { samesite: 'lax' }],
+    ['no value', { value: null }],
+    ['a path that is a number', { path: 7 }],
+    ['an unknown rule of same-site', { sameSite: 'sometimes' }],
     ['a path without a slash', { path: 'a' }],
     ['a time that is none', { expires: 1e300 }],
   ])('with %s does not have the shape', (_what, fields) => {

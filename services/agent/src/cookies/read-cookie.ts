@@ -78,12 +78,12 @@ function sameSiteOf({ same_site, sameSite }: CookieInput): Cookie['sameSite'] {
 
 function partitionKeyOf({ partition_key, partitionKey }: CookieInput): string {
   const given = partition_key ?? partitionKey ?? '';
-  return typeof given === 'string' ? given : (given.topLevelSite ?? '');
+  return typeof given === 'string' ? given : (given.topLevelSite ?? given.sourceOrigin ?? '');
 }
 
 function expiryOf({ expires, expirationDate }: CookieInput): Date | null {
-  const given = expires ?? expirationDate ?? null;
-  if (given === null || given === -1) return null;
+  const given = expires ?? expirationDate;
+  if (given === undefined || given === -1) return null;
   if (typeof given === 'string') return new Date(given);
   return new Date(given * 1_000);
 }
