@@ -26,7 +26,7 @@ export class ProviderServer {
   /** The next answers to messages, before those of the provider. */
   readonly failures: ProviderAnswer[] = [];
   /** What a message is answered with in place of being taken; null if it is taken. */
-  trouble: () => ProviderAnswer | null = () => null;
+  trouble: (call: ProviderCall) => ProviderAnswer | null = () => null;
   /** Sees every call, however it is answered. */
   onCall: (call: ProviderCall) => unknown = () => undefined;
   readonly #server: Server;
@@ -39,7 +39,7 @@ export class ProviderServer {
         const { url: path = '', headers } = request;
         const call = { path, headers, body };
         this.onCall(call);
-        const failure = isMessage.test(path) ? (this.failures.shift() ?? this.trouble()) : null;
+        const failure = isMessage.test(path) ? (this.failures.shift() ?? this.trouble(call)) : null;
         const answered = failure ?? this.#answer(call);
         // Zalo answers errors with 200.
         const { error } = answered.body as { error?: number };

@@ -46,8 +46,9 @@ import type { TenantClient } from './peers/tenants.ts';
 import type { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { ChannelStore } from './store/channel-store.ts';
 import { findSealedChannels } from './store/channel-system-store.ts';
+import { ConversationMoveStore } from './store/conversation-move-store.ts';
 import { MessageStore } from './store/message-store.ts';
-import { ReplyStore } from './store/reply-store.ts';
+import { releaseClaim, ReplyStore } from './store/reply-store.ts';
 import { TokenStore } from './store/token-store.ts';
 import { TurnStore } from './store/turn-store.ts';
 
@@ -99,6 +100,7 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
   const channels = new OpenChannels({ store, secrets, adapters, tokens });
   const health = new ChannelHealth({ store, alerts, log });
   const messages = new MessageStore(app);
+  const moves = new ConversationMoveStore(app);
   const texts = new ChannelTexts(keyRing);
   const writer = new ReplyWriter(log);
   const conversations = new ConversationQueue(jobs);
@@ -139,8 +141,9 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
         findByAccount: (tenantId, of) => store.findByAccount(tenantId, of),
         gate: new ChannelGate({ adapters, secrets, refusals, log }),
         room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
+        resume: (db, conversation) => conversations.resume(db, [conversation]),
         queue: (db, conversation) => conversations.answer(db, conversation),
-        ...{ adapters, tenants, messages, texts, hops, metrics },
+        ...{ adapters, tenants, messages, moves, texts, hops, metrics },
         ...{ anonymousBudget: options.anonymousBudget, bodyBudget: options.bodyBudget },
       }),
     },
@@ -148,6 +151,8 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
       converse: converse({
         turns: new TurnStore(app),
         send: (db, conversation) => conversations.send(db, conversation),
+        follow: (conversation) =>
+          moves.follow(conversation, (db, target) => conversations.resume(db, [target])),
         again: (conversation) =>
           withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
         ...{ adapters, channels, texts, writer, completions, tenants, waysOf, metrics },
@@ -161,6 +166,13 @@ export function channelParts({ log, registry }: Shell, options: ChannelPartsOpti
           return verdict !== 'lost';
         },
         replies: new ReplyStore(app),
+        move: (reply, { from, to }) => {
+          const { tenantId, instanceId } = reply;
+          return moves.move({ tenantId, instanceId, from, to }, async (db, conversation) => {
+            await releaseClaim(db, reply);
+            await conversations.resume(db, [conversation]);
+          });
+        },
         later: (conversation, afterS) =>
           withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
         ...{ channels, health, texts, tenants, waysOf, metrics },

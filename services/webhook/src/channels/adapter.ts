@@ -28,8 +28,17 @@ export type Inbound =
   | { kind: 'message'; message: InboundMessage; account?: string; sentAtMs?: number }
   /** An event that needs no answer, such as the bot's own message. */
   | { kind: 'ignored' }
+  /** A conversation of a group has another id from now on. */
+  | Moved
   /** Slack's check of the URL. */
   | { kind: 'challenge'; challenge: string };
+
+/** The provider's ids of a group's conversation, which has got another one. */
+export interface Moved {
+  kind: 'moved';
+  from: string;
+  to: string;
+}
 
 /** One message to be sent. */
 export interface Reply {
@@ -54,6 +63,8 @@ export type Sent =
   | { kind: 'retry'; reason: string }
   /** The provider wants nothing in this conversation for a time. */
   | { kind: 'paused'; afterS: number }
+  /** It must be sent to another conversation. */
+  | Moved
   /** The provider never takes this message. */
   | { kind: 'rejected'; reason: string }
   /** The credentials are no longer valid. */
@@ -85,7 +96,10 @@ export type WaysOf = (tenantId: string | null) => Ways;
 export interface ChannelAdapter<Type extends ChannelType> {
   /** Whether a request is from the provider. */
   verify: (request: Delivery, channel: OpenChannel<Type>, nowS: number) => boolean;
-  /** What a genuine request is. `body` is any JSON. Throws a 400 for a shape that the provider does not send. */
+  /**
+   * Reads a genuine request. `body` is any JSON. Events that are no message are ignored, also those that the provider may
+   * add one day. Throws a 400 for what is no event of the provider at all.
+   */
   parse: (body: unknown) => Inbound;
   /** Whether only a consent in a browser connects the channel. */
   needsConsent?: true;

@@ -4,7 +4,7 @@ import type { Sent } from './adapter.ts';
 
 const taken = ['accepted', 'duplicate', 'ignored'] as const;
 const ends = ['answered', 'failed'] as const;
-const attempts: readonly Sent['kind'][] = ['sent', 'retry', 'paused', 'rejected', 'unauthorized'];
+const attempts: readonly Sent['kind'][] = ['sent', 'retry', 'paused', 'moved', 'rejected', 'unauthorized'];
 
 export type ChannelMetrics = ReturnType<typeof channelMetrics>;
 

@@ -1,53 +1,19 @@
-import { validate } from '@gatehouse/http/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from './adapter.ts';
+import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
+import { readUpdate } from './telegram-update.ts';
 
 /** https://core.telegram.org/bots/api */
 
 const secretHeader = 'x-telegram-bot-api-secret-token';
 
-/** Of an Update, what is read. */
-const update = z.object({
-  update_id: z.int(),
-  message: z
-    .object({
-      message_id: z.int(),
-      message_thread_id: z.int().optional(),
-      is_topic_message: z.boolean().optional(),
-      from: z.object({ id: z.int(), is_bot: z.boolean(), first_name: z.string().optional() }).optional(),
-      chat: z.object({ id: z.int(), type: z.string() }),
-      text: z.string().optional(),
-      caption: z.string().optional(),
-    })
-    .loose()
-    .optional(),
-});
-
-/** Members of a message that are content without text. */
-const attachments = [
-  'animation',
-  'audio',
-  'contact',
-  'document',
-  'location',
-  'paid_media',
-  'photo',
-  'poll',
-  'sticker',
-  'story',
-  'venue',
-  'video',
-  'video_note',
-  'voice',
-];
-
 const answerShape = z.object({
   ok: z.boolean(),
   error_code: z.int().optional(),
   description: z.string().max(1_000).optional(),
-  parameters: z.object({ retry_after: z.number().optional() }).optional(),
+  parameters: given(z.object({ retry_after: given(z.number()), migrate_to_chat_id: given(z.int()) })),
   result: z.unknown().optional(),
 });
 const sentMessage = z.object({ message_id: z.int() });
@@ -68,28 +34,7 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
       const values = request.header(secretHeader);
       return sameText(values[0] ?? '', credentials.secret_token) && values.length === 1;
     },
-    parse: (body) => {
-      const { update_id: id, message } = validate(update, body, 'body');
-      if (message?.from === undefined || message.from.is_bot) return { kind: 'ignored' };
-      const { chat, from } = message;
-      const text = message.text ?? message.caption ?? null;
-      const hasAttachment = attachments.some((name) => message[name] !== undefined);
-      // Such as the news that somebody has joined a group.
-      if (text === null && !hasAttachment) return { kind: 'ignored' };
-      const topic = message.is_topic_message === true ? `:${message.message_thread_id ?? ''}` : '';
-      return {
-        kind: 'message',
-        message: {
-          externalId: String(id),
-          keys: [String(id)],
-          conversation: { externalId: `${chat.id}${topic}`, group: chat.type !== 'private' },
-          sender: { id: String(from.id), name: from.first_name ?? null },
-          text,
-          hasAttachment,
-          position: String(id),
-        },
-      };
-    },
+    parse: readUpdate,
     acceptedStatus: 202,
     style: 'telegram',
     maxChars: 4_096,
@@ -107,6 +52,10 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
       // A proxy's page is not Telegram's word.
       if (answer === null) return { kind: 'retry', reason };
       if (isUnauthorized(code)) return { kind: 'unauthorized', reason };
+      // The group has become a supergroup, which has another id.
+      const to = answer.parameters?.migrate_to_chat_id;
+      if (to !== undefined && String(to) !== conversation)
+        return { kind: 'moved', from: conversation, to: String(to) };
       return code >= 400 && code < 500 ? { kind: 'rejected', reason } : { kind: 'retry', reason };
     },
     typing: async (conversation, channel, ways) => {

@@ -22,6 +22,7 @@ import type { QueueRoom } from '../calls/queue-room.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { channelIdOf, deliveryOf } from '../inbound/delivery-request.ts';
 import type { TenantClient } from '../peers/tenants.ts';
+import type { ConversationMoveStore } from '../store/conversation-move-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 
 export interface MessageDependencies {
@@ -35,6 +36,9 @@ export interface MessageDependencies {
   texts: ChannelTexts;
   hops: Hops;
   room: QueueRoom;
+  moves: ConversationMoveStore;
+  /** Goes on with a conversation that has moved, once the transaction commits. */
+  resume: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
   metrics: Pick<ChannelMetrics, 'taken'>;
@@ -54,6 +58,8 @@ interface Answer {
   body: object;
 }
 
+const ignored: Answer = { status: 200, body: { status: 'ignored', message_id: null } };
+
 /** `POST /v1/webhooks/message` */
 export function messageHandlers(dependencies: MessageDependencies): Record<string, RawHandler> {
   return {
@@ -70,7 +76,8 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer> {
-  const { findChannel, gate, adapters, anonymousBudget, bodyBudget, tenants, metrics } = dependencies;
+  const { findChannel, gate, adapters, anonymousBudget, bodyBudget, tenants, metrics, moves, resume } =
+    dependencies;
   const address = clientIpOf(request);
   // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
   const share = openAnonymousShare(anonymousBudget, address, request, response);
@@ -85,11 +92,17 @@ async function receive(
   const adapter = adapters[channel.type];
   const inbound = adapter.parse(parseJson(body));
   if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
+  if (inbound.kind === 'moved') {
+    const { from, to } = inbound;
+    await moves.move({ tenantId: channel.tenantId, instanceId: channel.id, from, to }, resume);
+    metrics.taken(channel.type, 'ignored');
+    return ignored;
+  }
   const addressed =
     inbound.kind === 'ignored' ? null : await addressedChannel(dependencies, channel, inbound.account);
   if (inbound.kind === 'ignored' || addressed === null || isOlder(inbound.sentAtMs, addressed)) {
     metrics.taken(channel.type, 'ignored');
-    return { status: 200, body: { status: 'ignored', message_id: null } };
+    return ignored;
   }
   const message = {
     ...inbound.message,

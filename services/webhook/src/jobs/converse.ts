@@ -32,6 +32,8 @@ export interface ConverseDependencies {
   metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  /** Goes on with what waits where the conversation goes on. */
+  follow: (conversation: { tenantId: string; id: string; movedTo: string }) => Promise<void>;
   /** Goes on with a conversation in a job of its own. */
   again: (conversation: { tenantId: string; id: string }) => Promise<void>;
 }
@@ -48,7 +50,7 @@ function isInUse(channel: Channel | null): channel is Channel {
  * no turn overtakes another; a turn that was begun is finished first, by the same call id.
  */
 export function converse(dependencies: ConverseDependencies): JobHandler<{ conversationId: string }> {
-  const { turns, channels, tenants, texts, again } = dependencies;
+  const { turns, channels, tenants, texts, again, follow } = dependencies;
   return async ({ conversationId }, context) => {
     const { tenantId, signal } = context;
     for (;;) {
@@ -64,6 +66,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       }
       const { messages, readyInS } = nextBurst(waiting);
       if (messages.length === 0) return;
+      if (conversation.movedTo !== null) return follow({ ...conversation, movedTo: conversation.movedTo });
       // Attempts count for one turn.
       if (context.attempt > 1) return again(conversation);
       if (readyInS > 0) await sleep(readyInS * 1_000);
@@ -136,7 +139,7 @@ async function answer(
   open: OpenTurn,
   context: JobContext,
 ): Promise<void> {
-  const { turn, conversation, channel } = open;
+  const { turn, channel } = open;
   const { turns, writer, texts, tenants, adapters, metrics, send } = dependencies;
   const { tenantId } = turn;
   const { said, ...end } = await spokenFor(dependencies, open, context);
@@ -151,7 +154,7 @@ async function answer(
     };
   });
   const { retentionDays: keptDays } = await tenants.settingsOf(tenantId);
-  await turns.end(turn, { ...end, replies, keptDays }, (db) => send(db, conversation));
+  await turns.end(turn, { ...end, replies, keptDays }, (db, id) => send(db, { tenantId, id }));
   metrics.ended(channel.type, end.status);
 }
 

@@ -2,7 +2,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Sent, WaysOf } from '../channels/adapter.ts';
+import type { Moved, Sent, WaysOf } from '../channels/adapter.ts';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelMetrics } from '../channels/channel-metrics.ts';
 import type { ChannelTexts } from '../channels/channel-texts.ts';
@@ -19,6 +19,8 @@ export interface SendDependencies {
   tenants: TenantClient;
   waysOf: WaysOf;
   metrics: Pick<ChannelMetrics, 'attempted'>;
+  /** Lets the conversation of a reply go on under another id, where the reply is due at once. Returns false if it does already. */
+  move: (reply: ClaimedReply, to: Moved) => Promise<boolean>;
   /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
   /** Goes on with a conversation in some seconds. */
@@ -37,7 +39,7 @@ const longestS = 24 * 3_600;
  * not known is sent again, once the claim of its attempt is over.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
-  const { channels, health, replies, texts, tenants, waysOf, metrics, renew, later } = dependencies;
+  const { channels, health, replies, texts, tenants, waysOf, metrics, renew, later, move } = dependencies;
   return async ({ conversationId }, { tenantId, signal, log }) => {
     for (;;) {
       signal.throwIfAborted();
@@ -70,6 +72,11 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
         // Providers limit by conversation: others go on, and are limited each by themselves if it is for all.
         if (reply.ageS > longestS) return replies.fail(reply);
         return replies.postpone(reply, Math.min(sent.afterS, longestS));
+      case 'moved':
+        if (reply.ageS > longestS) return replies.fail(reply);
+        // Another attempt, or the provider's own news, may have moved it meanwhile.
+        if (!(await move(reply, sent))) await replies.postpone(reply, nextS(reply));
+        return;
       case 'unauthorized':
         if (await renew(channel)) return replies.postpone(reply, renewS);
         await replies.release(reply);
@@ -77,7 +84,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       case 'retry': {
         await health.note(channel, { status: 'error', status_reason: sent.reason });
         if (reply.ageS > longestS) return replies.fail(reply);
-        return replies.postpone(reply, scheduleS[reply.attempts] ?? scheduleS.at(-1) ?? 0);
+        return replies.postpone(reply, nextS(reply));
       }
     }
   }
@@ -98,6 +105,11 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       return { kind: 'retry', reason: error.message };
     }
   }
+}
+
+/** Seconds until the next attempt, after one that failed. */
+function nextS({ attempts }: ClaimedReply): number {
+  return scheduleS[attempts] ?? scheduleS.at(-1) ?? 0;
 }
 
 /** Without the consent that it needs, a channel sends nothing. */

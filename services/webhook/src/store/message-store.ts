@@ -46,7 +46,7 @@ export interface StoredMessage {
 /** Providers repeat a message for a day or two; one that was deleted meanwhile is not taken again. */
 const keysKeptDays = 7;
 
-/** Aborts the transaction of a message that another one has stored meanwhile. */
+/** Aborts the transaction of a message that another one has stored meanwhile, or whose conversation is gone. */
 class Taken extends Error {}
 
 /** Conversations and their messages, of one tenant at a time. */
@@ -72,8 +72,9 @@ export class MessageStore {
         return await withTenant(this.#pool, tenantId, async (db) => {
           const known = await findByKeys(db, message);
           if (known !== null) return { id: known, isDuplicate: true };
-          const conversationId = await upsertConversation(db, message);
-          if (conversationId === null) return null;
+          const conversation = await upsertConversation(db, message);
+          if (conversation === null) return null;
+          const conversationId = await whereItGoesOn(db, conversation);
           if (!(await insertMessage(db, message, conversationId))) throw new Taken();
           await also(db, conversationId);
           return { id, isDuplicate: false };
@@ -120,7 +121,7 @@ export class MessageStore {
       readPage<StoredConversation>(db, {
         columns: `id, external_id as "externalId", is_group as "isGroup", user_id as "userId",
           last_message_at as "lastMessageAt"`,
-        from: 'webhook.conversations where instance_id = $1 and ($2::uuid is null or id < $2)',
+        from: 'webhook.conversations where instance_id = $1 and moved_to is null and ($2::uuid is null or id < $2)',
         order: 'id desc',
         size: sizeOf('external_id'),
         limit,
@@ -135,7 +136,7 @@ export class MessageStore {
   ): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query(
-        'select from webhook.conversations where id = $1 and instance_id = $2',
+        'select from webhook.conversations where id = $1 and instance_id = $2 and moved_to is null',
         [id, instanceId],
       );
       return rows.length === 1;
@@ -203,21 +204,40 @@ async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Prom
   return rows[0]?.id ?? null;
 }
 
+/** The row of a conversation. */
+interface Place {
+  id: string;
+  movedTo: string | null;
+}
+
 /** The channel can't change hands until the transaction ends. */
-async function upsertConversation(db: Queryable, message: NewMessage): Promise<string | null> {
+async function upsertConversation(db: Queryable, message: NewMessage): Promise<Place | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  const { rows } = await db.query<{ id: string }>(
+  const { rows } = await db.query<Place>(
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
      insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel
      on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
-     returning id`,
+     returning id, moved_to as "movedTo"`,
     [
       ...[conversation.id, tenantId, instanceId, conversation.externalId, conversation.group],
       conversation.group ? null : userId,
     ],
   );
-  return rows[0]?.id ?? null;
+  return rows[0] ?? null;
+}
+
+/** The conversation that one with an old id goes on in. It can't move on until the transaction ends. */
+async function whereItGoesOn(db: Queryable, { id, movedTo }: Place): Promise<string> {
+  if (movedTo === null) return id;
+  const { rows } = await db.query<Place>(
+    `update webhook.conversations set last_message_at = clock_timestamp() where id = $1
+     returning id, moved_to as "movedTo"`,
+    [movedTo],
+  );
+  const [next] = rows;
+  if (next === undefined) throw new Taken();
+  return whereItGoesOn(db, next);
 }
 
 /** Stores a message with its keys. Returns false if one of them is taken; then the transaction must be rolled back. */

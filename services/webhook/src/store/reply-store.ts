@@ -81,13 +81,7 @@ export class ReplyStore {
 
   /** Gives a claim up without an attempt. */
   async release(reply: ClaimedReply): Promise<void> {
-    await this.#update(reply.tenantId, (db) =>
-      db.query(
-        `update webhook.channel_messages set due_at = clock_timestamp()
-         where id = $1 and status = 'queued' and due_at = $2::timestamptz`,
-        [reply.id, reply.claim],
-      ),
-    );
+    await this.#update(reply.tenantId, (db) => releaseClaim(db, reply));
   }
 
   /** Notes that it was sent, also by an attempt whose claim is over. */
@@ -127,4 +121,13 @@ export class ReplyStore {
   async #update(tenantId: string, work: (db: Queryable) => Promise<unknown>): Promise<void> {
     await withTenant(this.#pool, tenantId, work);
   }
+}
+
+/** Gives a claim up without an attempt. */
+export async function releaseClaim(db: Queryable, { id, claim }: ClaimedReply): Promise<void> {
+  await db.query(
+    `update webhook.channel_messages set due_at = clock_timestamp()
+     where id = $1 and status = 'queued' and due_at = $2::timestamptz`,
+    [id, claim],
+  );
 }

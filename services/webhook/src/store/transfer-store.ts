@@ -62,7 +62,7 @@ export class TransferStore {
          select 'channel_instance', id, name, agent_id,
            ${revisionOf['webhook.channel_instances']},
            json_build_object(
-             'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id),
+             'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id and c.moved_to is null),
              'messages', (select count(*) from webhook.channel_messages as m where m.instance_id = i.id))
          from webhook.channel_instances as i where tenant_id = $1 and deleted_at is null and id = any ($3)`,
         [tenantId, endpoints, channels],

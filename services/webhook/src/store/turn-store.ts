@@ -8,7 +8,11 @@ export interface Conversation {
   instanceId: string;
   externalId: string;
   isGroup: boolean;
+  /** The conversation that this one goes on in, once its group has got another id; null otherwise. */
+  movedTo: string | null;
 }
+
+type Ref = Pick<Conversation, 'tenantId' | 'id'>;
 
 /** A turn that is not answered yet. */
 export interface Turn {
@@ -70,7 +74,7 @@ export class TurnStore {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Conversation>(
         `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
-           is_group as "isGroup"
+           is_group as "isGroup", moved_to as "movedTo"
          from webhook.conversations where id = $1`,
         [id],
       );
@@ -79,7 +83,7 @@ export class TurnStore {
   }
 
   /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
-  async open({ tenantId, id }: Conversation): Promise<{ turn: Turn | null; waiting: WaitingMessage[] }> {
+  async open({ tenantId, id }: Ref): Promise<{ turn: Turn | null; waiting: WaitingMessage[] }> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const turn = await findTurn(db, id);
       return { turn, waiting: turn === null ? await readWaiting(db, id) : [] };
@@ -87,7 +91,7 @@ export class TurnStore {
   }
 
   /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
-  async earlier({ tenantId, id }: Conversation, maxBytes: number): Promise<EarlierMessage[]> {
+  async earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<EarlierMessage>(
         `select id, direction, "senderName", text from (
@@ -105,7 +109,7 @@ export class TurnStore {
   }
 
   /** The encrypted texts of messages, by their ids. */
-  async texts({ tenantId }: Conversation, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
+  async texts({ tenantId }: Ref, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<{ id: string; text: Buffer | null }>(
         'select id, text from webhook.channel_messages where id = any ($1)',
@@ -116,12 +120,13 @@ export class TurnStore {
   }
 
   /** Begins a turn. Returns false if another one was begun meanwhile, or the messages are no longer there. */
-  async begin({ tenantId, id: conversationId }: Conversation, turn: NewTurn): Promise<boolean> {
+  async begin({ tenantId, id: conversationId }: Ref, turn: NewTurn): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment,
            hops)
-         select $1, $2, id, $4, $5, $6, $7, $8 from webhook.conversations where id = $3
+         select $1, $2, id, $4, $5, $6, $7, $8
+         from (select id from webhook.conversations where id = $3 and moved_to is null for key share) as here
          on conflict (conversation_id) do nothing`,
         [
           ...[turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request],
@@ -139,19 +144,23 @@ export class TurnStore {
     });
   }
 
-  /** Ends a turn with what is said, and does `also` in the same transaction. The first end counts. */
+  /**
+   * Ends a turn with what is said, and does `also` in the same transaction, with the id of the conversation that the
+   * replies are in. The first end counts.
+   */
   async end(
     { id, tenantId, conversationId, userId, hops }: Turn,
     { status, runId, replies, keptDays }: TurnEnd,
-    also: (db: Queryable) => Promise<unknown>,
+    also: (db: Queryable, conversationId: string) => Promise<unknown>,
   ): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
+      const place = await lockPlace(db, conversationId);
       const { rowCount } = await db.query('delete from webhook.channel_turns where id = $1', [id]);
       if (rowCount !== 1) return;
       await db.query(
-        `update webhook.channel_messages set status = $2, run_id = $3, due_at = null
+        `update webhook.channel_messages set status = $2, run_id = $3, due_at = null, conversation_id = $4
          where turn_id = $1 and status = 'received'`,
-        [id, status, runId],
+        [id, status, runId, place],
       );
       if (replies.length === 0) return;
       await db.query(
@@ -163,7 +172,7 @@ export class TurnStore {
            unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
          where c.id = $1 order by place`,
         [
-          conversationId,
+          place,
           tenantId,
           id,
           userId,
@@ -175,12 +184,12 @@ export class TurnStore {
           hops,
         ],
       );
-      await also(db);
+      await also(db, place);
     });
   }
 
   /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
-  async mayRefuse({ tenantId, id }: Pick<Conversation, 'tenantId' | 'id'>): Promise<boolean> {
+  async mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.conversations set refused_at = now()
@@ -190,6 +199,15 @@ export class TurnStore {
       return rowCount === 1;
     });
   }
+}
+
+/** The conversation that this one goes on in, which can't move until the transaction ends. */
+async function lockPlace(db: Queryable, conversationId: string): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    'select coalesce(moved_to, id) as id from webhook.conversations where id = $1 for key share',
+    [conversationId],
+  );
+  return rows[0]?.id ?? conversationId;
 }
 
 async function findTurn(db: Queryable, conversationId: string): Promise<Turn | null> {

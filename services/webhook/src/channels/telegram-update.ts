@@ -1,0 +1,85 @@
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+import type { Inbound } from './adapter.ts';
+import { given } from './given.ts';
+
+/** https://core.telegram.org/bots/api#update */
+
+/** Of an Update, the members that are read. */
+const update = z.object({
+  update_id: z.int(),
+  message: given(
+    z.looseObject({
+      message_thread_id: given(z.int()),
+      is_topic_message: given(z.boolean()),
+      from: given(z.object({ id: z.int(), is_bot: given(z.boolean()), first_name: given(z.string()) })),
+      sender_chat: given(z.object({ id: z.int(), title: given(z.string()) })),
+      author_signature: given(z.string()),
+      is_automatic_forward: given(z.boolean()),
+      chat: z.object({ id: z.int(), type: given(z.string()) }),
+      text: given(z.string()),
+      caption: given(z.string()),
+      migrate_to_chat_id: given(z.int()),
+      migrate_from_chat_id: given(z.int()),
+    }),
+  ),
+});
+type Message = NonNullable<z.output<typeof update>['message']>;
+
+/** Members of a message that are content without text. */
+const attachments = [
+  'animation',
+  'audio',
+  'contact',
+  'document',
+  'location',
+  'paid_media',
+  'photo',
+  'poll',
+  'sticker',
+  'story',
+  'venue',
+  'video',
+  'video_note',
+  'voice',
+];
+
+/** Reads an Update. Everything in it but messages of people, and news of a group that has a new id, is ignored. */
+export function readUpdate(body: unknown): Inbound {
+  const { update_id: id, message } = validate(update, body, 'body');
+  if (message === undefined) return { kind: 'ignored' };
+  const { chat, migrate_to_chat_id: to, migrate_from_chat_id: from } = message;
+  if (to !== undefined) return { kind: 'moved', from: String(chat.id), to: String(to) };
+  if (from !== undefined) return { kind: 'moved', from: String(from), to: String(chat.id) };
+  const sender = senderOf(message);
+  const text = message.text ?? message.caption ?? null;
+  const hasAttachment = attachments.some((name) => (message[name] ?? null) !== null);
+  // Such as the news that somebody has joined a group.
+  if (sender === null || (text === null && !hasAttachment)) return { kind: 'ignored' };
+  const topic = message.is_topic_message === true ? `:${message.message_thread_id ?? ''}` : '';
+  return {
+    kind: 'message',
+    message: {
+      externalId: String(id),
+      keys: [String(id)],
+      conversation: { externalId: `${chat.id}${topic}`, group: chat.type !== 'private' },
+      sender,
+      text,
+      hasAttachment,
+      position: String(id),
+    },
+  };
+}
+
+/**
+ * The person who has written a message; null for bots, and for posts of a linked channel, which Telegram forwards to its
+ * group by itself. An administrator who stays anonymous writes as the group, by a bot that all groups share: the group is
+ * the sender then, so that it has nothing in common with other groups and with people.
+ */
+function senderOf(message: Message): { id: string; name: string | null } | null {
+  const { from, sender_chat: as, chat, is_automatic_forward: isForward, author_signature: title } = message;
+  if (isForward === true) return null;
+  if (as?.id === chat.id) return { id: String(chat.id), name: title ?? as.title ?? null };
+  if (from === undefined || from.is_bot === true) return null;
+  return { id: String(from.id), name: from.first_name ?? null };
+}
