@@ -12,6 +12,7 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
     verify: (request, { credentials: { secret } }, nowS) =>
       verify(request, { scheme: 'standard', secrets: secret === undefined ? [] : [secret], nowS }) !== null,
     parse: (body) => {
+      if (isOtherEvent(body)) return { kind: 'ignored' };
       const {
         message_id: externalId,
         conversation_id,
@@ -63,4 +64,10 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
       return { kind: 'retry', reason: `The callback URL responds with ${status}.` };
     },
   };
+}
+
+/** Whether it is an event of Standard Webhooks, which all have a `type`, and has no text. */
+function isOtherEvent(body: unknown): boolean {
+  const { type, text = null } = Object(body) as { type?: unknown; text?: unknown };
+  return typeof type === 'string' && text === null;
 }

@@ -2,34 +2,32 @@ import { validate } from '@gatehouse/http/validate';
 import { z } from 'zod';
 import { verify } from '../inbound/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from './adapter.ts';
+import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
 
+const time = given(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
+const id = given(z.string().min(1).max(64));
+/** Of a message. Other events have members of the same names: `team_join` has an object as `user`. */
 const event = z.object({
   type: z.string(),
-  subtype: z.string().optional(),
-  bot_id: z.string().optional(),
-  user: z.string().max(64).optional(),
-  text: z.string().optional(),
-  channel: z.string().max(64).optional(),
-  channel_type: z.string().optional(),
-  ts: z
-    .string()
-    .regex(/^\d{1,12}\.\d{1,9}$/)
-    .optional(),
-  thread_ts: z
-    .string()
-    .regex(/^\d{1,12}\.\d{1,9}$/)
-    .optional(),
-  files: z.array(z.unknown()).optional(),
+  subtype: given(z.string()),
+  bot_id: given(z.string()),
+  user: id,
+  text: given(z.string()),
+  channel: id,
+  channel_type: given(z.string()),
+  ts: time,
+  thread_ts: time,
+  files: given(z.array(z.unknown())),
 });
 const envelope = z.object({ type: z.string() });
 const verification = z.object({ challenge: z.string().max(1_000) });
 const callback = z.object({
-  event_id: z.string().min(1).max(64),
-  event,
-  authorizations: z.array(z.object({ user_id: z.string().max(64) })).optional(),
+  event_id: id,
+  event: given(event),
+  authorizations: given(z.array(given(z.object({ user_id: id })))),
 });
 
 const answerShape = z.object({
@@ -103,24 +101,27 @@ function parse(body: unknown): Inbound {
   // Others are news, such as that Slack limits events.
   if (kind !== 'event_callback') return { kind: 'ignored' };
   const request = validate(callback, body, 'body');
-  const { event_id: eventId, authorizations } = request;
+  if (request.event === undefined) return { kind: 'ignored' };
   const { type, subtype, bot_id: bot, user, channel, ts, thread_ts: thread, ...message } = request.event;
   const isWritten = (type === 'message' || type === 'app_mention') && written.has(subtype);
-  const isOwn = bot !== undefined || authorizations?.some(({ user_id }) => user_id === user) === true;
-  if (!isWritten || isOwn || user === undefined || channel === undefined || ts === undefined)
+  if (!isWritten || bot !== undefined || user === undefined || channel === undefined || ts === undefined)
     return { kind: 'ignored' };
+  const bots = (request.authorizations ?? []).flatMap((each) => each?.user_id ?? []);
+  if (bots.includes(user)) return { kind: 'ignored' };
   const hasAttachment = (message.files?.length ?? 0) > 0;
-  const text = textOf(message.text ?? '', authorizations?.map(({ user_id }) => user_id) ?? []);
+  const text = textOf(message.text ?? '', bots);
   if (text === '' && !hasAttachment) return { kind: 'ignored' };
   const isDirect = message.channel_type === 'im' || channel.startsWith('D');
   // In a channel the answer begins a thread; a direct conversation goes on without one.
   const place = thread ?? (isDirect ? undefined : ts);
+  const byPlace = `${channel}:${ts}`;
+  const { event_id: eventId = byPlace } = request;
   return {
     kind: 'message',
     message: {
       externalId: eventId,
       // A mention comes as two events: `app_mention` and `message`.
-      keys: [eventId, `${channel}:${ts}`],
+      keys: [...new Set([eventId, byPlace])],
       conversation: { externalId: place === undefined ? channel : `${channel}:${place}`, group: !isDirect },
       // Slack sends no names; in a thread the agent must distinguish people.
       sender: { id: user, name: `@${user}` },

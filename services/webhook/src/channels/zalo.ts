@@ -3,22 +3,25 @@ import { validate } from '@gatehouse/http/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Sent } from './adapter.ts';
+import { given } from './given.ts';
 import { parseOrNull, pausedBy, postJson } from './provider-call.ts';
 
 /** https://developers.zalo.me/docs/official-account */
 
 const signatureHeader = 'x-zevent-signature';
 
+const party = given(z.object({ id: z.string().min(1).max(64) }));
+/** Of a message. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
 const event = z.object({
-  event_name: z.string().max(64),
-  sender: z.object({ id: z.string().max(64) }).optional(),
-  recipient: z.object({ id: z.string().max(64) }).optional(),
-  message: z.object({ msg_id: z.string().min(1).max(128), text: z.string().optional() }).optional(),
-  timestamp: z.coerce.string().max(20).optional(),
+  event_name: z.string(),
+  sender: party,
+  recipient: party,
+  message: given(z.object({ msg_id: z.string().min(1).max(128), text: given(z.string()) })),
+  timestamp: given(z.union([z.string().max(20), z.number().transform(String)])),
 });
 
-/** What people send. `oa_send_…` are the account's own messages, others are news. */
-const written = /^user_send_/;
+/** What people send to the account. `oa_send_…` are its own messages, others are news. */
+const written = /^user_send_(?!group_)/;
 const onlyText = 'user_send_text';
 
 const answerShape = z.object({
@@ -54,6 +57,8 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
       if (!written.test(name) || sender === undefined || recipient === undefined || message === undefined)
         return { kind: 'ignored' };
       const text = message.text === undefined || message.text === '' ? null : message.text;
+      const hasAttachment = name !== onlyText;
+      if (text === null && !hasAttachment) return { kind: 'ignored' };
       return {
         kind: 'message',
         account: recipient.id,
@@ -64,7 +69,7 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
           conversation: { externalId: sender.id, group: false },
           sender: { id: sender.id, name: null },
           text,
-          hasAttachment: name !== onlyText,
+          hasAttachment,
           position: timestamp !== undefined && /^\d{1,16}$/.test(timestamp) ? timestamp : null,
         },
       };
