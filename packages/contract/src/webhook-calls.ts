@@ -5,7 +5,7 @@ import { webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries that trigger agents, and what became of them: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
 
-/** The headers by which senders prove that a delivery is genuine, name it, and name the endpoint. */
+/** The headers by which senders prove that a delivery is genuine, name it and its event, and name the endpoint. */
 export const deliveryHeaders = [
   'authorization',
   'x-webhook-endpoint',
@@ -14,6 +14,8 @@ export const deliveryHeaders = [
   'webhook-signature',
   'x-hub-signature-256',
   'x-github-delivery',
+  'x-github-event',
+  'x-gitlab-event',
   'stripe-signature',
   'x-slack-signature',
   'x-slack-request-timestamp',
@@ -21,6 +23,7 @@ export const deliveryHeaders = [
   'x-grafana-alerting-timestamp',
   'x-pagerduty-signature',
   'sentry-hook-signature',
+  'sentry-hook-resource',
   'request-id',
   'gatehouse-hops',
 ] as const;
@@ -67,8 +70,12 @@ export const webhookQueued = z.strictObject({ call_id: uuid, status: z.literal('
 
 export type WebhookQueued = z.output<typeof webhookQueued>;
 
+/** A ping of the sender asks nothing. */
+export const webhookIgnored = z.strictObject({ call_id: z.null(), status: z.literal('ignored') });
+export type WebhookIgnored = z.output<typeof webhookIgnored>;
+
 /** What a delivery is answered with, by its mode. */
-export const webhookAnswer = z.union([webhookResult, webhookQueued]);
+export const webhookAnswer = z.union([webhookResult, webhookQueued, webhookIgnored]);
 
 export const callStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);
 export type CallStatus = z.output<typeof callStatus>;
@@ -175,6 +182,7 @@ export const routes: readonly Route[] = [
       'The delivery is signed by the scheme of the endpoint, over the bytes of the body: `webhook-id`,',
       '`webhook-timestamp` and `webhook-signature` (Standard Webhooks) by default. A repeat of a delivery, by its id or',
       'its body, gets the same response with `Idempotency-Replayed: true`. An endpoint with a template takes any JSON.',
+      'The ping of a new webhook of GitHub, and checks of Slack for slash commands, are ignored.',
     ].join('\n'),
     examples: {
       sync: {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
+import type { WebhookIgnored, WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
 import type { Guard } from '@gatehouse/egress/guard';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { readBody } from '@gatehouse/http/body';
@@ -57,7 +57,7 @@ const dayS = 24 * 3_600;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
 const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 
-type Answer = { status: 200; body: WebhookResult } | { status: 202; body: WebhookQueued };
+type Answer = { status: 200; body: WebhookResult | WebhookIgnored } | { status: 202; body: WebhookQueued };
 
 /** `POST /v1/webhooks/llm` */
 export function deliveryHandlers(dependencies: DeliveryDependencies): Record<string, RawHandler> {
@@ -153,7 +153,9 @@ async function accept(
   }
   let call: NewCall;
   try {
-    call = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
+    const made = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
+    if (made === null) return ping;
+    call = made;
     if (call.mode === 'async') await room.assert(call.tenantId);
     share.grow(Math.max(0, call.request.length - body.length));
   } catch (error) {
@@ -172,6 +174,12 @@ async function accept(
   share.shrink(call.mode === 'sync' ? call.request.length : 0);
   return asked(dependencies, call, claim.claimId, context);
 }
+
+/** A delivery that asks nothing is not stored. */
+const ping: Stored = {
+  replayed: false,
+  answer: () => Promise.resolve({ status: 200, body: { call_id: null, status: 'ignored' } }),
+};
 
 function asked({ sync }: DeliveryDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
   return { replayed: false, answer: () => answerTo(call, () => sync.run(call, claimId, context)) };
@@ -211,10 +219,11 @@ async function newCall(
     bodySha256: Buffer;
     keys: readonly CallKey[];
   },
-): Promise<NewCall> {
+): Promise<NewCall | null> {
   const { endpoint, body, id: deliveryId, bodySha256, keys } = delivery;
   const { tenantId } = endpoint;
   const input = await readInput(templates, endpoint, delivery.request, body);
+  if (input === null) return null;
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const id = newId();
   return {

@@ -7,22 +7,36 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from './endpoint.ts';
 import { withExactIntegers } from './exact-numbers.ts';
+import { isPing } from './ping.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
 
-/** Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. Throws 400, 413, 415 and 422. */
+/** Headers that name the event of a payload which does not. No signature covers them. */
+const eventHeaders = ['x-github-event', 'sentry-hook-resource', 'x-gitlab-event'] as const;
+
+/**
+ * Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. Null for a ping, which asks
+ * nothing. Throws 400, 413, 415 and 422.
+ */
 export async function readInput(
   templates: Templates,
   { tenantId, scheme, template }: SealedEndpoint,
   { headers }: IncomingMessage,
   body: Buffer,
-): Promise<WebhookInput> {
+): Promise<WebhookInput | null> {
   const json = await readPart(body, tenantId, () => readPayload(scheme, headers['content-type'], body));
   const payload = await parseBody(json, tenantId);
+  if (isPing({ scheme, template }, payload)) return null;
   if (template === null) return validate(webhookInput, payload, 'body');
   const exact = await readPart(json, tenantId, () => withExactIntegers(json));
-  return { input: await templates.prompt(tenantId, template, exact) };
+  const eventName = eventNameOf(headers);
+  return { input: await templates.prompt(tenantId, { template, json: exact, eventName }) };
+}
+
+function eventNameOf(headers: IncomingMessage['headers']): string | null {
+  const name = eventHeaders.map((header) => headers[header]).find((value) => value !== undefined);
+  return typeof name === 'string' && /^[A-Za-z][\w. -]{0,63}$/.test(name) ? name : null;
 }
 
 /** The JSON of a payload, which is not checked. */

@@ -1,9 +1,12 @@
 import { defaultOperators, Liquid, LiquidError, type Operators } from 'liquidjs';
+import { jsonExcerpt } from './json-excerpt.ts';
 
 /** A template, and the JSON that it reads; null only checks the template. */
 export interface Rendering {
   template: string;
   json: string | null;
+  /** The name of the event, by a header; null without one. */
+  eventName: string | null;
 }
 
 export type Rendered = { text: string } | { problem: string; line: number | null };
@@ -63,14 +66,16 @@ for (const [name, filter] of Object.entries(engine.filters)) {
   });
 }
 
+engine.registerFilter('json_excerpt', jsonExcerpt);
+
 /** Runs in a sandbox. */
-export function render({ template, json }: Rendering): Rendered {
+export function render({ template, json, eventName }: Rendering): Rendered {
   try {
     const parsed = engine.parse(template);
     if (json === null) return { text: '' };
     const payload = JSON.parse(json) as unknown;
     const fields = typeof payload === 'object' && payload !== null && !Array.isArray(payload) ? payload : {};
-    const text = String(engine.renderSync(parsed, { ...fields, payload }));
+    const text = String(engine.renderSync(parsed, { event_name: eventName, ...fields, payload }));
     if (text.length > maxOutputChars)
       return { problem: `its output is longer than ${maxOutputChars} characters`, line: null };
     return { text };

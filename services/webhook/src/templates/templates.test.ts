@@ -6,8 +6,8 @@ import { Templates } from './templates.ts';
 const templates = new Templates();
 afterAll(() => templates.stop());
 
-const prompt = (template: string, payload: unknown): Promise<string> =>
-  templates.prompt('t1', template, JSON.stringify(payload));
+const prompt = (template: string, payload: unknown, eventName: string | null = null): Promise<string> =>
+  templates.prompt('t1', { template, json: JSON.stringify(payload), eventName });
 const payloadOf = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../test/payloads/${name}.json`, import.meta.url), 'utf8'));
 
@@ -39,6 +39,127 @@ describe('ready-made templates', () => {
     expect(text).not.toMatch(/\{\{|\}\}|\{%|undefined|\[object/);
   });
 
+  const repository = { full_name: 'o/r' };
+  const sender = { login: 'octocat' };
+  const github = { repository, sender };
+  const deployment = { ref: 'main', sha: 'abc123', environment: 'production' };
+  const status = { state: 'failure', description: 'Health check timed out' };
+  const suite = { head_branch: 'main', conclusion: 'timed_out', app: { name: 'CodeQL' } };
+  const incident = { id: 'P1', summary: 'The disk is full' };
+  const of = (event_type: string, data: object) => ({ event: { event_type, occurred_at: '2026', data } });
+  it.each<[string, string | null, object, string[]]>([
+    ['github', 'release', { ...github, action: 'published', release: { tag_name: 'v2' } }, ['release', 'v2']],
+    [
+      ...(['github', 'deployment_status'] as const),
+      { ...github, deployment, deployment_status: status, workflow_run: { name: 'CI', status: 'completed' } },
+      ['deployment_status', 'production', 'failure', 'Health check timed out'],
+    ],
+    [
+      'github',
+      'deployment_review',
+      { ...github, environment: 'production', workflow_run: { name: 'CI' } },
+      ['"environment":"production"'],
+    ],
+    [
+      'github',
+      'check_suite',
+      { ...github, action: 'completed', check_suite: suite },
+      ['CodeQL', 'timed_out'],
+    ],
+    ['github', 'workflow_job', { ...github, workflow_job: { name: 'unit tests' } }, ['unit tests']],
+    [
+      'github',
+      'star',
+      { ...github, action: 'created', starred_at: '2026-01-01' },
+      ['star "created"', '2026-01-01'],
+    ],
+    [
+      'github',
+      'push',
+      { ...github, ref: 'refs/heads/x', deleted: true, commits: [] },
+      ['refs/heads/x', '"deleted":true'],
+    ],
+    [
+      'github',
+      'organization',
+      { organization: { login: 'octo' }, membership: { role: 'admin' } },
+      ['of the organization octo', '"role":"admin"'],
+    ],
+    [
+      ...(['github', 'pull_request_review'] as const),
+      {
+        ...github,
+        pull_request: { number: 7, title: 'Mend it' },
+        review: { state: 'approved', body: 'Well done' },
+      },
+      ['Pull request 7: Mend it', 'approved', 'Well done'],
+    ],
+    [
+      'gitlab',
+      'Job Hook',
+      { object_kind: 'build', build_name: 'unit', build_status: 'failed' },
+      ['"build"', '"build_status":"failed"'],
+    ],
+    [
+      'gitlab',
+      'Feature Flag Hook',
+      { object_kind: 'feature_flag', object_attributes: { name: 'beta', active: true } },
+      ['feature_flag', 'beta'],
+    ],
+    [
+      'gitlab',
+      'Member Hook',
+      { event_name: 'user_add_to_group', user_name: 'Ann', group_name: 'Ops' },
+      ['user_add_to_group', 'Ann', 'Ops'],
+    ],
+    [
+      'gitlab',
+      'Resource Access Token Hook',
+      { object_attributes: { expires_at: '2026-01-26' } },
+      ['Resource Access Token Hook', '2026-01-26'],
+    ],
+    [
+      ...(['gitlab', 'Note Hook'] as const),
+      {
+        object_kind: 'note',
+        object_attributes: { note: 'Please rebase' },
+        merge_request: { title: 'Mend it' },
+      },
+      ['Mend it', 'Please rebase'],
+    ],
+    [
+      'pagerduty',
+      null,
+      of('incident.annotated', { content: 'By hand.', incident }),
+      ['incident.annotated', 'By hand.', 'The disk is full'],
+    ],
+    ['pagerduty', null, of('service.updated', { summary: 'Checkout' }), ['service.updated', 'Checkout']],
+    [
+      'pagerduty',
+      null,
+      of('pagey.ping', { message: 'Hello from your friend Pagey!' }),
+      ['Hello from your friend Pagey!'],
+    ],
+    [
+      'sentry',
+      'metric_alert',
+      { action: 'critical', data: { description_text: '1000 events' } },
+      ['"critical" of metric_alert', '1000 events'],
+    ],
+    ['sentry', 'comment', { action: 'created', data: { comment: 'Mine' } }, ['comment', 'Mine']],
+    ['grafana', null, { ruleName: 'CPU', state: 'alerting' }, ['ruleName', 'alerting']],
+    ['alertmanager', null, { receiver: 'x', groups: [1] }, ['"groups":[1]']],
+  ])('%s says what %s is about, without knowing it', async (name, event, payload, expected) => {
+    const text = await prompt(name, payload, event);
+    for (const part of expected) expect(text).toContain(part);
+  });
+
+  it('show of an event that they do not know at most some pages', async () => {
+    const many = Array.from({ length: 40_000 }, (_, n) => ({ n, text: 'x'.repeat(10) }));
+    for (const name of readyTemplates)
+      expect((await prompt(name, { something: many, data: {}, event: {} })).length).toBeLessThan(9_000);
+  });
+
   it('are there for every name of the contract, and hold when a payload has other fields', async () => {
     for (const name of readyTemplates) expect(await prompt(name, { unexpected: [1] })).not.toBe('');
   });
@@ -55,6 +176,9 @@ describe('a template', () => {
   it('reads the fields of the payload, and the whole as payload', async () => {
     expect(await prompt('{{ a.b[1] | upcase }} {{ payload.a.b[0] }}', { a: { b: ['x', 'y'] } })).toBe('Y x');
     expect(await prompt('{{ payload | size }} {{ payload[0] }}', [7, 8])).toBe('2 7');
+    expect(await prompt('{{ payload | json_excerpt }}', { a: [{ b: 1 }] })).toBe('{"a":[{"b":1}]}');
+    expect(await prompt('{{ event_name }}', {}, 'release')).toBe('release');
+    expect(await prompt('{{ event_name }}', { event_name: 'its own' }, 'release')).toBe('its own');
   });
 
   it.each([
@@ -118,7 +242,7 @@ it('a tenant whose templates take seconds delays those of another by one of them
     '{% assign s = "x,x,x,x,x,x,x,x" | split: "," %}' +
     '{% for i in (1..900000) %}{% assign t = s | sort | join: "" %}{% endfor %}';
   const hostile = ['t2', 't3', 't2', 't3', 't2', 't3'].map((tenant) =>
-    templates.prompt(tenant, slow, '{}').catch(() => 'failed'),
+    templates.prompt(tenant, { template: slow, json: '{}', eventName: null }).catch(() => 'failed'),
   );
   const ended: string[] = [];
   void Promise.all(hostile).then(() => ended.push('hostile'));

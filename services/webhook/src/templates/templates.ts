@@ -19,7 +19,9 @@ export class Templates {
 
   /** Throws a 400 for `template`, with the line, unless it can be parsed. */
   async check(tenantId: string, template: string): Promise<void> {
-    const { problem, line } = problemOf(await this.#render(tenantId, template, null));
+    const { problem, line } = problemOf(
+      await this.#render(tenantId, { template, json: null, eventName: null }),
+    );
     if (problem === null) return;
     throw new AppError('invalid_value', `The template can't be used${at(line)}: ${problem}.`, {
       param: 'template',
@@ -27,8 +29,8 @@ export class Templates {
   }
 
   /** The prompt of a payload. Throws 422 `template_failed`, with the line, also for a blank one. */
-  async prompt(tenantId: string, template: string, json: string): Promise<string> {
-    const rendered = await this.#render(tenantId, template, json);
+  async prompt(tenantId: string, rendering: Rendering): Promise<string> {
+    const rendered = await this.#render(tenantId, rendering);
     const { problem, line } = problemOf(rendered);
     const text = 'text' in rendered ? rendered.text.trim() : '';
     if (problem === null && text !== '') return text;
@@ -36,9 +38,13 @@ export class Templates {
     throw new AppError('template_failed', `The template of the endpoint failed${at(line)}: ${what}.`);
   }
 
-  async #render(tenantId: string, template: string, json: string | null): Promise<Rendered> {
+  async #render(tenantId: string, rendering: Rendering): Promise<Rendered> {
+    const { template } = rendering;
     try {
-      return await this.#sandbox.run(tenantId, { template: readyTemplate(template) ?? template, json });
+      return await this.#sandbox.run(tenantId, {
+        ...rendering,
+        template: readyTemplate(template) ?? template,
+      });
     } catch (error) {
       if (error instanceof AppError) throw error;
       // The process was ended at its deadline, or ran out of memory.
