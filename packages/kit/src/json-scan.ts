@@ -37,22 +37,14 @@ export class JsonScan {
   #open = 0;
   #inText = false;
   #isEscaped = false;
+  /** The next backslash of the bytes that are being counted. */
+  #slash = -1;
 
   /** Counts the bytes from `from` to `until`, which follow the ones that were counted before. */
   add(json: Buffer, from = 0, until = json.length): this {
     const part = json.subarray(from, until);
-    // Every byte of a long text would take 2 ns.
-    let slash = part.indexOf(backslash);
-    if (slash < 0) slash = part.length;
-    for (let at = this.#plainEnd(part, 0, slash); at < part.length; at += 1) {
-      const byte = part[at];
-      if (this.#inText) this.#addInText(byte);
-      else if (byte === quote) {
-        this.texts += 1;
-        this.#inText = true;
-        at = this.#plainEnd(part, at + 1, slash) - 1;
-      } else this.#addBare(byte);
-    }
+    this.#slash = -1;
+    for (let at = 0; at < part.length;) at = this.#inText ? this.#addText(part, at) : this.#addBare(part, at);
     return this;
   }
 
@@ -74,29 +66,63 @@ export class JsonScan {
     return this.depth > depth ? 'depth' : undefined;
   }
 
-  /** The closing quote of the text that goes on at `at`, the end, or `at` again where an escape may come before. */
-  #plainEnd(part: Buffer, at: number, slash: number): number {
-    if (!this.#inText || this.#isEscaped || slash < at) return at;
-    const end = part.indexOf(quote, at);
-    const plain = end < 0 ? part.length : end;
-    return plain <= slash ? plain : at;
+  /** Counts what is outside of texts. Returns where a text begins, or the end. */
+  #addBare(part: Buffer, from: number): number {
+    let { values, depth } = this;
+    let open = this.#open;
+    let at = from;
+    for (; at < part.length; at += 1) {
+      const byte = part[at];
+      if (byte === quote) break;
+      if (byte === comma) values += 1;
+      else if (byte === openBracket || byte === openBrace) {
+        values += 1;
+        open += 1;
+        if (open > depth) depth = open;
+      } else if (byte === closeBracket || byte === closeBrace) open -= 1;
+    }
+    this.bare += at - from;
+    this.values = values;
+    this.depth = depth;
+    this.#open = open;
+    if (at === part.length) return at;
+    this.texts += 1;
+    this.#inText = true;
+    return at + 1;
   }
 
-  #addInText(byte: number | undefined): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === backslash) {
-      this.escapes += 1;
-      this.#isEscaped = true;
-    } else if (byte === quote) this.#inText = false;
+  /** Counts in a text. Returns where it ends, or a place past the end. */
+  #addText(part: Buffer, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    for (let plain = 0; at < part.length; at += 1) {
+      const byte = part[at];
+      if (byte === quote) {
+        this.#inText = false;
+        this.#isEscaped = false;
+        return at + 1;
+      }
+      if (byte === backslash) {
+        this.escapes += 1;
+        at += 1;
+        plain = 0;
+      } else if ((plain += 1) === shortBytes) at = this.#plainEnd(part, at) - 1;
+    }
+    this.#isEscaped = at > part.length;
+    return at;
   }
 
-  #addBare(byte: number | undefined): void {
-    this.bare += 1;
-    if (byte === comma) this.values += 1;
-    else if (byte === openBracket || byte === openBrace) {
-      this.values += 1;
-      this.#open += 1;
-      if (this.#open > this.depth) this.depth = this.#open;
-    } else if (byte === closeBracket || byte === closeBrace) this.#open -= 1;
+  /** The next quote or backslash after `at`, or the end. */
+  #plainEnd(part: Buffer, at: number): number {
+    // Kept, so that texts without one are not searched for it again and again.
+    if (this.#slash <= at) this.#slash = indexOrEnd(part, backslash, at + 1);
+    return Math.min(this.#slash, indexOrEnd(part, quote, at + 1));
   }
+}
+
+/** `indexOf` takes as long as so many bytes one by one. */
+const shortBytes = 16;
+
+function indexOrEnd(part: Buffer, byte: number, from: number): number {
+  const at = part.indexOf(byte, from);
+  return at < 0 ? part.length : at;
 }

@@ -3,9 +3,12 @@ import { monotonicMs } from './clock.ts';
 import { inLoopTurn } from './loop-turns.ts';
 
 const order: string[] = [];
-const piece = (name: string) => (): void => {
-  const until = monotonicMs() + 5;
+const busy = (ms: number): void => {
+  const until = monotonicMs() + ms;
   while (monotonicMs() < until);
+};
+const piece = (name: string) => (): void => {
+  busy(5);
   order.push(name);
 };
 
@@ -26,4 +29,23 @@ it('a piece that fails leaves its turn to the next', async () => {
   const next = inLoopTurn('a', () => 'done');
   await expect(failing).rejects.toThrow('no');
   expect(await next).toBe('done');
+});
+
+it('pieces leave three quarters of the time to other work once they have taken 200 ms', async () => {
+  const began = monotonicMs();
+  await Promise.all(Array.from({ length: 12 }, (_, n) => inLoopTurn(`t${n}`, () => busy(30))));
+  // The last one rests after its result is there.
+  expect(monotonicMs() - began).toBeGreaterThan((11 * 30 - 200) / 0.25);
+  await inLoopTurn('a', () => undefined);
+});
+
+it('a piece whose caller leaves is not begun', async () => {
+  const leaving = new AbortController();
+  const first = inLoopTurn('a', () => busy(30));
+  let begun = false;
+  const late = inLoopTurn('a', () => (begun = true), leaving.signal);
+  leaving.abort(new Error('left'));
+  await expect(late).rejects.toThrow('left');
+  await first;
+  expect(begun).toBe(false);
 });

@@ -1,19 +1,54 @@
 import { setImmediate } from 'node:timers/promises';
+import { monotonicMs, sleep } from './clock.ts';
 import { Turns } from './turns.ts';
 
 /** One for the process, as its event loop is: one piece at a time, and keys share the time. */
 const turns = new Turns({ perKey: 1, slots: 1, maxWaiting: 1_000 });
 
 /**
- * Runs a piece of synchronous work that may take tens of milliseconds when its turn has come. Between two pieces the
- * event loop does everything else that waits. Throws what `piece` throws, and 429 when too many pieces of `key` wait.
+ * The part of the event loop's time for large pieces, all together. Requests of others come between them: were all of it
+ * theirs, each step of another request would wait for a piece.
  */
-export function inLoopTurn<Result>(key: string | null, piece: () => Result): Promise<Result> {
-  return turns.run(key, async () => {
+const share = 0.25;
+/** Time that pieces may take at once when there were none before: in 800 ms it is saved up again. */
+const savedMs = 200;
+
+let leftMs = savedMs;
+let countedAt = monotonicMs();
+
+/**
+ * Runs a piece of synchronous work that may take tens of milliseconds when its turn has come. Between two pieces the
+ * event loop does everything else that waits, for three times as long as pieces take. Throws what `piece` throws, 429
+ * when too many pieces of `key` wait, and the reason of `signal` (by default that of the caller, see `forCaller`) if it
+ * aborts before the turn has come.
+ */
+export function inLoopTurn<Result>(
+  key: string | null,
+  piece: () => Result,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const work = async (): Promise<Result> => {
     try {
-      return piece();
+      return timed(piece);
     } finally {
-      await setImmediate();
+      await rest();
     }
-  });
+  };
+  return turns.run(key, work, signal);
+}
+
+function timed<Result>(piece: () => Result): Result {
+  const began = monotonicMs();
+  leftMs = Math.min(savedMs, leftMs + share * (began - countedAt));
+  try {
+    return piece();
+  } finally {
+    countedAt = monotonicMs();
+    leftMs -= countedAt - began;
+  }
+}
+
+/** A turn of the event loop at least. */
+function rest(): Promise<void> {
+  return leftMs >= 0 ? setImmediate() : sleep(-leftMs / share);
 }

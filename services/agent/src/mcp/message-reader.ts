@@ -1,7 +1,7 @@
-import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { AnswerBudget, type AnswerRoom } from '@gatehouse/kit/answer-budget';
-import { isLarger } from '@gatehouse/kit/json-size';
-import { Turns } from '@gatehouse/kit/turns';
+import { AppError } from '@gatehouse/kit/errors';
+import { JsonScan } from '@gatehouse/kit/json-scan';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { McpFailure } from './failure.ts';
 import { rpcMessage, type RpcMessage } from './rpc-message.ts';
 
@@ -14,8 +14,8 @@ const maxBatch = 100;
 const most = { values: 80_000, depth: 64 };
 /** Smaller bodies are read at once: that takes a millisecond. */
 const smallBytes = 16 * 1024;
-/** One body at a time, since all share the event loop; tenants take turns. */
-const turns = { perKey: 1, slots: 1, maxWaiting: 1_000, tooMany: () => new McpFailure('busy') };
+/** A piece that is scanned in 5 ms. */
+const pieceBytes = 1024 * 1024;
 
 const MiB = 1024 * 1024;
 /** Bytes of large bodies in memory until they are read. Reading one, which takes several times its size, comes on top. */
@@ -23,7 +23,6 @@ const memory = { perTenant: 16 * MiB, perProcess: 48 * MiB };
 
 /** Reads what servers send in pieces that hold up the event loop for less than 50 ms each. */
 export class MessageReader {
-  readonly #turns = new Turns(turns);
   readonly answers: AnswerBudget;
 
   constructor(answers = new AnswerBudget(memory)) {
@@ -41,22 +40,33 @@ export class MessageReader {
    * The messages of a body, as {@link rpcMessage} leaves them; null if the body isn't JSON. Throws `McpFailure`:
    * `invalid`, `too_large`, `busy`, and the reason of `signal` if it aborts while others are read.
    */
-  read(tenantId: string, body: Buffer, signal?: AbortSignal): Promise<RpcMessage[] | null> {
-    if (body.length <= smallBytes) return this.#read(body, () => Promise.resolve());
-    // Without a turn of the loop, one body after the other would be one long piece.
-    return this.#turns.run(tenantId, () => this.#read(body, turnOfTheLoop), signal);
-  }
-
-  async #read(body: Buffer, pause: () => Promise<void>): Promise<RpcMessage[] | null> {
-    await pause();
-    if (isLarger(body, most)) throw new McpFailure('too_large');
-    await pause();
-    const value = parsed(body);
+  async read(tenantId: string, body: Buffer, signal?: AbortSignal): Promise<RpcMessage[] | null> {
+    const turn = <Result>(piece: () => Result): Result | Promise<Result> =>
+      body.length <= smallBytes ? piece() : inTurnOf(tenantId, piece, signal);
+    const scan = new JsonScan();
+    for (let from = 0; from < body.length; from += pieceBytes) {
+      await turn(() => scan.add(body, from, Math.min(body.length, from + pieceBytes)));
+      if (scan.values > most.values || scan.depth > most.depth) throw new McpFailure('too_large');
+    }
+    const value = await turn(() => parsed(body));
     if (value === undefined) return null;
     const values = Array.isArray(value) ? (value as unknown[]) : [value];
     if (values.length > maxBatch) throw new McpFailure('too_large');
-    await pause();
-    return values.map((each) => rpcMessage(each, body.length)).filter((message) => message !== null);
+    return turn(() =>
+      values.map((each) => rpcMessage(each, body.length)).filter((message) => message !== null),
+    );
+  }
+}
+
+async function inTurnOf<Result>(
+  tenantId: string,
+  piece: () => Result,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  try {
+    return await inLoopTurn(tenantId, piece, signal);
+  } catch (error) {
+    throw error instanceof AppError ? new McpFailure('busy') : error;
   }
 }
 
