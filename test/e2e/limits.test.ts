@@ -183,6 +183,43 @@ describe('a budget', () => {
     expect(seen(tenant)).toBe(1);
   });
 
+  it('makes a request wait while others have reserved what is left of it', async () => {
+    const tenant = await gateway.makeTenant({ budget: { usd: '0.05', period: 'day' } });
+    const call = { model: 'priced', max_tokens: 20_000, user: tenant.id };
+    const usage = { prompt_tokens: 10, completion_tokens: 10 };
+    const slow = ask(tenant.userKey, { ...call, x_simulator: { usage, delay_ms: 1_500 } });
+    await eventually(() => expect(seen(tenant)).toBe(1));
+    expect(await limitsOf(tenant.userKey)).toMatchObject({
+      limits: [{ used: '0.000000000000', reserved: expect.stringMatching(/^0\.0[45]/) as unknown }],
+    });
+    const next = await ask(tenant.userKey, { ...call, x_simulator: { usage } });
+    expect(next.status).toBe(200);
+    expect(next.headers.get('x-gateway-max-tokens')).toBeNull();
+    expect((await slow).status).toBe(200);
+    await eventually(async () => {
+      expect(await limitsOf(tenant.userKey)).toMatchObject({
+        limits: [{ used: '0.000060000000', reserved: '0.000000000000', remaining: '0.049940000000' }],
+      });
+    });
+  });
+
+  it.each([false, true])('that can’t hold a whole answer lowers its limit (stream: %s)', async (stream) => {
+    const tenant = await gateway.makeTenant({ budget: { usd: '0.05', period: 'day' } });
+    const fields = { model: 'priced', stream, max_tokens: 128_000, user: tenant.id };
+    const { status, headers } = await ask(tenant.userKey, fields);
+    expect(status).toBe(200);
+    const lowered = Number(headers.get('x-gateway-max-tokens'));
+    expect(lowered).toBeGreaterThan(24_000);
+    expect(lowered).toBeLessThan(25_000);
+    const sent = gateway.simulator.requests.find(
+      ({ body }) => (body as { user?: string }).user === tenant.id,
+    );
+    expect(sent?.body).toMatchObject({ max_tokens: lowered });
+    const thinking = { budget_tokens: 30_000 };
+    const refused = await ask(tenant.userKey, { ...fields, thinking });
+    expect(refused.body).toMatchObject({ error: { code: 'insufficient_quota' } });
+  });
+
   it('is charged for streams that are cut, and for what a provider reports beyond the reservation', async () => {
     const tenant = await gateway.makeTenant({ budget: { usd: '1', period: 'month' } });
     const usage = { prompt_tokens: 100_000, completion_tokens: 50_000 };

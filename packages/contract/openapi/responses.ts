@@ -38,6 +38,10 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
   }),
   'x-gateway-provider': always('The provider that answered.'),
   'x-gateway-model': always('The catalogue id of the model that answered.'),
+  'x-gateway-max-tokens': header(
+    'Tokens that each answer may have, where what is left of a budget is too little for the limit that was asked for.',
+    count,
+  ),
   'x-ratelimit-limit-requests': header('Limit of requests per minute.', count),
   'x-ratelimit-limit-tokens': header('Limit of tokens per minute.', count),
   'x-ratelimit-remaining-requests': header('Requests left in the current minute.', count),
@@ -57,7 +61,13 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
 };
 
 const rateLimitHeaders = Object.keys(sharedHeaders).filter((name) => name.startsWith('x-ratelimit-'));
-const runHeaders = ['x-run-id', 'x-trace-id', 'x-gateway-provider', 'x-gateway-model'];
+const runHeaders = [
+  'x-run-id',
+  'x-trace-id',
+  'x-gateway-provider',
+  'x-gateway-model',
+  'x-gateway-max-tokens',
+];
 
 const alsoMeans = {
   200: 'Done; it existed before',

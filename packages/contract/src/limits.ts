@@ -21,11 +21,15 @@ export const limitState = z.strictObject({
   window: z.enum(['minute', 'day', 'month']).nullable(),
   /** Counts are numbers; money is decimal text in USD. */
   limit: z.union([count, usdAmount]),
-  /** Includes reservations for requests in progress. */
   used: z
     .union([count, usdAmount])
     .nullable()
-    .describe('`null` for limits of memory while the memory service is unavailable'),
+    .describe(
+      'Of a budget what is spent; of tokens per minute with what requests under way have reserved. `null` for limits of memory while the memory service is unavailable',
+    ),
+  reserved: z
+    .union([count, usdAmount])
+    .describe('Of a budget, for requests under way: what they do not spend becomes free. Otherwise 0'),
   remaining: z.union([count, usdAmount]).nullable().describe('`null` when `used` is'),
   resets_at: utcTime.nullable(),
 });
@@ -52,16 +56,26 @@ export const routes: readonly Route[] = [
               window: 'minute',
               limit: 600,
               used: 41,
+              reserved: 0,
               remaining: 559,
               resets_at: '2026-01-10T09:01:00.000Z',
             },
-            { resource: 'concurrency', window: null, limit: 20, used: 3, remaining: 17, resets_at: null },
+            {
+              resource: 'concurrency',
+              window: null,
+              limit: 20,
+              used: 3,
+              reserved: 0,
+              remaining: 17,
+              resets_at: null,
+            },
             {
               resource: 'budget',
               window: 'month',
               limit: '50.000000000000',
               used: '12.340500000000',
-              remaining: '37.659500000000',
+              reserved: '0.096000000000',
+              remaining: '37.563500000000',
               resets_at: '2026-02-01T00:00:00.000Z',
             },
             {
@@ -69,6 +83,7 @@ export const routes: readonly Route[] = [
               window: null,
               limit: 100_000,
               used: 1_204,
+              reserved: 0,
               remaining: 98_796,
               resets_at: null,
             },
@@ -77,6 +92,7 @@ export const routes: readonly Route[] = [
               window: null,
               limit: 5_368_709_120,
               used: 9_310_221,
+              reserved: 0,
               remaining: 5_359_398_899,
               resets_at: null,
             },
@@ -85,6 +101,7 @@ export const routes: readonly Route[] = [
               window: null,
               limit: 1_000_000,
               used: 0,
+              reserved: 0,
               remaining: 1_000_000,
               resets_at: null,
             },

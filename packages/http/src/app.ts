@@ -246,7 +246,7 @@ function isRead({ method, access }: Route): boolean {
 }
 
 /** Aborts when the client leaves before it has its response. */
-function leaving(response: ServerResponse): AbortSignal {
+export function leaving(response: ServerResponse): AbortSignal {
   const left = new AbortController();
   response.once('close', () => {
     if (!response.writableFinished) left.abort(clientLeft());

@@ -115,7 +115,15 @@ describe('concurrency', () => {
     await eventually(async () => {
       await dead.settle([]);
       expect(await limitsOf(service, tenant)).toEqual([
-        { resource: 'concurrency', window: null, limit: 3, used: 5, remaining: 0, resets_at: null },
+        {
+          resource: 'concurrency',
+          window: null,
+          limit: 3,
+          used: 5,
+          reserved: 0,
+          remaining: 0,
+          resets_at: null,
+        },
       ]);
     }, 3_000);
   });
@@ -137,9 +145,10 @@ describe('a budget', () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'day' } });
     const [holder, other] = [new Replica(service), new Replica(service)];
     const grant = await holder.leaseOne(tenant.id, { resource: Resource.BUDGET, needs: [400n] });
+    expect(grant.spent).toBe(0n);
     const held = Number(grant.granted);
     expect(await limitsOf(service, tenant)).toMatchObject([
-      { limit: '0.000000001000', used: `0.000000000${held}`, window: 'day' },
+      { limit: '0.000000001000', used: '0.000000000000', reserved: `0.000000000${held}`, window: 'day' },
     ]);
     const settlement = settlementOf(tenant, holder, grant, 300n);
     await Promise.all([holder.settle([settlement]), other.settle([settlement]), other.settle([settlement])]);
@@ -150,10 +159,12 @@ describe('a budget', () => {
     );
     expect(rows).toEqual([{ used: 300, told_percent: 0 }]);
     // What was held and not spent is held on: the replica has it still.
-    expect(await limitsOf(service, tenant)).toMatchObject([{ used: `0.000000000${held}` }]);
+    expect(await limitsOf(service, tenant)).toMatchObject([
+      { used: '0.000000000300', reserved: `0.000000000${held - 300}` },
+    ]);
     await other.settle([], [holder.id]);
     expect(await limitsOf(service, tenant)).toMatchObject([
-      { used: '0.000000000300', remaining: '0.000000000700' },
+      { used: '0.000000000300', reserved: '0.000000000000', remaining: '0.000000000700' },
     ]);
   });
 
@@ -167,7 +178,9 @@ describe('a budget', () => {
     ]);
     expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 0n });
     await alive.settle([settlementOf(tenant, dead, grant, 100n)], [dead.id]);
-    expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 900n, remaining: 0n });
+    expect(await alive.leaseOne(tenant.id, money)).toMatchObject({
+      ...{ granted: 900n, remaining: 0n, spent: 100n },
+    });
   });
 
   it('charges the window that a run was reserved in, which may be over', async () => {

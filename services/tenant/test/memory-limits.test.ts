@@ -19,7 +19,7 @@ const settingsOf = async (tenant: TestTenant) => (await service.settings(tenant.
 const gib = 1024 ** 3;
 
 const state = (resource: string, limit: number, used: number | null, remaining: number | null) => {
-  return { resource, window: null, limit, used, remaining, resets_at: null };
+  return { resource, window: null, limit, used, reserved: 0, remaining, resets_at: null };
 };
 
 it('a tenant has the limits that its owner sets, and defaults for the others', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
@@ -126,6 +126,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     sessionId,
     arrivedAt,
     admission,
+    signal: leaving(response),
   });
 }
 

@@ -15,7 +15,7 @@ export interface Spent {
  * once that has been read.
  */
 export class Admission {
-  readonly #taken: Taken[] = [];
+  #taken: Taken[] = [];
   #over = false;
 
   add(taken: Taken): void {
@@ -38,6 +38,18 @@ export class Admission {
     }));
   }
 
+  /** Returns what calls that have ended reserved beyond `spent`; another call of the same request follows. */
+  lessen(spent: Spent): void {
+    const known = new Set<unknown>();
+    this.#taken = this.#taken.map((taken) => {
+      const { limit } = taken;
+      if (!isSpent(limit.resource)) return taken;
+      const isFirst = !known.has(limit);
+      known.add(limit);
+      return limit.lessen(taken, isFirst ? spentOf(limit.resource, spent) : 0n);
+    });
+  }
+
   /** Returns what was reserved beyond what was spent. Only the first call counts. */
   release(spent: Spent): void {
     if (this.#over) return;
@@ -50,6 +62,11 @@ export class Admission {
       taken.limit.spend(taken, isFirst ? spentOf(taken.limit.resource, spent) : 0n);
     }
   }
+}
+
+/** Whether a resource is used up by provider calls. */
+export function isSpent(resource: Resource): boolean {
+  return resource === Resource.TOKENS || resource === Resource.BUDGET;
 }
 
 function spentOf(resource: Resource, spent: Spent): bigint {

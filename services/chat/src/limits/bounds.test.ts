@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
+import { leastTokens, mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { readChatRequest, readEmbeddingsRequest } from '../openai/completion-request.ts';
 import type { Target } from '../catalogue/target.ts';
@@ -109,6 +109,27 @@ describe('the most that the answers come to', () => {
     const body = { model: 'm', input: 'text' };
     const request = readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body);
     expect(mostOutputTokens(request, target(), model)).toBe(0);
+  });
+});
+
+describe('the limit of an answer may be lowered', () => {
+  it.each<[Record<string, unknown>, Record<string, unknown>, number]>([
+    [{}, {}, 4_096],
+    [{ thinking: { type: 'enabled', budget_tokens: 10_000 } }, {}, 10_001],
+    [{ thinking: { type: 'enabled', budget_tokens: 1_024 } }, {}, 4_096],
+    [{ reasoning: { max_tokens: 8_000 } }, {}, 8_001],
+    [{ thinking_budget: 9_000 }, {}, 9_001],
+    [{ extra_body: { google: { thinking_config: { thinking_budget: 6_000 } } } }, {}, 6_001],
+    [{ thinking: null, reasoning: 'high' }, {}, 4_096],
+    [{}, { thinking: { budget_tokens: 5_000 } }, 5_001],
+    [{ thinking: null }, { thinking: { budget_tokens: 5_000 } }, 4_096],
+  ])('of %j with the agent’s %j to %d', (fields, defaults, least) => {
+    expect(leastTokens(chatRequest(fields), target({ defaults }))).toBe(least);
+  });
+
+  it('not of embeddings', () => {
+    const body = { model: 'm', input: 'text' };
+    expect(leastTokens(readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body), target())).toBeNull();
   });
 });
 

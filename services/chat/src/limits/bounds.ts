@@ -1,7 +1,9 @@
+import type { Fields } from '@gatehouse/kit/fields';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { CompletionRequest } from '../openai/completion-request.ts';
 import type { CostBounds } from '../catalogue/price.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
+import { limitNames } from '../openai/request-rewrite.ts';
 import type { TokenClass } from '../openai/usage.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
@@ -18,9 +20,6 @@ const attachments: Record<string, string> = {
   file: 'file_data',
 };
 
-/** OpenAI's two names of one limit. */
-const limitNames = ['max_completion_tokens', 'max_tokens'];
-
 /** Tokens of an answer where neither the request nor the catalogue has a limit. */
 const unlimitedOutputTokens = 4_096;
 
@@ -30,6 +29,8 @@ const tokenCap = 1e9;
 /** The most that a call of one model reads and writes, and the service tier that the request asks for. */
 export interface MostTokens extends CostBounds {
   model: Model;
+  /** Answers that the request asks for: `output` is for all of them. */
+  choices: number;
   /** As asked for; null leaves it to the provider. */
   serviceTier: string | null;
 }
@@ -41,10 +42,38 @@ export function mostTokens(request: CompletionRequest, target: Target): MostToke
   const classes = classesAsked(request, target, attached);
   const tier = fieldOf(request, target, 'service_tier');
   const serviceTier = typeof tier === 'string' ? tier : null;
+  const choices = Math.max(request.choices, numberOf(target.defaults['n']));
   return target.chain.map((model) => {
     const output = mostOutputTokens(request, target, model);
-    return { model, input, output, classes, serviceTier };
+    return { model, choices, input, output, classes, serviceTier };
   });
+}
+
+/** A call is not worth less. */
+const leastOutputTokens = 4_096;
+
+/** Where requests of several kinds of providers set how many tokens a model may think, of those that it answers with. */
+const thinkingPaths = [
+  ['thinking', 'budget_tokens'],
+  ['thinking_budget'],
+  ['reasoning', 'max_tokens'],
+  ['thinking_config', 'thinking_budget'],
+  ['extra_body', 'google', 'thinking_config', 'thinking_budget'],
+];
+
+/** The fewest tokens of an answer to which its limit may be lowered; null if it may not be. */
+export function leastTokens(request: CompletionRequest, target: Target): number | null {
+  if (request.operation === 'embeddings') return null;
+  const thinking = thinkingPaths.map((path) => {
+    const [first = '', ...others] = path;
+    return others.reduce<unknown>(
+      (value, name) => (Object(value) as Fields)[name],
+      fieldOf(request, target, first),
+    );
+  });
+  // Providers want more than what is for thinking.
+  const budgets = thinking.filter((tokens) => typeof tokens === 'number').map((tokens) => tokens + 1);
+  return Math.max(leastOutputTokens, ...budgets);
 }
 
 /** Classes of tokens that an answer to the request is certain to have. */

@@ -41,6 +41,8 @@ export class LeasedLimit {
   #users = 0;
   /** What was left for other replicas at the last grant. */
   #remaining = 0n;
+  /** What was spent of a budget at the last grant; null where that is not known. */
+  #spent: bigint | null = null;
   #validUntil = -Infinity;
   /** Whether the tenant service may count more as held than it should, after a call that failed or was overtaken. */
   #stale = false;
@@ -57,6 +59,11 @@ export class LeasedLimit {
   get remaining(): bigint {
     const left = this.#remaining + this.#free;
     return left > 0n ? left : 0n;
+  }
+
+  /** Of a budget: what is not spent, though it may be reserved. Null where that is not known. */
+  get unspent(): bigint | null {
+    return this.max === null || this.#spent === null ? null : this.max - this.#spent;
   }
 
   /** When what is free should be returned; Infinity while the tenant service counts what it should. */
@@ -100,6 +107,15 @@ export class LeasedLimit {
     this.#onChange(this);
   }
 
+  /** The request goes on, and needs no more than `amount` of what it took. */
+  lessen(taken: Taken, amount: bigint): Taken {
+    if (taken.generation !== this.#generation || amount >= taken.amount) return taken;
+    this.#free += taken.amount - amount;
+    if (this.#isHeld) this.#held -= taken.amount - amount;
+    this.#onChange(this);
+    return { ...taken, amount };
+  }
+
   /** The tenant service has charged `amount` to the budget. */
   settled(amount: bigint, windowStart: bigint): void {
     if (windowStart !== this.#windowStart) return;
@@ -131,6 +147,7 @@ export class LeasedLimit {
     }
     this.#free += grant.granted;
     this.#remaining = grant.remaining;
+    this.#spent = grant.spent ?? null;
     this.#validUntil = sentAt + (this.max === null ? unlimitedMs : Number(grant.validForMs));
     this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }

@@ -5,9 +5,10 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 import type { BudgetCharge } from '../runs/run.ts';
 import type { LeaseClient } from '../peers/leases.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
-import { Admission } from './admission.ts';
+import { Admission, isSpent, type Spent } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
-import { TenantLimits } from './tenant-limits.ts';
+import type { LeasedLimit, Need } from './leased-limit.ts';
+import { TenantLimits, type Demand } from './tenant-limits.ts';
 
 /** How long after its last lease this replica still counts as a holder of leases. */
 const inUseMs = 60_000;
@@ -58,23 +59,56 @@ export class Limiter {
   async arrive(caller: Caller): Promise<Admission> {
     const admission = new Admission();
     const limits = limitsOf(caller).filter(countsOnArrival);
-    if (limits.length > 0) await this.#take(admission, caller, limits, () => 1n);
+    if (limits.length > 0) {
+      const tenant = this.#tenant(caller.tenantId);
+      const needs = needsOf(tenant, limits, () => 1n);
+      await this.#take(admission, caller, { needs });
+    }
     return admission;
   }
 
   /**
-   * The second step: takes what the body decides of tokens and budgets. Throws 429 `rate_limit_exceeded` or
-   * `insufficient_quota`, 403 `model_unpriced`, and 503 while nothing can be leased.
+   * The second step: takes what the body decides of tokens and budgets. Returns the most tokens that an answer may have
+   * where a budget does not hold the whole call; null where it does. Throws 429 `rate_limit_exceeded` or
+   * `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason of `signal`.
    */
-  async admit(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
-    const limits = limitsOf(caller).filter(isSpent);
-    if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
+  async admit(
+    admission: Admission,
+    caller: Caller,
+    { amounts, leastTokens, signal }: CallAmounts,
+  ): Promise<number | null> {
+    const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
+    if (limits.length === 0) return null;
+    const tenant = this.#tenant(caller.tenantId);
+    const needs = needsOf(tenant, limits, (resource) => amounts.of(resource));
+    const limited = new Map<readonly Need[], number>();
+    const lowered = (left: (limit: LeasedLimit) => bigint): Need[] | null => {
+      const budgets = needs.filter(({ limit }) => limit.resource === Resource.BUDGET && limit.max !== null);
+      const least = leastTokens ?? Infinity;
+      if (budgets.length === 0 || least >= amounts.tokensEach) return null;
+      const scarcest = budgets.map(({ limit }) => left(limit)).reduce((a, b) => (a < b ? a : b));
+      const maxTokens = amounts.tokensFor(scarcest, least);
+      if (maxTokens === null) return null;
+      const cheaper = amounts.limited(maxTokens);
+      const fewer = needsOf(tenant, limits, (resource) => cheaper.of(resource));
+      limited.set(fewer, maxTokens);
+      return fewer;
+    };
+    const taken = await this.#take(admission, caller, { needs, lowered }, signal);
+    return limited.get(taken) ?? null;
   }
 
-  /** Takes what a further provider call of the same request may use of tokens and budgets. Throws as `admit` does. */
-  async admitMore(admission: Admission, caller: Caller, amounts: RequestAmounts): Promise<void> {
-    const limits = limitsOf(caller).filter(isSpent);
-    if (limits.length > 0) await this.#take(admission, caller, limits, (resource) => amounts.of(resource));
+  /**
+   * Takes what a further provider call of the same request may use of tokens and budgets, and returns what the ones
+   * before it have not `spent`. Returns and throws as `admit` does.
+   */
+  admitMore(
+    admission: Admission,
+    caller: Caller,
+    { spent, ...call }: CallAmounts & { spent: Spent },
+  ): Promise<number | null> {
+    admission.lessen(spent);
+    return this.admit(admission, caller, call);
   }
 
   /** The tenant service has charged what a run of this replica cost. */
@@ -109,16 +143,11 @@ export class Limiter {
   async #take(
     admission: Admission,
     { tenantId }: Caller,
-    limits: readonly Limit[],
-    amountOf: (resource: Resource) => bigint,
-  ): Promise<void> {
-    const tenant = this.#tenant(tenantId);
+    demand: Demand,
+    signal?: AbortSignal,
+  ): Promise<readonly Need[]> {
     try {
-      const needs = limits.map(({ subjectId, resource }) => ({
-        limit: tenant.limit(subjectId, resource),
-        amount: amountOf(resource),
-      }));
-      await tenant.admit(admission, needs);
+      return await this.#tenant(tenantId).admit(admission, demand, signal);
     } catch (error) {
       this.#noteRefusal(tenantId, error);
       throw error;
@@ -152,19 +181,34 @@ export class Limiter {
   }
 }
 
+/** What one provider call may use. */
+export interface CallAmounts {
+  amounts: RequestAmounts;
+  /** The fewest tokens of an answer with which the call is worth making; null if their limit may not be lowered. */
+  leastTokens: number | null;
+  /** Aborts when the answer is no longer wanted. */
+  signal: AbortSignal;
+}
+
 /** One limit of the tenant or of one of its keys. */
 interface Limit {
   subjectId: string;
   resource: Resource;
 }
 
-/** What provider calls use up. */
-function isSpent({ resource }: Limit): boolean {
-  return resource === Resource.TOKENS || resource === Resource.BUDGET;
+function countsOnArrival({ resource }: Limit): boolean {
+  return !isSpent(resource);
 }
 
-function countsOnArrival(limit: Limit): boolean {
-  return !isSpent(limit);
+function needsOf(
+  tenant: TenantLimits,
+  limits: readonly Limit[],
+  amountOf: (resource: Resource) => bigint,
+): Need[] {
+  return limits.map(({ subjectId, resource }) => ({
+    limit: tenant.limit(subjectId, resource),
+    amount: amountOf(resource),
+  }));
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {

@@ -21,7 +21,22 @@ export class LimitRefusal extends AppError {
   }
 }
 
+/** What is reserved becomes free when a request ends. */
+const reservedRetryMs = 2_000;
+
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
+
+/** The refusal of a request whose budget is not spent, but reserved for others. */
+export function reservedRefusal(
+  limit: LeasedLimit,
+  limits: readonly LeasedLimit[],
+  now: number,
+): LimitRefusal {
+  return new LimitRefusal(limit, 'rate_limit_exceeded', {
+    text: `The budget is reserved for requests under way. Try again in ${reservedRetryMs / 1_000} s.`,
+    headers: { ...limitHeaders(limits, now), ...retryAfterHeaders(reservedRetryMs) },
+  });
+}
 
 /**
  * The refusal of a request; `limits` are all that it needs. Waiting as long as it says helps, or `x-should-retry` is
@@ -37,9 +52,11 @@ export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[],
   const isTooLarge = amount > max;
   const never = { ...headers, 'x-should-retry': 'false' };
   if (limit.resource === Resource.BUDGET) {
-    const text = isTooLarge
-      ? `The request may cost more than the whole budget. ${lowerMaxTokens}`
-      : 'The budget is spent, or reserved for requests under way.';
+    const isSpent = limit.unspent !== null && limit.unspent <= 0n;
+    const whole = isTooLarge ? 'the whole budget' : 'what is left of the budget';
+    const text = isSpent
+      ? 'The budget is spent.'
+      : `The request may cost more than ${whole}. ${lowerMaxTokens}`;
     return new LimitRefusal(limit, 'insufficient_quota', { text, headers: never });
   }
   if (limit.resource === Resource.TOKENS && isTooLarge) {

@@ -41,6 +41,33 @@ export class RequestAmounts {
     }
   }
 
+  /** Tokens of one answer at most, at the model that may write most. */
+  get tokensEach(): number {
+    return Math.max(...this.#perModel().map(({ output, choices }) => Math.floor(output / choices)));
+  }
+
+  /** Of the same call whose answers have at most `tokensEach`. Does not keep the request. */
+  limited(tokensEach: number): RequestAmounts {
+    const calls = this.#perModel().map((most) => ({
+      ...most,
+      output: Math.min(most.output, Math.ceil(most.choices * tokensEach)),
+    }));
+    return new RequestAmounts(calls, this.#pricing);
+  }
+
+  /** The most tokens of one answer, from `least` on, with which the call costs no more than `pico`; null if none are. */
+  tokensFor(pico: bigint, least: number): number | null {
+    const costs = (tokens: number): bigint => this.limited(tokens).of(Resource.BUDGET);
+    if (costs(least) > pico) return null;
+    let [fits, tooMany] = [least, Math.max(least, this.tokensEach) + 1];
+    while (tooMany - fits > 1) {
+      const tokens = Math.floor((fits + tooMany) / 2);
+      if (costs(tokens) <= pico) fits = tokens;
+      else tooMany = tokens;
+    }
+    return fits;
+  }
+
   /**
    * Of a further call, whose prompt is longer by `addedBytes`. Does not keep the request.
    */

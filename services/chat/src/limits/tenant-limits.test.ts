@@ -4,7 +4,7 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 import { eventually } from '@gatehouse/test/eventually';
 import { Admission } from './admission.ts';
 import type { Need } from './leased-limit.ts';
-import { TenantLimits } from './tenant-limits.ts';
+import { TenantLimits, type Demand } from './tenant-limits.ts';
 
 /** One limit, as the tenant service keeps it. */
 class KeptLimit {
@@ -15,6 +15,8 @@ class KeptLimit {
   validForMs = 2_000n;
   /** Granted beyond what is needed. */
   slice = 0n;
+  /** Of a budget, and held by other replicas; both are part of what is not left. */
+  spent = 0n;
   readonly #limit: bigint;
   readonly #resource: Resource;
   #held = 0n;
@@ -47,6 +49,7 @@ class KeptLimit {
         remaining: this.left,
         resetsInMs: 9_000n,
         validForMs: this.validForMs,
+        ...(this.#resource === Resource.BUDGET && { spent: this.spent }),
       };
     });
   };
@@ -60,7 +63,7 @@ afterEach(async () => {
 
 async function admitted(limits: TenantLimits, needs: Need[]): Promise<Admission> {
   const admission = new Admission();
-  await limits.admit(admission, needs);
+  await limits.admit(admission, { needs });
   return admission;
 }
 
@@ -71,6 +74,25 @@ function setUp(resource: Resource, max: bigint) {
   const limit = limits.limit('tenant', resource);
   const admit = (amount = 1n): Promise<Admission> => admitted(limits, [{ limit, amount }]);
   return { source, limits, limit, admit };
+}
+
+/** A budget, and calls whose price is that of their tokens, from 100 on. */
+function budgetOf(max: bigint, waitMs = 10_000) {
+  const source = new KeptLimit(Resource.BUDGET, max);
+  const limits = new TenantLimits(source.lease, waitMs);
+  all.push(limits);
+  const limit = limits.limit('tenant', Resource.BUDGET);
+  const call = async (tokens: bigint, signal?: AbortSignal) => {
+    const admission = new Admission();
+    const needs = [{ limit, amount: tokens }];
+    const lowered: Demand['lowered'] = (left) => {
+      const fits = left(limit);
+      return tokens > 100n && fits >= 100n ? [{ limit, amount: fits < tokens ? fits : tokens }] : null;
+    };
+    const [taken] = await limits.admit(admission, { needs, lowered }, signal);
+    return { admission, tokens: taken?.amount };
+  };
+  return { source, limits, call };
 }
 
 const nothing = { tokens: 0, costPico: 0n };
@@ -237,6 +259,77 @@ describe('a replica’s leases of a tenant’s limits', () => {
     admission.release({ tokens: 40, costPico: 0n });
     await forgotten(limits);
     expect(source.left).toBe(resource === Resource.TOKENS ? 660n : 700n);
+  });
+});
+
+describe('a budget that requests under way have reserved', () => {
+  it('makes a request wait for its turn', async () => {
+    const { call } = budgetOf(1_000n);
+    const first = await call(900n);
+    const second = call(800n);
+    await sleep(50);
+    first.admission.release({ tokens: 0, costPico: 10n });
+    expect((await second).tokens).toBe(800n);
+  });
+
+  it('lets in at once what fits beside them', async () => {
+    const { call } = budgetOf(1_000n);
+    await call(900n);
+    expect((await call(100n)).tokens).toBe(100n);
+  });
+
+  it('lowers the call when the wait is over, and says when to try again where even that does not fit', async () => {
+    const { call } = budgetOf(1_000n, 100);
+    await call(700n);
+    const second = await call(900n);
+    expect(second.tokens).toBe(300n);
+    await expect(call(900n)).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      headers: { 'retry-after': '2' },
+    });
+  });
+
+  it('forgets a request whose client leaves', async () => {
+    const { call, source } = budgetOf(1_000n);
+    const first = await call(900n);
+    const leaving = new AbortController();
+    const second = call(800n, leaving.signal);
+    await sleep(20);
+    leaving.abort(new Error('left'));
+    await expect(second).rejects.toThrow('left');
+    first.admission.release(nothing);
+    await eventually(() => expect(source.left).toBe(1_000n), 3_000);
+  });
+
+  it('is held by a run with further calls for what it has spent, and no longer for what it reserved', async () => {
+    const { call, limits, source } = budgetOf(1_000n);
+    const first = await call(900n);
+    first.admission.lessen({ tokens: 0, costPico: 30n });
+    expect((await call(970n)).tokens).toBe(970n);
+    first.admission.release({ tokens: 0, costPico: 30n });
+    await limits.stop();
+    expect(source.left).toBe(0n);
+  });
+});
+
+describe('a budget of which little is left', () => {
+  it('lowers a call at once that it could never hold', async () => {
+    const { call, source } = budgetOf(1_000n);
+    source.spent = 600n;
+    source.left = 400n;
+    expect((await call(5_000n)).tokens).toBe(400n);
+  });
+
+  it.each([
+    [1_000n, 'The budget is spent.'],
+    [950n, 'The request may cost more than what is left of the budget. Lower max_tokens'],
+  ])('refuses what %d of 1,000 leave no room for, and does not wait', async (spent, message) => {
+    const { call, source } = budgetOf(1_000n);
+    source.spent = spent;
+    source.left = 1_000n - spent;
+    const refused = call(500n);
+    await expect(refused).rejects.toMatchObject({ code: 'insufficient_quota' });
+    await expect(refused).rejects.toThrow(message);
   });
 });
 

@@ -4,16 +4,27 @@ import { AppError } from '@gatehouse/kit/errors';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
-import { refusal } from './refusal.ts';
+import { refusal, reservedRefusal } from './refusal.ts';
 
 /** Asks the tenant service for leases, in the order of the asks. */
 export type Lease = (asks: Ask[]) => Promise<Grant[]>;
 
-interface Waiter {
-  admission: Admission;
+/** What a request needs. */
+export interface Demand {
   needs: readonly Need[];
-  resolve: () => void;
+  /** Needs of a cheaper call, for which `left` of each budget is enough; null if there is none. */
+  lowered?: (left: (limit: LeasedLimit) => bigint) => readonly Need[] | null;
+}
+
+interface Waiter extends Demand {
+  admission: Admission;
+  /** Needs of the request as it came; `needs` may be those of a cheaper call. */
+  whole: readonly Need[];
+  resolve: (taken: readonly Need[]) => void;
   reject: (error: unknown) => void;
+  since: number;
+  /** Whether the one that waits has left. */
+  isOver: boolean;
   /** When its needs are asked for. */
   askAt: number;
   /** Calls that may still ask for it. */
@@ -31,6 +42,9 @@ const slotTries = 3;
 const slotRetryMs = 60;
 const returnMs = 25;
 
+/** When requests that wait for what others have reserved of a budget ask, all at the same time. */
+const reservedRetryMs = 250;
+
 const underWay = -Infinity;
 
 /**
@@ -39,6 +53,7 @@ const underWay = -Infinity;
  */
 export class TenantLimits {
   readonly #lease: Lease;
+  readonly #reservedWaitMs: number;
   readonly #limits = new Map<string, LeasedLimit>();
   #waiting: Waiter[] = [];
   /** When the tenant service is called next: Infinity for never, or `underWay`. */
@@ -46,8 +61,10 @@ export class TenantLimits {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(lease: Lease) {
+  /** `waitMs`: how long a request waits for what others have reserved of a budget. */
+  constructor(lease: Lease, waitMs = 10_000) {
     this.#lease = lease;
+    this.#reservedWaitMs = waitMs;
   }
 
   /** What is leased of a limit of the tenant or of one of its keys. */
@@ -55,22 +72,37 @@ export class TenantLimits {
     const name = cacheKey(subjectId, resource);
     const known = this.#limits.get(name);
     if (known !== undefined) return known;
-    const made = new LeasedLimit(subjectId, resource, (limit) => this.#schedule([limit]));
+    const made = new LeasedLimit(subjectId, resource, (limit) => this.#changed(limit));
     this.#limits.set(name, made);
     return made;
   }
 
-  /** Adds what is needed to `admission`, at once if enough is leased. Throws the refusal, or why nothing was leased. */
-  async admit(admission: Admission, needs: readonly Need[]): Promise<void> {
+  /**
+   * Adds what is needed to `admission`, at once if enough is leased. Where others have reserved what is left of a budget,
+   * it waits for them, at most ten seconds. Returns what it took: `needs`, or those of a cheaper call. Throws the refusal,
+   * why nothing was leased, and the reason of `signal`.
+   */
+  async admit(admission: Admission, demand: Demand, signal?: AbortSignal): Promise<readonly Need[]> {
     const now = monotonicMs();
+    const { needs } = demand;
     if (fitsAll(needs, now)) {
       take(admission, needs);
-      return;
+      return needs;
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ admission, needs, resolve, reject, askAt: now, tries: slotTries });
+    signal?.throwIfAborted();
+    let leave: (() => void) | undefined;
+    return new Promise<readonly Need[]>((resolve, reject) => {
+      const state = { askAt: now, since: now, tries: slotTries, isOver: false };
+      const waiter: Waiter = { ...demand, ...state, whole: needs, admission, resolve, reject };
+      leave = () => {
+        waiter.isOver = true;
+        this.#waiting = this.#waiting.filter((each) => each !== waiter);
+        reject(signal?.reason as Error);
+      };
+      signal?.addEventListener('abort', leave);
+      this.#waiting.push(waiter);
       this.#schedule([]);
-    });
+    }).finally(() => leave && signal?.removeEventListener('abort', leave));
   }
 
   /** The tenant service has charged `amount` to a budget. */
@@ -99,6 +131,16 @@ export class TenantLimits {
     const now = monotonicMs();
     for (const [name, limit] of this.#limits) if (limit.isIdle(now)) this.#limits.delete(name);
     return this.#limits.size === 0;
+  }
+
+  /** What has become free here may be what a request waits for. */
+  #changed(limit: LeasedLimit): void {
+    if (limit.resource === Resource.BUDGET) {
+      const now = monotonicMs();
+      for (const waiter of this.#waiting)
+        if (waiter.needs.some((need) => need.limit === limit)) waiter.askAt = Math.min(waiter.askAt, now);
+    }
+    this.#schedule([limit]);
   }
 
   /** Makes sure that a call follows for requests that wait, and for what `limits` have to return. */
@@ -174,6 +216,7 @@ export class TenantLimits {
   }
 
   #refuse(waiter: Waiter, now: number): void {
+    if (waiter.isOver) return;
     const { needs } = waiter;
     const isFresh = needs.every(({ limit }) => limit.isFresh(now));
     const short = needs.filter(({ limit, amount }) => limit.isFresh(now) && !limit.fits(amount, now));
@@ -188,10 +231,25 @@ export class TenantLimits {
       waiter.reject(
         new AppError('service_unavailable', 'The limits could not be checked in time. Try again.'),
       );
-    } else {
+    } else if (!this.#waitsForBudgets(waiter, short, now)) {
       const limits = needs.map(({ limit }) => limit);
-      waiter.reject(refusal(first, limits, now));
+      const isReserved = short.every(({ limit }) => mayFit(waiter, limit));
+      waiter.reject(isReserved ? reservedRefusal(first.limit, limits, now) : refusal(first, limits, now));
     }
+  }
+
+  /** Whether a request waits on for budgets that are reserved but not spent, or asks for a cheaper call. */
+  #waitsForBudgets(waiter: Waiter, short: readonly Need[], now: number): boolean {
+    if (!short.every(({ limit }) => mayFit(waiter, limit))) return false;
+    const isLate = now - waiter.since >= this.#reservedWaitMs;
+    const lowered = isLate || !isWholeToCome(waiter) ? waiter.lowered?.((limit) => limit.remaining) : null;
+    // Another replica may take what was left.
+    if (isLate) waiter.tries -= 1;
+    if ((isLate && !lowered) || waiter.tries <= 0) return false;
+    waiter.needs = lowered ?? waiter.whole;
+    waiter.askAt = lowered ? now : Math.ceil(now / reservedRetryMs + 0.1) * reservedRetryMs;
+    this.#waiting.push(waiter);
+    return true;
   }
 }
 
@@ -206,10 +264,25 @@ function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
   return needs;
 }
 
-function admitWaiter({ admission, needs, resolve }: Waiter, now: number): boolean {
+/** Whether budgets would do for the request as it came if nothing of them were reserved. */
+function isWholeToCome({ whole }: Waiter): boolean {
+  return whole.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
+}
+
+/** Whether a budget, if nothing of it were reserved, would do for the request, or for a cheaper call. */
+function mayFit(waiter: Waiter, { unspent }: LeasedLimit): boolean {
+  if (unspent === null) return false;
+  return isWholeToCome(waiter) || Boolean(waiter.lowered?.(({ unspent: left }) => left ?? mostPico));
+}
+
+/** More than any budget. */
+const mostPico = 2n ** 63n;
+
+function admitWaiter({ admission, needs, resolve, isOver }: Waiter, now: number): boolean {
+  if (isOver) return true;
   if (!fitsAll(needs, now)) return false;
   take(admission, needs);
-  resolve();
+  resolve(needs);
   return true;
 }
 

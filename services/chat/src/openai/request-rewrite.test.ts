@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { objectMembers } from './json-members.ts';
-import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
+import { limitNameAt, rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
 const nothing: Rewrite = {
   model: 'upstream',
@@ -9,6 +9,7 @@ const nothing: Rewrite = {
   systemPrompt: null,
   reference: null,
   defaults: {},
+  maxTokens: null,
   tools: null,
 };
 
@@ -318,5 +319,41 @@ describe('tools of the gateway', () => {
     const rewritten = rewrite(text, { tools: { ...tools, choice: 'none' } });
     expect(rewritten.match(/"tool_choice":"none"/g)).toHaveLength(2);
     expect(rewrite(text, { tools: { ...tools, messages: [], choice: null } })).toContain('"required"');
+  });
+});
+
+describe('the limit of an answer', () => {
+  it.each<[string, Record<string, unknown>, string]>([
+    ['{"model":"a","max_tokens":32000}', {}, '{"model":"upstream","max_tokens":5000}'],
+    ['{"model":"a","max_completion_tokens":32000}', {}, '{"model":"upstream","max_completion_tokens":5000}'],
+    ['{"model":"a","max_tokens":100}', {}, '{"model":"upstream","max_tokens":100}'],
+    ['{"max_tokens":null,"model":"a"}', {}, '{"max_tokens":5000,"model":"upstream"}'],
+    ['{"max_tokens":-1,"model":"a"}', {}, '{"max_tokens":5000,"model":"upstream"}'],
+    [
+      '{"max_tokens":9e9,"max_tokens":7e9,"model":"a"}',
+      {},
+      '{"max_tokens":5000,"max_tokens":5000,"model":"upstream"}',
+    ],
+    ['{"model":"a"}', {}, '{"model":"upstream","max_tokens":5000}'],
+    ['{"model":"a"}', { max_completion_tokens: 9_000 }, '{"model":"upstream","max_completion_tokens":5000}'],
+    ['{"model":"a"}', { max_completion_tokens: 10 }, '{"model":"upstream","max_completion_tokens":10}'],
+    [
+      '{"model":"a","max_tokens":7000}',
+      { max_completion_tokens: 9_000 },
+      '{"model":"upstream","max_tokens":5000}',
+    ],
+  ])('of %s with the agent’s %j is lowered', (body, defaults, expected) => {
+    const maxTokens = { most: 5_000, name: 'max_tokens' } as const;
+    expect(rewrite(body, { defaults, maxTokens })).toBe(expected);
+  });
+
+  it.each([
+    ['https://api.openai.com/v1', 'max_completion_tokens'],
+    ['https://mine.openai.azure.com/openai/v1', 'max_completion_tokens'],
+    ['https://api.mistral.ai/v1', 'max_tokens'],
+    ['https://notopenai.com/v1', 'max_tokens'],
+    ['http://127.0.0.1:8000/v1', 'max_tokens'],
+  ])('has at %s the name %s', (url, expected) => {
+    expect(limitNameAt(url)).toBe(expected);
   });
 });

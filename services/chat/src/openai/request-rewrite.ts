@@ -13,8 +13,16 @@ export interface Rewrite {
   reference: { index: number; content: string } | null;
   /** Added where the client gave no member of that name. */
   defaults: Record<string, unknown>;
+  /** Lowers the limit of each answer; null leaves it. */
+  maxTokens: TokenLimit | null;
   /** What the gateway's own tools need; null without them. */
   tools: ToolRewrite | null;
+}
+
+interface TokenLimit {
+  most: number;
+  /** The member to add where the request and its defaults have none. */
+  name: LimitName;
 }
 
 export interface ToolRewrite {
@@ -68,7 +76,10 @@ export function rewriteRequest(
   }
   if (rewrite.tools !== null) addTools(body, members, rewrite.tools, { edits, added });
   const given = new Set(members.map((entry) => entry.name));
-  for (const [name, value] of Object.entries(rewrite.defaults)) {
+  const { maxTokens } = rewrite;
+  if (maxTokens !== null) edits.push(...loweredLimits(body, members, maxTokens.most));
+  const defaults = maxTokens === null ? rewrite.defaults : withLimit(rewrite.defaults, maxTokens);
+  for (const [name, value] of Object.entries(defaults)) {
     if (!given.has(name) && !replaces(given, name))
       added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
@@ -80,10 +91,42 @@ export function rewriteRequest(
   return applyEdits(body, edits);
 }
 
-/** OpenAI's two names of one limit: a client that gives one overrides an agent that gives the other. */
+/** OpenAI's two names of one limit. */
+export const limitNames = ['max_completion_tokens', 'max_tokens'] as const;
+type LimitName = (typeof limitNames)[number];
+
+/** The name that a provider understands for all of its models: OpenAI's newer ones refuse the old one. */
+export function limitNameAt(baseUrl: string): LimitName {
+  const { hostname } = new URL(baseUrl);
+  return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
+}
+
+function isLimitName(name: string): name is LimitName {
+  return (limitNames as readonly string[]).includes(name);
+}
+
+function loweredLimits(body: Buffer, members: readonly Member[], most: number): Edit[] {
+  return members
+    .filter(({ name }) => isLimitName(name))
+    .map(({ valueStart: at, valueEnd: until }) => {
+      const asked = Number(body.toString('latin1', at, until));
+      return { at, until, text: String(asked > 0 && asked < most ? asked : most) };
+    });
+}
+
+/** Defaults whose own limits are lowered. One that the client overrides has no effect. */
+function withLimit(defaults: Record<string, unknown>, { most, name }: TokenLimit): Record<string, unknown> {
+  const own = Object.entries(defaults).filter(
+    ([each, value]) => isLimitName(each) && typeof value === 'number',
+  );
+  if (own.length === 0) return { ...defaults, [name]: most };
+  const lowered = own.map(([each, value]) => [each, Math.min(value as number, most)]);
+  return { ...defaults, ...Object.fromEntries(lowered) };
+}
+
+/** A client that gives one name of the limit overrides an agent that gives the other. */
 function replaces(given: ReadonlySet<string>, name: string): boolean {
-  if (name === 'max_tokens') return given.has('max_completion_tokens');
-  return name === 'max_completion_tokens' && given.has('max_tokens');
+  return isLimitName(name) && limitNames.some((each) => given.has(each));
 }
 
 function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: Text[]): void {

@@ -3,6 +3,7 @@ import { RequestSource } from './request-source.ts';
 
 const rewrite = {
   ...{ model: 'm', includeUsage: false, systemPrompt: null, reference: null, defaults: {} },
+  maxTokens: null,
   tools: null,
 };
 

@@ -80,6 +80,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     record: recordIn(words),
     receiver,
     keepsText: false,
+    maxTokens: null,
   });
   return { chain: made, words, receiver };
 }

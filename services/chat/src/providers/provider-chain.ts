@@ -2,7 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead } from '../openai/completion-request.ts';
-import type { ToolRewrite } from '../openai/request-rewrite.ts';
+import { limitNameAt, type ToolRewrite } from '../openai/request-rewrite.ts';
 import type { RequestSource } from '../openai/request-source.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { noUsage } from '../openai/usage.ts';
@@ -39,6 +39,8 @@ export interface ProviderChainOptions {
   receiver: AnswerReceiver;
   /** Whether the text of the answer is kept, for memory. */
   keepsText: boolean;
+  /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
+  maxTokens: number | null;
   /** What the gateway's own tools add to the request. */
   tools?: ToolRewrite;
 }
@@ -95,7 +97,7 @@ export class ProviderChain {
   }
 
   async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure> {
-    const { request, source, target, record, receiver } = this.#options;
+    const { request, source, target, record, receiver, maxTokens } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
@@ -105,6 +107,7 @@ export class ProviderChain {
       systemPrompt: target.systemPrompt,
       reference: target.reference,
       defaults: target.defaults,
+      maxTokens: maxTokens === null ? null : { most: maxTokens, name: limitNameAt(model.provider.base_url) },
       tools: this.#options.tools ?? null,
     });
     const trace = await record.startAttempt(model, body.length);

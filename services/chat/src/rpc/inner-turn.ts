@@ -87,6 +87,7 @@ async function answer(
       channel,
       arrivedAt,
       admission,
+      signal,
     });
   const begun = await begin().catch((error: unknown) => {
     admission.release({ tokens: 0, costPico: 0n });

@@ -22,7 +22,7 @@ import type {
 import type { StreamReader } from '../openai/stream-reader.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../openai/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../openai/usage.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Admission, Spent } from '../limits/admission.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -107,6 +107,12 @@ export class ActiveRun {
   /** What its calls have cost so far. */
   get costPico(): bigint {
     return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
+  }
+
+  /** What its calls have used so far, of the limits of its tenant. */
+  get spent(): Spent {
+    const { inputTokens, outputTokens } = sumUsage(this.#attempts.map((attempt) => attempt.usage));
+    return { tokens: inputTokens + outputTokens, costPico: this.costPico };
   }
 
   /** Adds to what the next provider call gets, for estimates. */

@@ -5,8 +5,8 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
-import { mostTokens } from '../limits/bounds.ts';
-import type { Caller, Limiter } from '../limits/limiter.ts';
+import { leastTokens, mostTokens } from '../limits/bounds.ts';
+import type { CallAmounts, Caller, Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import { inputPreview, promptSample, type CompletionRequest } from '../openai/completion-request.ts';
 import type { RequestSource } from '../openai/request-source.ts';
@@ -15,6 +15,7 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
 import type { RunRecorder } from '../runs/run-recorder.ts';
 import type { RunTelemetry } from '../runs/run-telemetry.ts';
+import type { ToolLoopOptions } from './tool-loop.ts';
 import type { TurnTools } from './tools.ts';
 import { Turn, type OnAnswer } from './turn.ts';
 
@@ -57,6 +58,8 @@ export interface TurnRequest {
   onAnswer: OnAnswer | null;
   /** Tools that the gateway calls; null without any. */
   tools: TurnTools | null;
+  /** Aborts when the answer is no longer wanted. */
+  signal: AbortSignal;
 }
 
 /**
@@ -70,30 +73,41 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
   const amounts = asked.tools === null ? ofRequest : ofRequest.grown(asked.tools.definitions.text.length);
   const payer = { tenantId, apiKeyId, settings };
-  await limiter.admit(admission, payer, amounts);
+  const callAmounts = { amounts, leastTokens: leastTokens(request, target), signal: asked.signal };
+  const maxTokens = await limiter.admit(admission, payer, callAmounts);
+  const run = createRun(dependencies, asked);
   const { operation, model, stream, wantsUsage, choices } = request;
   return new Turn({
     request: { operation, model, stream, wantsUsage, choices },
     source,
     target,
-    run: createRun(dependencies, asked),
-    limitHeaders: admission.headers,
+    run,
+    maxTokens,
+    limitHeaders: {
+      ...admission.headers,
+      ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
+    },
     providers,
     log,
     onAnswer,
     tools:
       asked.tools === null
         ? null
-        : { ...asked.tools, admitMore: admitter(limiter, { admission, payer, amounts }) },
+        : { ...asked.tools, admitMore: admitter(limiter, { admission, payer, run, ...callAmounts }) },
   });
 }
 
 /** Reserves what further calls of the model may use. */
 function admitter(
   limiter: Limiter,
-  { admission, payer, amounts }: { admission: Admission; payer: Caller; amounts: RequestAmounts },
-): (addedBytes: number) => Promise<void> {
-  return (addedBytes) => limiter.admitMore(admission, payer, amounts.grown(addedBytes));
+  { admission, payer, run, ...call }: CallAmounts & { admission: Admission; payer: Caller; run: ActiveRun },
+): ToolLoopOptions['admitMore'] {
+  return (addedBytes) =>
+    limiter.admitMore(admission, payer, {
+      ...call,
+      amounts: call.amounts.grown(addedBytes),
+      spent: run.spent,
+    });
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {

@@ -35,8 +35,11 @@ export interface ToolLoopOptions {
   chain: Omit<ProviderChainOptions, 'record' | 'tools'>;
   run: ActiveRun;
   tools: TurnTools;
-  /** Reserves what a further call of the model may use; throws a 429 if there is too little left. */
-  admitMore: (addedBytes: number) => Promise<void>;
+  /**
+   * Reserves what a further call of the model may use. Returns the most tokens of its answer where a budget does not hold
+   * the whole call, otherwise null. Throws a 429 if there is too little left.
+   */
+  admitMore: (addedBytes: number) => Promise<number | null>;
 }
 
 /** A stream over several calls of a model. */
@@ -156,15 +159,29 @@ export class ToolLoop {
     const { text: definitions } = this.#options.tools.definitions;
     const tools: ToolRewrite = { definitions, messages: this.#messages, choice };
     this.#calls += 1;
-    if (!isFirst) await this.#options.admitMore(this.#addedBytes);
+    const maxTokens = isFirst ? chain.maxTokens : await this.#admitMore();
     return new ProviderChain({
       ...chain,
+      maxTokens,
       // Another call may follow.
       source: { rewritten: (rewrite) => chain.source.rewritten(rewrite), release: () => undefined },
       receiver: isFirst ? chain.receiver : laterReceiver(chain.receiver),
       record: run,
       tools,
     }).answer();
+  }
+
+  /** Throws an `aborted` failure if the answer is no longer wanted while it waits for a budget. */
+  #admitMore(): Promise<number | null> {
+    const { chain, admitMore } = this.#options;
+    return admitMore(this.#addedBytes).catch((error: unknown) => {
+      throw chain.receiver.signal.aborted ? this.#aborted() : error;
+    });
+  }
+
+  #aborted(): ProviderFailure {
+    const { target, receiver } = this.#options.chain;
+    return ProviderFailure.aborted(target.chain[0].provider.name, receiver.signal);
   }
 
   /**
@@ -175,10 +192,8 @@ export class ToolLoop {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
     const { message, calls } = identified(said, this.#ids);
-    const { signal } = this.#options.chain.receiver;
     const results = await Promise.all(calls.map((call, index) => this.#call(call, index)));
-    if (signal.aborted)
-      throw ProviderFailure.aborted(this.#options.chain.target.chain[0].provider.name, signal);
+    if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add({ ...message, role: 'assistant' });
     for (const [index, call] of calls.entries())
       this.#add({ role: 'tool', tool_call_id: call.id, content: this.#fitting(results[index] ?? '') });

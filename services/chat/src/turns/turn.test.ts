@@ -123,6 +123,7 @@ async function setUp(
     source,
     target,
     run,
+    maxTokens: null,
     limitHeaders: {},
     providers,
     log,

@@ -20,7 +20,9 @@ export interface TurnOptions {
   source: RequestSource;
   target: Target;
   run: ActiveRun;
-  /** The `x-ratelimit-*` headers of the answer. */
+  /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
+  maxTokens: number | null;
+  /** What the answer's headers say of limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
   limitHeaders: Record<string, string>;
   providers: ProviderRegistry;
   log: Logger;
@@ -77,7 +79,9 @@ export class Turn {
   #calls(receiver: Delivery): ProviderChain | ToolLoop {
     const { request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const chain = { request, source, target, tenantId, providers, receiver, keepsText: onAnswer !== null };
+    const { maxTokens } = this.#options;
+    const keepsText = onAnswer !== null;
+    const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     return new ToolLoop({ chain, run, tools, admitMore: tools.admitMore });
   }

@@ -25,6 +25,7 @@ const responseHeaders = [
   'location',
   'retry-after',
   'retry-after-ms',
+  'x-gateway-max-tokens',
   'x-gateway-model',
   'x-gateway-provider',
   'x-ratelimit-limit-requests',

@@ -3,7 +3,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
-import { spent } from '../limits/leases.ts';
+import { taken } from '../limits/leases.ts';
 import type { MemoryAmounts } from '../limits/memory-limits.ts';
 import type { MemoryUsageClient } from '../peers/memory-usage.ts';
 import type { LimitStore } from '../store/limit-store.ts';
@@ -36,19 +36,21 @@ function tightest(limits: readonly Limited[]): Limited[] {
 }
 
 function remaining({ limitUse }: Limited): bigint {
-  const left = limitUse.limit - spent(limitUse);
+  const left = limitUse.limit - taken(limitUse);
   return left > 0n ? left : 0n;
 }
 
 function showLimit(limited: Limited): LimitState {
   const { resource, limitUse, period } = limited;
-  const amount = resource === 'budget' ? usdOf : Number;
+  const isBudget = resource === 'budget';
+  const amount = isBudget ? usdOf : Number;
   const { end } = limitUse.window;
   return {
     resource,
     window: resource === 'concurrency' ? null : (period ?? 'minute'),
     limit: amount(limitUse.limit),
-    used: amount(spent(limitUse)),
+    used: amount(isBudget ? limitUse.used : taken(limitUse)),
+    reserved: amount(isBudget ? limitUse.othersHold : 0n),
     remaining: amount(remaining(limited)),
     resets_at: end === null ? null : new Date(end).toISOString(),
   };
@@ -64,6 +66,7 @@ function showMemory(limits: MemoryAmounts, use: MemoryAmounts | null): LimitStat
       window: null,
       limit,
       used,
+      reserved: 0,
       remaining: used === null ? null : Math.max(0, limit - used),
       resets_at: null,
     };

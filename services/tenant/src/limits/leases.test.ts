@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import {
   lease,
   moveWindow,
-  spent,
+  taken,
   thresholdsReached,
   validForMs,
   type Ask,
@@ -208,9 +208,9 @@ describe('the time of a lease', () => {
   });
 });
 
-describe('what is spent', () => {
+describe('what is taken', () => {
   it('counts what is held as used', () => {
-    expect(spent(limitUse({ used: 5n, othersHold: 7n }))).toBe(12n);
+    expect(taken(limitUse({ used: 5n, othersHold: 7n }))).toBe(12n);
   });
 
   it.each([

@@ -127,7 +127,7 @@ export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas
 }
 
 /** What is spent and held in the current window. */
-export function spent(limitUse: LimitUse): bigint {
+export function taken(limitUse: LimitUse): bigint {
   return limitUse.used + limitUse.othersHold;
 }
 

@@ -45,6 +45,7 @@ function showGrant(granted: Granted | null): Grant {
     limit: granted.limit,
     windowStart: BigInt(leased.name),
     granted: leased.granted,
+    ...(granted.resource === 'budget' && { spent: leased.used }),
     remaining: leased.remaining,
     resetsInMs: BigInt(Math.ceil(granted.resetsInMs)),
     validForMs: BigInt(Math.floor(granted.validForMs)),

@@ -36,6 +36,7 @@ export interface ResourceAsk extends Ask {
 }
 
 export interface Granted {
+  resource: Resource;
   limit: bigint;
   lease: Lease;
   toldPercent: number;
@@ -281,6 +282,7 @@ function grant(
   const leased = lease(resource, limitUse, ask, replicas);
   const { window } = leased;
   return {
+    resource,
     limit: limitUse.limit,
     lease: leased,
     toldPercent,

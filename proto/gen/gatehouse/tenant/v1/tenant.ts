@@ -193,6 +193,8 @@ export interface Grant {
   resetsInMs: bigint;
   /** How long the grant may be spent, in milliseconds since the request was sent. */
   validForMs: bigint;
+  /** For a budget: what is spent in the window, without what holders hold. Absent from the previous release. */
+  spent?: bigint | undefined;
 }
 
 export interface SettleRequest {
@@ -1135,7 +1137,15 @@ export const LeaseResponse: MessageFns<LeaseResponse> = {
 };
 
 function createBaseGrant(): Grant {
-  return { limit: undefined, windowStart: 0n, granted: 0n, remaining: 0n, resetsInMs: 0n, validForMs: 0n };
+  return {
+    limit: undefined,
+    windowStart: 0n,
+    granted: 0n,
+    remaining: 0n,
+    resetsInMs: 0n,
+    validForMs: 0n,
+    spent: undefined,
+  };
 }
 
 export const Grant: MessageFns<Grant> = {
@@ -1175,6 +1185,12 @@ export const Grant: MessageFns<Grant> = {
         throw new globalThis.Error("value provided for field message.validForMs of type int64 too large");
       }
       writer.uint32(48).int64(message.validForMs);
+    }
+    if (message.spent !== undefined) {
+      if (BigInt.asIntN(64, message.spent) !== message.spent) {
+        throw new globalThis.Error("value provided for field message.spent of type int64 too large");
+      }
+      writer.uint32(56).int64(message.spent);
     }
     return writer;
   },
@@ -1238,6 +1254,14 @@ export const Grant: MessageFns<Grant> = {
             }
 
             message.validForMs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.spent = reader.int64() as bigint;
             continue;
           }
         }
