@@ -194,7 +194,7 @@ class RouteServer {
     const share =
       bodyBudget === undefined || !hasBody(request)
         ? undefined
-        : openShare(bodyBudget, principal.tenantId, request, response);
+        : openShare(bodyBudget, principal.tenantId, response);
     return readBody(request, route.bodyLimit, { share });
   }
 

@@ -65,6 +65,66 @@ describe('a body budget', () => {
   });
 });
 
+describe('a body that arrives', () => {
+  const tick = (): Promise<void> => new Promise(setImmediate);
+  /** Resolves to whether a promise is fulfilled by now. */
+  async function isDone(promise: Promise<void> | undefined): Promise<boolean> {
+    let done = promise === undefined;
+    promise?.then(
+      () => (done = true),
+      () => undefined,
+    );
+    await tick();
+    return done;
+  }
+
+  it('waits for its turn, in the order of its tenant', async () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000 });
+    const first = budget.open('a', null);
+    expect(first.take(90)).toBeUndefined();
+    const [second, third] = [budget.open('a', null), budget.open('a', null)];
+    const [large, small] = [second.take(60), third.take(5)];
+    expect([await isDone(large), await isDone(small)]).toEqual([false, false]);
+    expect(budget.open('b', null).take(100)).toBeUndefined();
+    first.release();
+    expect([await isDone(large), await isDone(small)]).toEqual([true, true]);
+    expect(budget.inUse).toEqual({ bytes: 165, tenants: 2 });
+  });
+
+  it('goes on if it is the oldest: of bodies that have all begun, one gets done', async () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 150 });
+    const [first, second, other] = [budget.open('a', null), budget.open('a', null), budget.open('b', null)];
+    for (const share of [first, second, other]) expect(share.take(50)).toBeUndefined();
+    const waits = [second.take(20), other.take(20)];
+    expect(await Promise.all(waits.map(isDone))).toEqual([false, false]);
+    expect(first.take(80)).toBeUndefined();
+    first.release();
+    expect(await Promise.all(waits.map(isDone))).toEqual([true, true]);
+  });
+
+  it('is refused when it has waited for long, or many others wait', async () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000, waitMs: 200 });
+    budget.open('a', 100).grow(100);
+    const waits = Array.from({ length: 101 }, () => Promise.resolve(budget.open('a', null).take(1)));
+    await expect(waits.pop()).rejects.toEqual(perTenantFull);
+    expect(await isDone(waits[0])).toBe(false);
+    const settled = await Promise.allSettled(waits);
+    expect(settled.every(({ status }) => status === 'rejected')).toBe(true);
+  });
+
+  it('that is given up while it waits takes nothing', async () => {
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000 });
+    const first = budget.open('a', null);
+    expect(first.take(100)).toBeUndefined();
+    const second = budget.open('a', null);
+    const wait = second.take(50);
+    second.release();
+    expect(await isDone(wait)).toBe(true);
+    first.release();
+    expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  });
+});
+
 const step = fc.record({
   kind: fc.constantFrom('open', 'grow', 'release'),
   tenant: fc.constantFrom('a', 'b', 'c'),
@@ -105,6 +165,27 @@ it('never exceeds a limit that more than one body is charged to, and ends empty'
         }
       }
       for (const { share } of shares) share.release();
+      expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+    }),
+  );
+});
+
+it('lets all bodies that arrive together arrive, and exceeds each limit by one body at most', async () => {
+  const body = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), pieces: fc.integer({ min: 1, max: 9 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(body, { maxLength: 60 }), async (bodies) => {
+      const budget = new BodyBudget({ perTenant: 100, perProcess: 150 });
+      let most = 0;
+      const arrive = async ({ tenant, pieces }: { tenant: string; pieces: number }): Promise<void> => {
+        const share = budget.open(tenant, null);
+        for (let piece = 0; piece < pieces; piece += 1) {
+          await share.take(10);
+          most = Math.max(most, budget.inUse.bytes);
+        }
+        share.release();
+      };
+      await Promise.all(bodies.map(arrive));
+      expect(most).toBeLessThanOrEqual(150 + 90);
       expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
     }),
   );

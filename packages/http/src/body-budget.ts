@@ -6,6 +6,8 @@ export interface BodyBudgetOptions {
   perTenant: number;
   /** Limit of request body bytes in memory for all tenants together. */
   perProcess: number;
+  /** How long a body that arrives waits for others, in ms. Default: ten seconds. */
+  waitMs?: number;
   /** Called for each refusal with the error code. */
   onRefusal?: (code: ErrorCode) => void;
 }
@@ -18,21 +20,50 @@ export interface BodyShare {
   release(): void;
 }
 
-/** A share that can be reduced. */
+/** The share of a body of a tenant. */
 export interface TenantShare extends BodyShare {
   /** Releases all but so many bytes: the rest of the body is no longer in memory. */
   shrink(bytes: number): void;
+  /**
+   * Charges bytes that have just arrived; undefined if they fit. Otherwise it charges them once they do, and no others may
+   * be taken until then. Rejects like {@link BodyBudget.open} after `waitMs`, or when too many others wait.
+   */
+  take(bytes: number): Promise<void> | undefined;
+}
+
+const defaultWaitMs = 10_000;
+
+/** Bodies that wait: each has a piece of up to 64 KiB in memory that is not charged. */
+const maxWaiting = { perTenant: 100, perProcess: 400 };
+
+interface Body {
+  tenantId: string;
+  own: number;
+  isOpen: boolean;
+  wait: { bytes: number; end: () => void } | null;
+}
+
+interface Tenant {
+  bytes: number;
+  waiting: number;
+  /** Bodies with bytes, the oldest first. */
+  charged: Set<Body>;
 }
 
 /**
  * Limits the bytes of request bodies in memory, per tenant and per process. Bytes are charged as they arrive, so an
  * announced body that is never sent takes nothing from others. A body always fits when no other body is charged to the
- * same limit, so a limit below the largest body of a route admits such bodies one at a time.
+ * same limit, so a limit below the largest body of a route admits such bodies one at a time. Bodies that arrive wait for
+ * others, but for the oldest one, so that one of them gets done: a limit may be exceeded by one body.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  /** Bytes by tenant; has no entry for a tenant without bytes. */
-  readonly #tenants = new Map<string, number>();
+  /** Has no entry for a tenant without bytes and without bodies that wait. */
+  readonly #tenants = new Map<string, Tenant>();
+  /** Bodies with bytes, the oldest first. */
+  readonly #charged = new Set<Body>();
+  /** In the order in which they began to wait. */
+  readonly #waiting = new Set<Body>();
   #total = 0;
 
   constructor(options: BodyBudgetOptions) {
@@ -45,53 +76,136 @@ export class BodyBudget {
   }
 
   /**
-   * Opens the share of one body. `announcedBytes` is its `Content-Length`, or null. Throws `rate_limit_exceeded` when
-   * that exceeds the free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the
-   * process limit.
+   * Opens the share of one body. `bytes` are those that it has already, or null. Throws `rate_limit_exceeded` when that
+   * exceeds the free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the process
+   * limit.
    */
-  open(tenantId: string, announcedBytes: number | null): TenantShare {
-    this.#check(tenantId, announcedBytes ?? 0, 0);
-    let own = 0;
-    let open = true;
+  open(tenantId: string, bytes: number | null): TenantShare {
+    const body: Body = { tenantId, own: 0, isOpen: true, wait: null };
+    this.#check(body, bytes ?? 0);
     return {
-      grow: (bytes) => {
-        if (!open) return;
-        this.#check(tenantId, bytes, own);
-        own += bytes;
-        this.#charge(tenantId, bytes);
+      grow: (more) => {
+        if (!body.isOpen) return;
+        this.#check(body, more);
+        this.#charge(body, more);
       },
-      shrink: (bytes) => {
-        if (!open || bytes >= own) return;
-        this.#charge(tenantId, bytes - own);
-        own = bytes;
+      shrink: (kept) => {
+        if (body.isOpen && kept < body.own) this.#charge(body, kept - body.own);
       },
+      take: (more) => (body.isOpen ? this.#take(body, more) : undefined),
       release: () => {
-        if (!open) return;
-        open = false;
-        if (own > 0) this.#charge(tenantId, -own);
+        if (!body.isOpen) return;
+        body.isOpen = false;
+        body.wait?.end();
+        this.#charge(body, -body.own);
       },
     };
   }
 
-  #check(tenantId: string, bytes: number, own: number): void {
+  #tenantOf({ tenantId }: Body): Tenant {
+    return this.#tenants.get(tenantId) ?? { bytes: 0, waiting: 0, charged: new Set() };
+  }
+
+  #take(body: Body, bytes: number): Promise<void> | undefined {
+    if (this.#goesOn(body, bytes)) {
+      this.#charge(body, bytes);
+      return undefined;
+    }
+    const tenant = this.#tenantOf(body);
+    if (tenant.waiting >= maxWaiting.perTenant || this.#waiting.size >= maxWaiting.perProcess)
+      return Promise.reject(this.#refusalOf(body, bytes));
+    this.#tenants.set(body.tenantId, tenant);
+    return this.#room(body, tenant, bytes);
+  }
+
+  /** Waits until the bytes fit or the body is released. */
+  #room(body: Body, tenant: Tenant, bytes: number): Promise<void> {
+    tenant.waiting += 1;
+    this.#waiting.add(body);
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        body.wait = null;
+        tenant.waiting -= 1;
+        this.#waiting.delete(body);
+        this.#forgetEmpty(body, tenant);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        reject(this.#refusalOf(body, bytes));
+        end();
+      }, this.#options.waitMs ?? defaultWaitMs);
+      body.wait = { bytes, end };
+    });
+  }
+
+  /** Whether a body may take so many bytes more. */
+  #goesOn(body: Body, bytes: number): boolean {
+    const { own } = body;
+    const tenant = this.#tenantOf(body);
+    const [oldest] = this.#charged;
+    if (body === oldest) return true;
+    const [oldestOfTenant] = tenant.charged;
     const { perTenant, perProcess } = this.#options;
-    const tenant = this.#tenants.get(tenantId) ?? 0;
-    if (tenant + bytes > perTenant && tenant > own)
-      throw this.#refusal('rate_limit_exceeded', 'Too many bytes of your request bodies are in flight.');
-    if (this.#total + bytes > perProcess && this.#total > own)
-      throw this.#refusal('service_unavailable', 'Too many bytes of request bodies are in flight.');
+    const isFirst = tenant.waiting === 0 || body.wait !== null;
+    const fitsTenant =
+      body === oldestOfTenant || tenant.bytes === own || (isFirst && tenant.bytes + bytes <= perTenant);
+    return fitsTenant && (this.#total === own || this.#total + bytes <= perProcess);
   }
 
-  #charge(tenantId: string, bytes: number): void {
-    const tenant = (this.#tenants.get(tenantId) ?? 0) + bytes;
-    if (tenant === 0) this.#tenants.delete(tenantId);
-    else this.#tenants.set(tenantId, tenant);
+  /** Lets bodies that wait go on: those of a tenant in their order, but for its oldest. */
+  #goOn(): void {
+    const full = new Set<Tenant>();
+    for (const body of this.#waiting) {
+      const { wait } = body;
+      const tenant = this.#tenantOf(body);
+      const [oldestOfTenant] = tenant.charged;
+      if (wait === null || (full.has(tenant) && body !== oldestOfTenant)) continue;
+      if (this.#goesOn(body, wait.bytes)) {
+        this.#charge(body, wait.bytes);
+        wait.end();
+      } else full.add(tenant);
+    }
+  }
+
+  #check(body: Body, bytes: number): void {
+    const code = this.#exceeded(body, bytes);
+    if (code !== null) throw this.#refusal(code);
+  }
+
+  #refusalOf(body: Body, bytes: number): AppError {
+    return this.#refusal(this.#exceeded(body, bytes) ?? 'rate_limit_exceeded');
+  }
+
+  #exceeded(body: Body, bytes: number): 'rate_limit_exceeded' | 'service_unavailable' | null {
+    const { own } = body;
+    const tenant = this.#tenantOf(body);
+    const { perTenant, perProcess } = this.#options;
+    if (tenant.bytes + bytes > perTenant && tenant.bytes > own) return 'rate_limit_exceeded';
+    return this.#total + bytes > perProcess && this.#total > own ? 'service_unavailable' : null;
+  }
+
+  #charge(body: Body, bytes: number): void {
+    const tenant = this.#tenantOf(body);
+    body.own += bytes;
+    tenant.bytes += bytes;
     this.#total += bytes;
+    this.#tenants.set(body.tenantId, tenant);
+    for (const charged of [tenant.charged, this.#charged])
+      if (body.own > 0) charged.add(body);
+      else charged.delete(body);
+    this.#forgetEmpty(body, tenant);
+    if (bytes < 0 && this.#waiting.size > 0) this.#goOn();
   }
 
-  #refusal(code: ErrorCode, message: string): AppError {
+  #forgetEmpty({ tenantId }: Body, { bytes, waiting }: Tenant): void {
+    if (bytes === 0 && waiting === 0) this.#tenants.delete(tenantId);
+  }
+
+  #refusal(code: 'rate_limit_exceeded' | 'service_unavailable'): AppError {
     this.#options.onRefusal?.(code);
-    return new AppError(code, `${message} Try again shortly.`, {
+    const whose = code === 'rate_limit_exceeded' ? 'your request bodies' : 'request bodies';
+    return new AppError(code, `Too many bytes of ${whose} are in flight. Try again shortly.`, {
       headers: retryAfterHeaders(1_000),
     });
   }

@@ -56,14 +56,13 @@ export function anonymousBudget(registry: Registry): AnonymousBudget {
 /** Stands for the missing tenant of owner keys, which all share one tenant budget. */
 const noTenant = '';
 
-/** Opens the share of a request body; it is released when the response closes. Throws like `BodyBudget.open`. */
+/** Opens the share of a request body; it is released when the response closes. */
 export function openShare(
   budget: BodyBudget,
   tenantId: string | null,
-  request: IncomingMessage,
   response: ServerResponse,
-): BodyShare {
-  return untilClose(budget.open(tenantId ?? noTenant, announcedBytes(request)), response);
+): TenantShare {
+  return untilClose(budget.open(tenantId ?? noTenant, null), response);
 }
 
 /** Opens the share of a request without a key; it is released when the response closes. Throws like `AnonymousBudget.open`. */

@@ -7,14 +7,14 @@ import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { AnonymousShare } from './anonymous-budget.ts';
-import type { BodyShare } from './body-budget.ts';
+import type { BodyShare, TenantShare } from './body-budget.ts';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 export interface ReadOptions extends PaceOptions {
   /** Charged for the bytes as they arrive. The caller releases it at the end of the request. */
-  share?: BodyShare | AnonymousShare | undefined;
+  share?: BodyShare | AnonymousShare | TenantShare | undefined;
 }
 
 /**
@@ -34,7 +34,7 @@ export async function readBody(
     const body = arrivedBody(request);
     if (body === null) return await arrivingBody(request, limit, options);
     if (body.length > limit) throw tooLarge(limit);
-    share?.grow(body.length);
+    await charge(share, body.length);
     return body;
   } catch (error) {
     share?.release();
@@ -74,7 +74,13 @@ function arrivingBody(
       chunks.push(chunk);
       try {
         if (chunks.size > limit) throw tooLarge(limit);
-        share?.grow(chunk.length);
+        const room = charge(share, chunk.length);
+        if (room === undefined) return;
+        request.pause();
+        room.then(
+          () => request.resume(),
+          (error: unknown) => fail(toAppError(error)),
+        );
       } catch (error) {
         fail(toAppError(error));
       }
@@ -86,6 +92,13 @@ function arrivingBody(
     const onClose = (): void => fail(clientLeft());
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
+}
+
+/** Charges bytes that have arrived; a promise while they wait for room. */
+function charge(share: ReadOptions['share'], bytes: number): Promise<void> | undefined {
+  if (share !== undefined && 'take' in share) return share.take(bytes);
+  share?.grow(bytes);
+  return undefined;
 }
 
 export function clientLeft(): AppError {

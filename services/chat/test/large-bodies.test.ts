@@ -20,6 +20,14 @@ it('large bodies count until the answer begins: streams under way keep no other 
   leave.abort();
 });
 
+it('large bodies that come together wait for each other', async () => {
+  const large = chat('x'.repeat(12 * 1024 * 1024), { x_simulator: { delay_ms: 300 } });
+  const statuses = await Promise.all(
+    Array.from({ length: 8 }, async () => (await harness.post('/v1/chat/completions', large)).status),
+  );
+  expect(statuses).toEqual(Array(8).fill(200));
+});
+
 it('a body of too many JSON values is a 413, and of too many members a 400', async () => {
   const status = async (body: string): Promise<number> =>
     (await harness.post('/v1/chat/completions', body)).status;

@@ -96,7 +96,7 @@ interface Arrival {
 async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
   const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
   const principal = tenantOf(call);
-  const share = openShare(dependencies.bodyBudget, principal.tenantId, incoming, response);
+  const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
   const parsed = await parseBody(body, tenantId);

@@ -120,7 +120,7 @@ function withLimit(defaults: Record<string, unknown>, { most, name }: TokenLimit
     ([each, value]) => isLimitName(each) && typeof value === 'number',
   );
   if (own.length === 0) return { ...defaults, [name]: most };
-  const lowered = own.map(([each, value]) => [each, Math.min(value as number, most)]);
+  const lowered = own.map(([each, value]) => [each, Math.min(value as number, most)] as const);
   return { ...defaults, ...Object.fromEntries(lowered) };
 }
 

@@ -67,7 +67,7 @@ export class RequestBodies {
     const { budget, anonymous, pace } = this.#options;
     const share =
       anonymousAddress === undefined
-        ? openShare(budget, tenantId, request, response)
+        ? openShare(budget, tenantId, response)
         : openAnonymousShare(anonymous, anonymousAddress, request, response);
     return new RequestBody(await readBody(request, limit, { ...pace, share }), share);
   }
