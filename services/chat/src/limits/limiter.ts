@@ -59,11 +59,10 @@ export class Limiter {
   async arrive(caller: Caller): Promise<Admission> {
     const admission = new Admission();
     const limits = limitsOf(caller).filter(countsOnArrival);
-    if (limits.length > 0) {
-      const tenant = this.#tenant(caller.tenantId);
-      const needs = needsOf(tenant, limits, () => 1n);
-      await this.#take(admission, caller, { needs });
-    }
+    if (limits.length > 0)
+      await this.#take(caller, (tenant) =>
+        tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
+      );
     return admission;
   }
 
@@ -72,30 +71,13 @@ export class Limiter {
    * where a budget does not hold the whole call; null where it does. Throws 429 `rate_limit_exceeded` or
    * `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason of `signal`.
    */
-  async admit(
-    admission: Admission,
-    caller: Caller,
-    { amounts, leastTokens, signal }: CallAmounts,
-  ): Promise<number | null> {
+  async admit(admission: Admission, caller: Caller, call: CallAmounts): Promise<number | null> {
     const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0) return null;
-    const tenant = this.#tenant(caller.tenantId);
-    const needs = needsOf(tenant, limits, (resource) => amounts.of(resource));
-    const limited = new Map<readonly Need[], number>();
-    const lowered = (left: (limit: LeasedLimit) => bigint): Need[] | null => {
-      const budgets = needs.filter(({ limit }) => limit.resource === Resource.BUDGET && limit.max !== null);
-      const least = leastTokens ?? Infinity;
-      if (budgets.length === 0 || least >= amounts.tokensEach) return null;
-      const scarcest = budgets.map(({ limit }) => left(limit)).reduce((a, b) => (a < b ? a : b));
-      const maxTokens = amounts.tokensFor(scarcest, least);
-      if (maxTokens === null) return null;
-      const cheaper = amounts.limited(maxTokens);
-      const fewer = needsOf(tenant, limits, (resource) => cheaper.of(resource));
-      limited.set(fewer, maxTokens);
-      return fewer;
-    };
-    const taken = await this.#take(admission, caller, { needs, lowered }, signal);
-    return limited.get(taken) ?? null;
+    return this.#take(caller, async (tenant) => {
+      const demand = new CallDemand(tenant, limits, call);
+      return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
+    });
   }
 
   /**
@@ -140,14 +122,9 @@ export class Limiter {
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.stop()));
   }
 
-  async #take(
-    admission: Admission,
-    { tenantId }: Caller,
-    demand: Demand,
-    signal?: AbortSignal,
-  ): Promise<readonly Need[]> {
+  async #take<Taken>({ tenantId }: Caller, take: (tenant: TenantLimits) => Promise<Taken>): Promise<Taken> {
     try {
-      return await this.#tenant(tenantId).admit(admission, demand, signal);
+      return await take(this.#tenant(tenantId));
     } catch (error) {
       this.#noteRefusal(tenantId, error);
       throw error;
@@ -155,7 +132,7 @@ export class Limiter {
   }
 
   #noteRefusal(tenantId: string, error: unknown): void {
-    if (!(error instanceof AppError)) return;
+    if (!(error instanceof AppError) || error.code === 'client_closed_request') return;
     this.#refusals.inc({ code: error.code });
     this.#options.onRefused(tenantId, error);
   }
@@ -188,6 +165,44 @@ export interface CallAmounts {
   leastTokens: number | null;
   /** Aborts when the answer is no longer wanted. */
   signal: AbortSignal;
+}
+
+/** What a provider call needs, or a cheaper one with the tokens that the budgets can pay. */
+class CallDemand implements Demand {
+  readonly needs: readonly Need[];
+  readonly #tenant: TenantLimits;
+  readonly #limits: readonly Limit[];
+  readonly #call: CallAmounts;
+  readonly #tokens = new Map<readonly Need[], number>();
+
+  /** Throws 403 `model_unpriced`. */
+  constructor(tenant: TenantLimits, limits: readonly Limit[], call: CallAmounts) {
+    this.#tenant = tenant;
+    this.#limits = limits;
+    this.#call = call;
+    this.needs = needsOf(tenant, limits, (resource) => call.amounts.of(resource));
+  }
+
+  /** See {@link Demand}. */
+  lowered(left: (limit: LeasedLimit) => bigint): Need[] | null {
+    const { amounts, leastTokens } = this.#call;
+    const budgets = this.needs.filter(
+      ({ limit }) => limit.resource === Resource.BUDGET && limit.max !== null,
+    );
+    if (budgets.length === 0 || leastTokens === null || leastTokens >= amounts.tokensEach) return null;
+    const scarcest = budgets.map(({ limit }) => left(limit)).reduce((a, b) => (a < b ? a : b));
+    const tokens = amounts.tokensFor(scarcest, leastTokens);
+    if (tokens === null) return null;
+    const cheaper = amounts.limited(tokens);
+    const needs = needsOf(this.#tenant, this.#limits, (resource) => cheaper.of(resource));
+    this.#tokens.set(needs, tokens);
+    return needs;
+  }
+
+  /** The most tokens of an answer that goes with needs of a cheaper call; null for the whole one. */
+  tokensOf(needs: readonly Need[]): number | null {
+    return this.#tokens.get(needs) ?? null;
+  }
 }
 
 /** One limit of the tenant or of one of its keys. */

@@ -11,15 +11,16 @@ export type Lease = (asks: Ask[]) => Promise<Grant[]>;
 
 /** What a request needs. */
 export interface Demand {
-  needs: readonly Need[];
+  readonly needs: readonly Need[];
   /** Needs of a cheaper call, for which `left` of each budget is enough; null if there is none. */
-  lowered?: (left: (limit: LeasedLimit) => bigint) => readonly Need[] | null;
+  lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
 }
 
-interface Waiter extends Demand {
+interface Waiter {
   admission: Admission;
-  /** Needs of the request as it came; `needs` may be those of a cheaper call. */
-  whole: readonly Need[];
+  demand: Demand;
+  /** Of the demand, or of a cheaper call. */
+  needs: readonly Need[];
   resolve: (taken: readonly Need[]) => void;
   reject: (error: unknown) => void;
   since: number;
@@ -93,7 +94,7 @@ export class TenantLimits {
     let leave: (() => void) | undefined;
     return new Promise<readonly Need[]>((resolve, reject) => {
       const state = { askAt: now, since: now, tries: slotTries, isOver: false };
-      const waiter: Waiter = { ...demand, ...state, whole: needs, admission, resolve, reject };
+      const waiter: Waiter = { ...state, demand, needs, admission, resolve, reject };
       leave = () => {
         waiter.isOver = true;
         this.#waiting = this.#waiting.filter((each) => each !== waiter);
@@ -242,11 +243,12 @@ export class TenantLimits {
   #waitsForBudgets(waiter: Waiter, short: readonly Need[], now: number): boolean {
     if (!short.every(({ limit }) => mayFit(waiter, limit))) return false;
     const isLate = now - waiter.since >= this.#reservedWaitMs;
-    const lowered = isLate || !isWholeToCome(waiter) ? waiter.lowered?.((limit) => limit.remaining) : null;
+    const lowered =
+      isLate || !isWholeToCome(waiter) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
     // Another replica may take what was left.
     if (isLate) waiter.tries -= 1;
     if ((isLate && !lowered) || waiter.tries <= 0) return false;
-    waiter.needs = lowered ?? waiter.whole;
+    waiter.needs = lowered ?? waiter.demand.needs;
     waiter.askAt = lowered ? now : Math.ceil(now / reservedRetryMs + 0.1) * reservedRetryMs;
     this.#waiting.push(waiter);
     return true;
@@ -265,14 +267,14 @@ function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
 }
 
 /** Whether budgets would do for the request as it came if nothing of them were reserved. */
-function isWholeToCome({ whole }: Waiter): boolean {
-  return whole.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
+function isWholeToCome({ demand }: Waiter): boolean {
+  return demand.needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
 }
 
 /** Whether a budget, if nothing of it were reserved, would do for the request, or for a cheaper call. */
 function mayFit(waiter: Waiter, { unspent }: LeasedLimit): boolean {
   if (unspent === null) return false;
-  return isWholeToCome(waiter) || Boolean(waiter.lowered?.(({ unspent: left }) => left ?? mostPico));
+  return isWholeToCome(waiter) || Boolean(waiter.demand.lowered?.(({ unspent: left }) => left ?? mostPico));
 }
 
 /** More than any budget. */
