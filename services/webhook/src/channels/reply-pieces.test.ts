@@ -224,7 +224,11 @@ describe('a long answer', () => {
     });
     fc.assert(
       fc.property(text, (parts) => {
-        const markdown = parts.map(([some, end]) => `${some}w${end}`).join('');
+        // Without links: the target of one that must not be followed is left out.
+        const markdown = parts
+          .map(([some, end]) => `${some}w${end}`)
+          .join('')
+          .replaceAll('](', '] (');
         const pieces = piecesOf({ markdown, style, maxChars: 200 });
         for (const piece of pieces)
           expect(Math.max(piece.text.length, piece.plainText.length)).toBeLessThanOrEqual(200);
