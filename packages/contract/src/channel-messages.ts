@@ -106,7 +106,7 @@ export const routes: readonly Route[] = [
     description: [
       'For the providers of channels, each with its own body and signature. The body shown here is that of a `generic`',
       'channel, which is a Standard Webhook. The message is stored before it is acknowledged; the agent answers in the',
-      "channel. A duplicate, by the provider's id of the message, gets 200.",
+      "channel. A duplicate, by the provider's id of the message, gets 200, and so does an event that is no message.",
     ].join('\n'),
     examples: {
       generic: {

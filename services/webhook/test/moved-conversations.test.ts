@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Service } from '@gatehouse/service/service';
-import { startTelegram, type ProviderServer } from '@gatehouse/test/channel-providers';
+import {
+  startTelegram,
+  type ProviderAnswer,
+  type ProviderCall,
+  type ProviderServer,
+} from '@gatehouse/test/channel-providers';
 import { eventually } from '@gatehouse/test/eventually';
 import { makeChannel, messagesOf, postMessage, type TestChannel } from './channels-under-test.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
@@ -55,6 +60,12 @@ const say = async (text: string, chat: number) => {
   const type = chat === old ? 'group' : 'supergroup';
   expect((await send({ text, chat: { id: chat, type } })).body.status).toBe('accepted');
 };
+/** As Telegram answers replies to a group that has become a supergroup. */
+const refusesOld = ({ body }: ProviderCall): ProviderAnswer | null => {
+  const description = 'Bad Request: group chat was upgraded to a supergroup chat';
+  const refusal = { ok: false, error_code: 400, description, parameters: { migrate_to_chat_id: next } };
+  return body['chat_id'] === String(old) ? { status: 400, body: refusal } : null;
+};
 /** The texts that were sent to the group, by its ids. */
 const sent = (count: number) =>
   eventually(() => {
@@ -92,17 +103,7 @@ const held = () => {
 
 describe('a group that becomes a supergroup', () => {
   it('gets the reply that its old id is refused for, and keeps its history', async () => {
-    telegram.trouble = ({ body }) =>
-      body['chat_id'] === String(old)
-        ? {
-            status: 400,
-            body: {
-              ...{ ok: false, error_code: 400 },
-              description: 'Bad Request: group chat was upgraded to a supergroup chat',
-              parameters: { migrate_to_chat_id: next },
-            },
-          }
-        : null;
+    telegram.trouble = refusesOld;
     await say('Hello?', old);
     expect(await sent(1)).toEqual([[String(next), 'echo: Ann: Hello?']]);
     const [before] = await conversations();
@@ -174,6 +175,28 @@ describe('a group that becomes a supergroup', () => {
     await send({ chat: { id: next, type: 'supergroup' }, migrate_to_chat_id: old });
     await send({ chat: { id: -9, type: 'group' }, migrate_to_chat_id: -8 });
     expect(await conversations()).toHaveLength(1);
+  });
+
+  it('loses and repeats nothing, in whatever order messages, news and replies come to two replicas', async () => {
+    telegram.trouble = refusesOld;
+    const messages = Array.from({ length: 24 }, (_, n) => ({
+      ...{ text: `m${n}`, from: { id: n + 1, is_bot: false, first_name: 'Ann' } },
+      chat: { id: n % 3 === 0 ? next : old, type: 'group' },
+    }));
+    const news = [...moved, ...moved, ...moved].map((each) => ({ ...each }));
+    const all = messages.flatMap((message, n) => (n % 4 === 3 ? [message, news[(n - 3) / 4]] : [message]));
+    const answers = await Promise.all(
+      all.map((each, n) => send(each ?? {}, n % 2 === 0 ? undefined : replica.httpPort)),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 202]));
+    const replies = await sent(messages.length);
+    expect(replies.toSorted()).toEqual(
+      messages.map(({ text }) => [String(next), `echo: Ann: ${text}`]).toSorted(),
+    );
+    await eventually(async () => {
+      expect((await conversations()).map(({ external_id: id }) => id)).toEqual([String(next)]);
+      expect(await texts()).toHaveLength(2 * messages.length);
+    }, patienceMs);
   });
 
   it('takes along what a replica of an earlier release has stored under the old id', async () => {

@@ -70,6 +70,8 @@ export class ConversationMoveStore {
 
 async function moveOrJoin(db: Queryable, move: ConversationMove): Promise<string | null> {
   const { instanceId, from, to } = move;
+  // One move of a channel at a time, and the old id first, as messages that follow a move lock both.
+  await db.query('select from webhook.channel_instances where id = $1 for no key update', [instanceId]);
   const { rows } = await db.query<Row>(
     `select id, external_id as "externalId", moved_to as "movedTo" from webhook.conversations
      where instance_id = $1 and is_group and external_id = any ($2)
