@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
 import { jsonLines, MiB } from '../src/route.ts';
@@ -130,7 +131,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
   return {
     description: `At most ${bodyLimit / MiB} MiB`,
     // A body that may be `{}` may be omitted.
-    required: !shape.safeParse({}).success,
+    required: !shape.safeParse({}).success || z.globalRegistry.get(shape)?.['minProperties'] === 1,
     content: {
       'application/json': { schema: schemas.of(shape, 'input'), examples: Object.fromEntries(bodies) },
     },

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { documentPathPattern } from '../src/memory.ts';
 import type { Example, Route } from '../src/route.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
@@ -22,6 +23,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
     type: 'string',
     minLength: 1,
     maxLength: 512,
+    pattern: documentPathPattern.source,
     description: 'Segments separated by `/`, none of them empty, `.` or `..`',
   },
 };
@@ -36,13 +38,22 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
       'allows only that user. The API console and its relay remove this header.',
     schema: { type: 'string', pattern: printable },
   },
+  'Required-X-Service-User-Id': {
+    name: 'X-Service-User-Id',
+    in: 'header',
+    required: true,
+    description:
+      'The acting user: the end user of your application that the request is for. Only a key that is bound to a user ' +
+      'may omit it, and allows only that user. The API console and its relay remove this header.',
+    schema: { type: 'string', pattern: printable },
+  },
   'Idempotency-Key': {
     name: 'Idempotency-Key',
     in: 'header',
     description:
       'Makes it safe to retry the request: for 24 hours, the same key with the same body returns the first response ' +
       'again, with `Idempotency-Replayed: true`.',
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    schema: { type: 'string', pattern: printable },
   },
   'X-Session-Id': {
     name: 'X-Session-Id',
@@ -73,7 +84,7 @@ export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
 
 export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
   const headers = [
-    route.actingUser ? 'X-Service-User-Id' : null,
+    actingUserOf(route),
     route.idempotencyKey ? 'Idempotency-Key' : null,
     route.passThrough ? 'X-Session-Id' : null,
     route.id === 'chat.completions' ? 'X-Stream-Events' : null,
@@ -84,6 +95,11 @@ export function parametersOf(route: Route, examples: readonly Example[], schemas
     ...queryParameters(route, examples, schemas),
     ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
+}
+
+function actingUserOf({ actingUser, needsActingUser }: Route): string | null {
+  if (!actingUser) return null;
+  return needsActingUser === true ? 'Required-X-Service-User-Id' : 'X-Service-User-Id';
 }
 
 function pathParameters(route: Route, examples: readonly Example[]): JsonObject[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { patternsBesideFormats } from '../src/fields.ts';
 import * as errorBody from '../src/error-body.ts';
 import * as mcpAuth from '../src/mcp-auth.ts';
 import { resources } from '../src/routes.ts';
@@ -64,7 +65,8 @@ export class Schemas {
  * single shape.
  */
 function simplify({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  const { format, pattern = '' } = jsonSchema;
+  if (format !== undefined && !patternsBesideFormats.has(pattern)) delete jsonSchema.pattern;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   const [only, another] = jsonSchema.oneOf ?? [];

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { builtinToolNames } from './builtin-tools.ts';
 import {
+  jsonName,
   jsonRecord,
   listOf,
   modelId,
   page,
   slug,
+  storableForm,
   storableText,
   usd,
   userId,
@@ -16,30 +18,7 @@ import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*`. */
 
-/**
- * Defaults of OpenAI request fields, which a request may override. Accepts any field, so that extensions of providers
- * work, except the fields that the gateway sets.
- */
-const parameters = jsonRecord.check((check) => {
-  for (const field of ['model', 'messages', 'stream', 'stream_options', 'input']) {
-    if (Object.hasOwn(check.value, field)) {
-      check.issues.push({
-        code: 'custom',
-        input: check.value,
-        path: [field],
-        message: 'must not be a parameter of an agent',
-      });
-    }
-  }
-  for (const [field, shape] of Object.entries(knownParameters)) {
-    const value = check.value[field];
-    if (value === undefined || value === null) continue;
-    const parsed = shape.safeParse(value);
-    for (const issue of parsed.error?.issues ?? []) {
-      check.issues.push({ code: 'custom', input: value, path: [field], message: issue.message });
-    }
-  }
-});
+const gatewayFields = ['model', 'messages', 'stream', 'stream_options', 'input'];
 
 const knownParameters: Record<string, z.ZodType> = {
   temperature: z.number().min(0).max(2),
@@ -52,10 +31,51 @@ const knownParameters: Record<string, z.ZodType> = {
   seed: z.int(),
 };
 
+/** The JSON Schema of a shape, for one that is checked by hand. */
+function documented(shape: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(shape);
+  return schema;
+}
+
+/**
+ * Defaults of OpenAI request fields, which a request may override. Accepts any field, so that extensions of providers
+ * work, except the fields that the gateway sets.
+ */
+const parameters = jsonRecord
+  .check((check) => {
+    for (const field of gatewayFields) {
+      if (Object.hasOwn(check.value, field)) {
+        check.issues.push({
+          code: 'custom',
+          input: check.value,
+          path: [field],
+          message: 'must not be a parameter of an agent',
+        });
+      }
+    }
+    for (const [field, shape] of Object.entries(knownParameters)) {
+      const value = check.value[field];
+      if (value === undefined || value === null) continue;
+      const parsed = shape.safeParse(value);
+      for (const issue of parsed.error?.issues ?? []) {
+        check.issues.push({ code: 'custom', input: value, path: [field], message: issue.message });
+      }
+    }
+  })
+  .meta({
+    propertyNames: { ...documented(jsonName), not: { enum: gatewayFields } },
+    properties: Object.fromEntries(
+      Object.entries(knownParameters).map(([field, shape]) => [field, documented(shape.nullable())]),
+    ),
+  });
+
 const serverRefs = z
   .array(
-    storableText(1, 321).refine(
-      (ref) => slug.safeParse(ref.split('/', 1)[0]).success && !ref.endsWith('/'),
+    storableForm(
+      1,
+      321,
+      // eslint-disable-next-line no-control-regex -- names of tools have no NUL
+      /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(\/[^\x00]*[^/\x00])?$/,
       'must be the name of a server, or that and the name of a tool: server/tool',
     ),
   )
@@ -67,7 +87,9 @@ const hostPattern =
   /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 const webHosts = z
   .array(
-    storableText(1, 253).regex(
+    storableForm(
+      1,
+      253,
       hostPattern,
       'must be a host, such as docs.example.com, or *.example.com for all below it',
     ),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, listOf, page, storableText, timestamp, utcTime, uuid } from './fields.ts';
+import { count, listOf, page, storableForm, storableText, timestamp, utcTime, uuid } from './fields.ts';
 import { noContent, ok, route, scope, type Route } from './route.ts';
 
 /** The cookies of a user's browser, for the tools of an agent: `/v1/browser/cookies*`. */
@@ -10,11 +10,14 @@ const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 /** What can be neither in a name nor in a value (RFC 6265bis, 5.6). */
 // eslint-disable-next-line no-control-regex -- the rule is about control characters
 const forbidden = /[\u0000-\u0008\u000a-\u001f\u007f;]/;
+const inner = String.raw`[^\x00-\x08\x0a-\x1f\x7f;]`;
+const end = String.raw`[^\x00-\x1f\x7f;\s]`;
 const text = (max: number) =>
   storableText(0, max)
     .refine((value) => bytesOf(value) <= max, `must have at most ${max} bytes`)
     .refine((value) => !forbidden.test(value), 'must not contain control characters or semicolons')
-    .refine((value) => value === value.trim(), 'must not begin or end with white space');
+    .refine((value) => value === value.trim(), 'must not begin or end with white space')
+    .meta({ pattern: `^(${end}(${inner}*${end})?)?$` });
 
 /** The end of the year 9998, in seconds. */
 const lastS = 253_370_764_799;
@@ -60,6 +63,9 @@ const partitionKey = member(
   ]),
 );
 
+// eslint-disable-next-line no-control-regex -- the rule is about NUL
+const cookiePath = storableForm(1, 1_024, /^\/[^\x00]*$/, 'must start with "/"');
+
 const flag = member(z.boolean());
 
 /**
@@ -71,7 +77,7 @@ export const cookieInput = z.object({
   value: text(maxValueBytes),
   domain: member(storableText(1, 255)).describe('A leading dot: subdomains too. Required without `url`'),
   url: member(z.url({ protocol: /^https?$/ }).max(2_048)).describe('Of the page that the cookie is for'),
-  path: member(storableText(1, 1_024).startsWith('/')),
+  path: member(cookiePath),
   expires: expires.describe('A time, or seconds since the epoch. Without it: the end of the session'),
   expirationDate: expires,
   host_only: flag,
@@ -150,7 +156,8 @@ const example: BrowserCookie = {
   updated_at: '2026-01-10T09:00:00.000Z',
 };
 
-const shared = { service: 'agent', access: scope('cookies.write'), actingUser: true } as const;
+const ofUser = { actingUser: true, needsActingUser: true } as const;
+const shared = { service: 'agent', access: scope('cookies.write'), ...ofUser } as const;
 const base = '/v1/browser/cookies';
 
 export const routes: readonly Route[] = [

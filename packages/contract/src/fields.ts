@@ -4,28 +4,49 @@ import { z } from 'zod';
 
 export const uuid = z.uuid();
 
+/** As a pattern that all tools understand, for documents; the format says the rest. */
+const years = '^(19[7-9]\\d|[2-8]\\d{3}|9[0-8]\\d\\d|99[0-8]\\d|999[0-8])-';
+const clockTime =
+  '\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
+const inYears = new RegExp(years);
+const timestampPattern = years + clockTime;
+/** Addresses of other hosts. Which ones are allowed is not a matter of form. */
+export const urlPattern = '^[Hh][Tt][Tt][Pp][Ss]?://';
+/** Patterns that say more than the format beside them. Documents leave out others. */
+export const patternsBesideFormats: ReadonlySet<string> = new Set([timestampPattern, urlPattern]);
+
 /** RFC 3339 with an offset, in the years 1970 to 9998; normalized to UTC with milliseconds. */
 export const timestamp = z.iso
   .datetime({ offset: true, abort: true })
-  .refine(
-    (text) => /^(19[7-9]|[2-9]\d\d)\d-/.test(text) && !text.startsWith('9999'),
-    'must be in the years 1970 to 9998',
-  )
+  .refine((text) => inYears.test(text), 'must be in the years 1970 to 9998')
+  .meta({ pattern: timestampPattern })
   .transform((text) => new Date(text).toISOString());
 
 /** A time in responses: UTC with milliseconds. */
 export const utcTime = z.iso.datetime({ precision: 3 });
 
+const notStorable = 'must not contain NUL or lone surrogates';
+// eslint-disable-next-line no-control-regex -- the rule is about NUL
+const withoutNul = /^[^\x00]*$/;
+
 /** Text without NUL and lone surrogates, which PostgreSQL cannot store unchanged. */
-export const storableText = (min: number, max: number) =>
-  z
+export const storableText = (min: number, max: number) => wellFormed(min, max).regex(withoutNul, notStorable);
+
+/** The same, of a form that excludes NUL: documents show one pattern. */
+export const storableForm = (min: number, max: number, form: RegExp, message: string) =>
+  wellFormed(min, max).regex(form, message);
+
+function wellFormed(min: number, max: number) {
+  return z
     .string()
     .min(min)
     .max(max)
-    .refine(
-      (text) => !text.includes('\u0000') && text.isWellFormed(),
-      'must not contain NUL or lone surrogates',
-    );
+    .refine((text) => text.isWellFormed(), notStorable);
+}
+
+/** Text that is not white space alone. A check of its own: one pattern for both would take quadratic time. */
+export const visibleText = (min: number, max: number, message: string) =>
+  storableText(min, max).regex(/\S/, message);
 
 /** The end user that a request acts for: 1–255 printable ASCII characters. */
 export const userId = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters');
@@ -73,7 +94,9 @@ const jsonValue = z
     `must be JSON with finite numbers and at most ${maxJsonDepth} levels`,
   );
 const maxMembers = 1_000;
-const jsonMembers = z.record(storableText(1, 128), jsonValue).meta({ maxProperties: maxMembers });
+/** A member of a record that a client fills. */
+export const jsonName = storableText(1, 128);
+const jsonMembers = z.record(jsonName, jsonValue).meta({ maxProperties: maxMembers });
 
 /**
  * zod silently drops a member named `__proto__` from a record, so reject it. Members are counted before each of them is

@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { count, jsonRecord, listOf, page, storableText, timestamp, utcTime, uuid } from './fields.ts';
+import {
+  count,
+  jsonRecord,
+  listOf,
+  page,
+  storableText,
+  timestamp,
+  utcTime,
+  uuid,
+  visibleText,
+} from './fields.ts';
 import { memoryScope } from './memory.ts';
 import { noContent, ok, route, scope, type Route } from './route.ts';
 
@@ -11,13 +21,12 @@ export const maxGraphEdges = 10_000;
 export const maxExtractCharacters = 100_000;
 
 /** A text as people type it: without white space around it, in Unicode's composed form. */
-const label = (max: number) =>
-  storableText(1, max)
+const label = (max: number) => {
+  const message = `must not be blank, nor longer than ${max} characters`;
+  return visibleText(1, max, message)
     .transform((text) => text.normalize('NFC').trim())
-    .refine(
-      (text) => text !== '' && text.length <= max,
-      `must not be blank, nor longer than ${max} characters`,
-    );
+    .refine((text) => text.length <= max, message);
+};
 
 const entityName = label(255);
 const entityType = label(100);

@@ -56,7 +56,8 @@ export const mcpAuth = z.discriminatedUnion('type', [
     .refine((given) => given.client_secret === undefined || given.client_id !== undefined, {
       path: ['client_id'],
       message: 'is required with client_secret',
-    }),
+    })
+    .meta({ dependentRequired: { client_secret: ['client_id'] } }),
 ]);
 export type McpAuth = z.output<typeof mcpAuth>;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, slug, storableText, utcTime, uuid } from './fields.ts';
+import { listOf, page, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
 import { mcpAuth, shownMcpAuth } from './mcp-auth.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
@@ -62,7 +62,7 @@ export type McpStatus = z.output<typeof mcpStatus>;
 
 const settings = {
   name: slug,
-  url: storableText(1, 2_000),
+  url: storableText(1, 2_000).meta({ format: 'uri', pattern: urlPattern }),
   transport,
   tool_filter: toolFilter,
   timeout_ms: z.int().min(100).max(300_000).describe('For each call of a tool'),

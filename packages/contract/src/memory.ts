@@ -4,11 +4,13 @@ import {
   listOf,
   page,
   searchableRecord,
+  storableForm,
   storableText,
   timestamp,
   userId,
   utcTime,
   uuid,
+  visibleText,
 } from './fields.ts';
 import { jsonLines, MiB, noContent, ok, route, scope, type Route } from './route.ts';
 
@@ -20,9 +22,15 @@ export const maxImportBytes = 64 * MiB;
 
 const maxPathLength = 512;
 
+const segment = '(?:[^/.\\x00][^/\\x00]*|\\.[^/.\\x00][^/\\x00]*|\\.\\.[^/\\x00]+)';
+/** Without look-ahead, which the patterns of some languages lack. */
+export const documentPathPattern = new RegExp(`^${segment}(?:/${segment})*$`);
+
 /** Segments separated by `/`; none is empty, `.` or `..`. */
-export const documentPath = storableText(1, maxPathLength).refine(
-  (path) => path.split('/').every((segment) => !['', '.', '..'].includes(segment)),
+export const documentPath = storableForm(
+  1,
+  maxPathLength,
+  documentPathPattern,
   'must have segments separated by /, none of them empty, . or ..',
 );
 
@@ -82,7 +90,7 @@ export const searchMode = z.enum(['hybrid', 'lexical', 'semantic']);
 export type SearchMode = z.output<typeof searchMode>;
 
 export const searchMemory = z.strictObject({
-  query: storableText(1, 2_000).refine((text) => text.trim() !== '', 'must not be blank'),
+  query: visibleText(1, 2_000, 'must not be blank'),
   limit: z.int().min(1).max(50).default(10),
   mode: searchMode.default('hybrid'),
   filter: z
@@ -129,13 +137,15 @@ export const searchResult = z.strictObject({
   took_ms: z.number().min(0),
 });
 
-/** At least one field is required. */
-export const forget = z.strictObject({
-  path_prefix: pathPrefix.optional(),
-  run_id: uuid.optional(),
-  session_id: storableText(1, 255).optional(),
-  user_id: userId.optional(),
-});
+/** At least one field is required, which the handler checks. */
+export const forget = z
+  .strictObject({
+    path_prefix: pathPrefix.optional(),
+    run_id: uuid.optional(),
+    session_id: storableText(1, 255).optional(),
+    user_id: userId.optional(),
+  })
+  .meta({ minProperties: 1 });
 export type Forget = z.output<typeof forget>;
 
 export type SearchResult = z.output<typeof searchResult>;

@@ -63,7 +63,7 @@ export const chatCompletionRequest = z.looseObject({
   top_p: z.number().nullish(),
   max_tokens: z.int().nullish().describe('Deprecated name of `max_completion_tokens`'),
   max_completion_tokens: z.int().nullish(),
-  n: z.int().nullish().describe('Number of choices to generate'),
+  n: z.int().min(1).max(128).nullish().describe('Number of choices to generate'),
   stop: z
     .union([z.string(), z.array(z.string())])
     .nullish()
@@ -150,9 +150,9 @@ export const embeddingsRequest = z.looseObject({
   input: z
     .union([
       z.string().min(1),
-      z.array(z.string()).min(1),
-      z.array(z.int()).min(1),
-      z.array(z.array(z.int())).min(1),
+      z.array(z.string().min(1)).min(1),
+      z.array(z.int().min(0)).min(1),
+      z.array(z.array(z.int().min(0)).min(1)).min(1),
     ])
     .describe('One or several texts, or their tokens'),
   dimensions: z.int().nullish(),

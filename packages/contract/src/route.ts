@@ -55,6 +55,8 @@ export interface Route {
   access: Access;
   /** Whether `X-Service-User-Id` sets the acting user; other routes ignore it. */
   actingUser: boolean;
+  /** Whether the header is required, unless the key is bound to a user. */
+  needsActingUser?: true;
   /** Whether a repeat with the same `Idempotency-Key` gets the first response; other routes ignore the header. */
   idempotencyKey: boolean;
   /** Whether the browser relay rejects the route; see `operator-surface.ts`. */

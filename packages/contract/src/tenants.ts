@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, modelId, page, slug, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits } from './keys.ts';
-import { isTimezone } from './timezone.ts';
+import { isTimezone, timezonePattern } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
 
 /** Tenants: `/internal/v1/owner/tenants*`. */
@@ -13,6 +13,7 @@ const timezone = z
   .string()
   .max(64)
   .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
+  .meta({ pattern: timezonePattern })
   .describe('IANA time zone that defines the days and months of the tenant');
 
 /** What agents of the tenant may remember, all together. */

@@ -4,6 +4,10 @@
 const inFolder = /^(?!systemv\/)[a-z][\w+-]*\/[\w+/-]+$/i;
 const others = new Set(['utc', 'gmt', 'zulu']);
 
+/** Of the names of time zones, as documents can say it. */
+export const timezonePattern =
+  '^([A-Za-z][A-Za-z0-9_+-]*/[A-Za-z0-9_+/-]+|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[Zz][Uu][Ll][Uu])$';
+
 /**
  * Whether a name is an IANA time zone, in any case: `Europe/Berlin`, `UTC`. Rejects offsets (`+05:30`) and
  * abbreviations (`IST`), which JavaScript and PostgreSQL interpret differently. PostgreSQL lacks some accepted names

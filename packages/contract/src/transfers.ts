@@ -33,7 +33,7 @@ export const createPreview = z.strictObject({
   mode: z.enum(transferModes),
   source_tenant_id: uuid,
   target_tenant_id: uuid,
-  resources: z.array(resourceRef).min(1).max(maxResources),
+  resources: z.array(resourceRef).min(1).max(maxResources).meta({ uniqueItems: true }),
   include: include.default({ memory: true, knowledge_graph: true }),
   on_conflict: onConflict.default('fail'),
 });

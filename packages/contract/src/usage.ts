@@ -11,7 +11,7 @@ import {
   uuid,
 } from './fields.ts';
 import { ok, route, scope, type Route } from './route.ts';
-import { isTimezone } from './timezone.ts';
+import { isTimezone, timezonePattern } from './timezone.ts';
 import { tokensExample } from './traces.ts';
 
 /** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`. */
@@ -59,6 +59,7 @@ export const summaryQuery = z.strictObject({
     .string()
     .max(64)
     .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
+    .meta({ pattern: timezonePattern })
     .default('UTC')
     .describe('IANA time zone of days and months'),
   compare: z
