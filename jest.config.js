@@ -11,8 +11,8 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // For `make test-statements`.
   setupFiles: ['<rootDir>/test/support/record-statements.ts'],
-  // More than CI has cores, since tests wait more than they work. With two, half of the time of the cores was idle.
-  maxWorkers: 3,
+  // More than CI has cores, since a test file waits for about half of its time.
+  maxWorkers: 4,
   // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.
   workerIdleMemoryLimit: '1GB',
   testTimeout: 30_000,

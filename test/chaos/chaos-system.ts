@@ -3,9 +3,10 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { queryLocal } from '@gatehouse/test/local-database';
-import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { LocalSystem } from '@gatehouse/test/local-system';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
+import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { GatewayClient } from './gateway-client.ts';
 
 const tailChars = 6_000;
@@ -36,7 +37,7 @@ export class ChaosSystem {
   }
 
   static async start(settings: Record<string, string> = {}): Promise<ChaosSystem> {
-    const { folder, remove } = await makeStateFolder();
+    const { folder, remove } = await makeUsedStateFolder();
     const simulator = await startProviderSimulator({ apiKey: 'provider-key' });
     const local = new LocalSystem(folder, {
       PORT: String(await freePort()),
@@ -48,7 +49,10 @@ export class ChaosSystem {
       ...settings,
     });
     try {
-      return new ChaosSystem({ local, simulator, credentials: await local.ready(), remove });
+      const credentials = await local.ready();
+      // Of the run before on its state.
+      await queryLocal(folder, 'delete from chat.instances where dead_at is not null');
+      return new ChaosSystem({ local, simulator, credentials, remove });
     } catch (error) {
       await local.stop().catch(() => undefined);
       await simulator.close();

@@ -34,6 +34,8 @@ const rounds = (Object.keys(points) as Killed[]).flatMap((service) =>
 const endsWithinMs = 90_000;
 
 let chaos: ChaosSystem;
+/** Those of each round. */
+const grounds: Ground[][] = [];
 let mcpServer: TestMcpServer;
 let receiver: Receiver;
 /** Nothing else uses the agents: while this is set, a transfer does not wait for what might. */
@@ -87,7 +89,9 @@ beforeAll(async () => {
     create constraint trigger hold after update of phase on tenant.transfers deferrable initially deferred
       for each row execute function public.hold('id');`);
   hurrying.start(0);
-}, 120_000);
+  for (const { service } of rounds) grounds.push(await Promise.all(points[service].map(makeGround)));
+  await settled();
+}, 180_000);
 afterAll(async () => {
   await hurrying.stop();
   await chaos.stop();
@@ -261,6 +265,10 @@ async function kill(service: string): Promise<void> {
   expect(processes).not.toEqual([]);
   for (const { name } of processes) chaos.local.signal(name, 'SIGKILL');
   chaos.mark(`killed ${service}`);
+  // Its jobs would be taken for lost after 15 s.
+  await chaos.rows(
+    `update ${service}_jobs.job_common set heartbeat_on = heartbeat_on - interval '15 s' where state = 'active'`,
+  );
 }
 
 interface Held {
@@ -284,15 +292,13 @@ async function settled(): Promise<void> {
   });
 }
 
-it.each(rounds)(
+it.each(rounds.map((round, index) => ({ ...round, index })))(
   'transfers end wholly and can be done again when $service is killed and its transactions are $outcome',
-  ({ service, outcome }) =>
+  ({ service, outcome, index: round }) =>
     chaos.explain(async () => {
-      const grounds = await Promise.all(points[service].map(makeGround));
-      await settled();
       const moves: Held[] = [];
       for (const [index, point] of points[service].entries()) {
-        const ground = grounds[index];
+        const ground = grounds[round]?.[index];
         if (ground === undefined) throw new Error('there is no ground');
         const how = { mode: modeOf(point), phase: phaseOf(point) };
         const before = await inventory(ground.source);

@@ -6,7 +6,8 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
-import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { LocalSystem } from '@gatehouse/test/local-system';
+import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
 import {
@@ -34,7 +35,7 @@ let login: AuthorizationServer;
 let loginServer: TestMcpServer;
 
 beforeAll(async () => {
-  const state = await makeStateFolder();
+  const state = await makeUsedStateFolder();
   removeState = state.remove;
   system = new LocalSystem(state.folder, { PORT: String(await freePort()), EGRESS_ALLOW: '127.0.0.1' });
   credentials = await system.ready();

@@ -8,6 +8,7 @@ import { publishTestPostgres } from './postgres-environment.ts';
 import { query } from './query.ts';
 import { startRecord } from './statement-record.ts';
 import { endTestRun, holdTestRun, makeRunFolder, postgresFolder } from './test-run.ts';
+import { hostState } from './used-state.ts';
 
 /** The properties of Jest's configuration that choose tests. */
 interface JestRun {
@@ -31,7 +32,7 @@ export default async function setUp(
 ): Promise<void> {
   if (setupFiles.length > 0) startRecord(isFull(run) ? 'full' : 'partial');
   const folder = await makeRunFolder();
-  const stopKafka = await hostKafka(folder);
+  const ends = [await hostKafka(folder), await hostState(folder)];
   const pgvector = process.env['TEST_PGVECTOR'];
   const postgres = await startPostgres({
     ...(pgvector !== undefined && { binaries: postgresBinariesIn(`${pgvector}/bin`) }),
@@ -40,7 +41,7 @@ export default async function setUp(
     // No test kills this server, so its data need not be durable.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
-  holdTestRun({ folder, postgres, stopKafka });
+  holdTestRun({ folder, postgres, ends });
   const admin = new URL(postgres.adminUrl('postgres'));
   const services = await migratedServices();
   const server = {

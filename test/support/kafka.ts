@@ -1,8 +1,6 @@
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { kafkaObstacle } from '@gatehouse/local/kafka-jars';
-import { loopback } from '@gatehouse/local/ports';
-import { kafkaHostVariable, type KafkaAnswer } from './kafka-host.ts';
+import { kafkaHostVariable } from './kafka-host.ts';
+import { madeOnce } from './once-a-run.ts';
 
 /**
  * Returns `KAFKA_BROKERS`: from the environment, otherwise of one Kafka for all test files, which starts at the first
@@ -12,12 +10,10 @@ import { kafkaHostVariable, type KafkaAnswer } from './kafka-host.ts';
 export async function kafkaBrokers(): Promise<string> {
   const given = process.env['KAFKA_BROKERS'];
   if (given) return given;
-  const port = process.env[kafkaHostVariable];
-  if (port === undefined)
+  const kafka = await madeOnce<{ brokers: string }>(kafkaHostVariable);
+  if (kafka === undefined)
     throw new Error(`${kafkaHostVariable} is not set: run the tests through jest.config.js`);
-  const answer = JSON.parse(await text(connect({ host: loopback, port: Number(port) }))) as KafkaAnswer;
-  if ('error' in answer) throw new Error(answer.error);
-  return answer.brokers;
+  return kafka.brokers;
 }
 
 /** The reason why this machine has no Kafka, for `describe.skip`; undefined if `kafkaBrokers` works. */

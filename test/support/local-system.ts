@@ -100,8 +100,13 @@ export class LocalSystem {
   }
 }
 
-/** Creates a state folder for `make up`; `remove` deletes it and ends all processes that still use it. */
-export async function makeStateFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
+export interface StateFolder {
+  folder: string;
+  remove: () => Promise<void>;
+}
+
+/** Creates an empty state folder for `make up`; `remove` deletes it. */
+export async function makeStateFolder(): Promise<StateFolder> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-state-'));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }

@@ -10,7 +10,7 @@ const folders = [
 ];
 
 /**
- * Puts tests of whole systems beside tests of parts, the longest first: three systems at once, of up to nine processes
+ * Puts tests of whole systems beside tests of parts, the longest first: four systems at once, of up to nine processes
  * each, would take longer than their time-outs on two cores.
  */
 export default class SideBySide extends TestSequencer {

@@ -12,7 +12,8 @@ const prefix = 'gatehouse-test-run-';
 interface TestRun {
   folder: string;
   postgres: Postgres;
-  stopKafka: () => Promise<void>;
+  /** End what the run has made on request. */
+  ends: readonly (() => Promise<unknown>)[];
 }
 
 let current: TestRun | undefined;
@@ -42,7 +43,7 @@ export async function endTestRun(): Promise<void> {
   const run = current;
   current = undefined;
   if (run === undefined) return;
-  await Promise.all([run.postgres.stop(), run.stopKafka()]);
+  await Promise.all([run.postgres.stop(), ...run.ends.map((end) => end())]);
   await rm(run.folder, { recursive: true, force: true });
 }
 
