@@ -1,10 +1,16 @@
 import { totalmem } from 'node:os';
 
-/** A process that counts: how much it holds alone, and whether it has no work. */
+/** A process that counts: how much it holds alone, whether it has no work, and the tenant that it last worked for. */
 export interface Holder {
   readonly heldBytes: number;
   readonly free: boolean;
+  readonly tenantId: string | null;
   kill(): unknown;
+}
+
+interface Held {
+  holder: Holder;
+  bytes: number;
 }
 
 /** The service's heap may have 60 % (deploy/Dockerfile); the rest is for its code and buffers. */
@@ -15,8 +21,9 @@ const checkMs = 50;
 
 /**
  * A bound for the memory of many processes together. Each has a limit of its own, but tenants can fill several of
- * several sandboxes at once, and Kubernetes ends a container as a whole. Beyond the bound the largest process is killed,
- * one without work first. On systems without `/proc` nothing counts.
+ * several sandboxes at once, and Kubernetes ends a container as a whole. Beyond the bound processes are killed: those
+ * without work first, then the largest of the tenant whose processes hold the most. On systems without `/proc` nothing
+ * counts.
  */
 export class MemoryShare {
   readonly #bytes: number;
@@ -41,13 +48,16 @@ export class MemoryShare {
   }
 
   #check(): void {
-    const counted = [...this.#holders].map((holder) => ({ holder, bytes: holder.heldBytes }));
-    let sum = counted.reduce((all, { bytes }) => all + bytes, 0);
-    counted.sort((a, b) => Number(b.holder.free) - Number(a.holder.free) || b.bytes - a.bytes);
-    for (const { holder, bytes } of counted) {
-      if (sum <= this.#bytes) return;
-      holder.kill();
-      sum -= bytes;
+    const left = new Set([...this.#holders].map((holder) => ({ holder, bytes: holder.heldBytes })));
+    const sumOf = (held: Iterable<Held>): number => [...held].reduce((sum, { bytes }) => sum + bytes, 0);
+    while (sumOf(left) > this.#bytes) {
+      const free = [...left].filter(({ holder }) => holder.free);
+      const tenants = [...Map.groupBy(left, ({ holder }) => holder.tenantId).values()];
+      const of = free.length > 0 ? free : (tenants.toSorted((a, b) => sumOf(b) - sumOf(a))[0] ?? []);
+      const [largest] = of.toSorted((a, b) => b.bytes - a.bytes);
+      if (largest === undefined) return;
+      largest.holder.kill();
+      left.delete(largest);
     }
   }
 }

@@ -42,6 +42,7 @@ export class SandboxProcess {
   readonly #started = Promise.withResolvers<undefined>();
   #state: 'starting' | 'free' | 'busy' | 'ended' = 'starting';
   #running: Running | null = null;
+  #tenantId: string | null = null;
   #inputs = 0;
   #errors = '';
 
@@ -78,6 +79,11 @@ export class SandboxProcess {
     return this.#state === 'free' && this.#child.connected;
   }
 
+  /** The tenant that it works for, or has last worked for. */
+  get tenantId(): string | null {
+    return this.#tenantId;
+  }
+
   /** Processor time that it has taken, in ms. On systems other than Linux, the time that has passed. */
   get usedMs(): number {
     try {
@@ -106,8 +112,9 @@ export class SandboxProcess {
   }
 
   /** Throws what the function throws, an error if the process ends before, or the reason of `signal`. */
-  async run(input: unknown, signal: AbortSignal): Promise<unknown> {
+  async run(tenantId: string, input: unknown, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();
+    this.#tenantId = tenantId;
     const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
     this.#inputs += 1;
     this.#state = 'busy';

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Task } from '../test/tasks.ts';
-import { MemoryShare } from './memory-share.ts';
+import { MemoryShare, type Holder } from './memory-share.ts';
 import { Sandbox, type SandboxOptions } from './sandbox.ts';
 
 setFlagsFromString('--expose-gc');
@@ -95,6 +95,21 @@ describe('a sandbox', () => {
     expect(await first.run('t', { does: 'echo', with: 'on' })).toBe('on');
   });
 
+  it('counts for the tenant that it works for', async () => {
+    const joined: Holder[] = [];
+    class Watched extends MemoryShare {
+      override join(holder: Holder): void {
+        joined.push(holder);
+        super.join(holder);
+      }
+    }
+    const sandbox = open({ memory: new Watched(2 ** 30), processes: 1 });
+    for (const tenant of ['t', 'u']) {
+      await sandbox.run(tenant, { does: 'echo' });
+      expect(joined.map(({ tenantId }) => tenantId)).toEqual([tenant]);
+    }
+  });
+
   it('stops the work of a caller that has left', async () => {
     const sandbox = open({ processes: 1 });
     const leave = new AbortController();
@@ -162,4 +177,22 @@ describe('a sandbox', () => {
     for (const each of work) await expect(each).rejects.toThrow('sandbox');
     await eventually(() => expect(isRunning(pid)).toBe(false));
   });
+});
+
+it('ends work of the tenant that holds the most in all, not the largest of another one', async () => {
+  const memory = new MemoryShare(200);
+  const killed: string[] = [];
+  const hold = (name: string, tenantId: string, heldBytes: number): void => {
+    const kill = (): void => {
+      killed.push(name);
+      memory.leave(holder);
+    };
+    const holder = { tenantId, heldBytes, free: false, kill };
+    memory.join(holder);
+  };
+  hold('small', 't', 70);
+  hold('large', 't', 80);
+  hold('largest', 'u', 110);
+  await eventually(() => expect(killed).not.toEqual([]));
+  expect(killed).toEqual(['large']);
 });

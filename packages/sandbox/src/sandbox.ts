@@ -57,7 +57,9 @@ export class Sandbox<Input, Output> {
    */
   run(tenantId: string, input: Input, options: RunOptions = {}): Promise<Output> {
     const work = (): Promise<Output> =>
-      this.#stopped ? Promise.reject(new Error('the sandbox is stopped')) : this.#inProcess(input, options);
+      this.#stopped
+        ? Promise.reject(new Error('the sandbox is stopped'))
+        : this.#inProcess(tenantId, input, options);
     return this.#turns.run(tenantId, work, options.signal);
   }
 
@@ -71,7 +73,7 @@ export class Sandbox<Input, Output> {
     );
   }
 
-  async #inProcess(input: Input, options: RunOptions): Promise<Output> {
+  async #inProcess(tenantId: string, input: Input, options: RunOptions): Promise<Output> {
     const { signal, deadlineMs = this.#options.deadlineMs } = options;
     const process = this.#takeIdle() ?? new SandboxProcess(this.#options);
     this.#busy.add(process);
@@ -81,7 +83,8 @@ export class Sandbox<Input, Output> {
       await process.start(signal ? AbortSignal.any([signal, late]) : late);
       deadline.watch(process, deadlineMs);
       const over = deadline.signal;
-      return (await process.run(input, signal ? AbortSignal.any([signal, over]) : over)) as Output;
+      const ends = signal ? AbortSignal.any([signal, over]) : over;
+      return (await process.run(tenantId, input, ends)) as Output;
     } finally {
       deadline.stop();
       if (process.free && !this.#stopped) this.#keep(process);
