@@ -2,7 +2,9 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { assertReadable } from './readable.ts';
 import { frameData, frameEvent } from './sse-frames.ts';
-import { ChunkHead } from './stream-reader.ts';
+import { ChunkHead, saidIn, shownUsage } from './stream-reader.ts';
+import { usageIn } from './usage-reader.ts';
+import { laterUsage, type Usage } from './usage.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { callsIn, frameOf, identified, plainCall, type Said } from './tool-calls.ts';
 
@@ -64,6 +66,7 @@ export class AnswerAssembler {
   readonly #head = new ChunkHead();
   readonly #choices = new Map<number, OpenChoice>();
   #others: Fields = {};
+  #usage: Usage | null = null;
   #error: ProviderError | null = null;
   #isDone = false;
 
@@ -105,11 +108,20 @@ export class AnswerAssembler {
     if (!isFields(chunk)) throw new Error('a chunk of the stream is not an object');
     this.#error = errorIn(chunk);
     if (this.#error !== null) return;
-    const { choices, id: _id, created: _created, model: _model, object: _object, ...others } = chunk;
-    if (!Array.isArray(choices) && !isFields(chunk['usage'])) return;
+    const { choices, id: _id, created: _created, model: _model, object: _object, usage, ...others } = chunk;
+    if (!Array.isArray(choices) && !isFields(usage)) return;
     this.#head.add(chunk);
     Object.assign(this.#others, withValues(others));
+    this.#addUsage(usageIn(chunk), usage);
     for (const choice of listOf(choices).filter(isFields)) this.#readChoice(choice);
+  }
+
+  /** `raw`: as the provider wrote it, which stays if it is the newest. */
+  #addUsage(read: Usage | null, raw: unknown): void {
+    const later = laterUsage(this.#usage, read);
+    if (later === null || later === this.#usage) return;
+    this.#others['usage'] = later === read && isFields(raw) ? raw : shownUsage(later);
+    this.#usage = later;
   }
 
   #readChoice({ index, delta, message, ...others }: Fields): void {
@@ -117,7 +129,8 @@ export class AnswerAssembler {
     const known = this.#choices.get(at) ?? { message: new MessageBuilder(), others: {} };
     this.#choices.set(at, known);
     if (this.#choices.size > maxChoices) throw new Error('there are too many choices');
-    for (const said of [delta, message]) if (isFields(said)) known.message.add(said);
+    const said = saidIn({ delta, message }, known.message.isEmpty);
+    if (said !== null) known.message.add(said);
     Object.assign(known.others, withValues(others));
   }
 }

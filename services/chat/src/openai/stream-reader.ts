@@ -31,6 +31,8 @@ export class StreamReader {
   error: ProviderError | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
+  /** Choices that have said something. */
+  readonly #spoken = new Set<number>();
   readonly #head = new ChunkHead();
   #begun = false;
   readonly #text = new SampleBuilder();
@@ -100,14 +102,18 @@ export class StreamReader {
 
   /** Returns the error of a choice that broke off. */
   #readChoice(choice: Record<string, unknown>): ProviderError | null {
-    const { index, delta, finish_reason: finishReason } = choice;
+    const { index, finish_reason: finishReason } = choice;
     const error = errorInChoice(choice);
     if (error !== null) return error;
     this.#begun = true;
-    if (hasFinished(finishReason)) this.#finish(typeof index === 'number' ? index : 0);
-    if (!isFields(delta)) return null;
-    this.#text.add(messageText(delta));
-    this.#kept?.add(delta);
+    const at = typeof index === 'number' ? index : 0;
+    if (hasFinished(finishReason)) this.#finish(at);
+    const said = saidIn(choice, !this.#spoken.has(at));
+    if (said === null) return null;
+    const text = messageText(said);
+    if (text !== '' && at < this.#choices) this.#spoken.add(at);
+    this.#text.add(text);
+    this.#kept?.add(said);
     return null;
   }
 
@@ -115,6 +121,19 @@ export class StreamReader {
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
   }
+}
+
+/**
+ * What a choice of a chunk says. Some servers send whole messages in place of deltas, and some the whole message again
+ * behind the deltas, which says nothing more.
+ */
+export function saidIn(
+  { delta, message }: Record<string, unknown>,
+  isFirst: boolean,
+): Record<string, unknown> | null {
+  const said = isFields(delta) ? delta : null;
+  if (!isFirst || !isFields(message)) return said;
+  return said === null || messageText(said) === '' ? message : said;
 }
 
 /** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk has none of them. */
@@ -136,13 +155,18 @@ export function usageChunk(head: object, usage: Usage): Buffer {
     ...head,
     object: 'chat.completion.chunk',
     choices: [],
-    usage: {
-      prompt_tokens: usage.inputTokens,
-      completion_tokens: usage.outputTokens,
-      total_tokens: usage.inputTokens + usage.outputTokens,
-      prompt_tokens_details: { cached_tokens: usage.cachedInputTokens },
-      completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-    },
+    usage: shownUsage(usage),
   };
   return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+}
+
+/** Usage as OpenAI writes it. */
+export function shownUsage(usage: Usage): Record<string, unknown> {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedInputTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  };
 }
