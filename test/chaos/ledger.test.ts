@@ -27,6 +27,17 @@ const prices: Record<string, [bigint, bigint, bigint]> = {
 const obstacle = await withoutKafka();
 const describeKafka = obstacle === undefined ? describe : describe.skip;
 
+/** How providers write their answers that are not OpenAI. */
+const oddities = [
+  { usage_in_choice: true },
+  { zeros_last: true },
+  { empty_finish_reasons: true, comments: true },
+  { other_kind: true },
+  { other_kind: true, wrong_content_type: true },
+  { wrong_content_type: true, crlf: true },
+  { usage_in_last_choice_chunk: true, end_without_done: true, split_utf8: true },
+];
+
 interface RunRow {
   id: string;
   tenant_id: string;
@@ -72,6 +83,8 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     () => ({ provider: { attempts: [{ status: 500 }, {}] } }),
     () => ({ model: 'gpt-4.1', provider: { models: { 'gpt-4.1': { status: 503 } } } }),
     () => ({ model: 'gpt-4.1', stream: true }),
+    () => ({ stream: true, provider: { chunks: 5, ...random.pick(oddities) } }),
+    () => ({ provider: { content: 'Hello there.', ...random.pick(oddities) } }),
   ];
 
   async function work(state: { left: number; killing: boolean }, outcomes: Outcome[]): Promise<void> {

@@ -40,6 +40,10 @@ export interface Fault {
   usage?: UsageOverride;
   usage_in_last_choice_chunk?: boolean;
   ignore_include_usage?: boolean;
+  usage_in_choice?: boolean;
+  zeros_last?: boolean;
+  empty_finish_reasons?: boolean;
+  other_kind?: boolean;
   content?: string;
   /** Calls exactly these tools, until they have answered `tool_rounds` times. A string is sent unchanged. */
   tool_calls?: { name: string; arguments: unknown }[];
@@ -154,6 +158,10 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
   }),
   usage_in_last_choice_chunk: flag,
   ignore_include_usage: flag,
+  usage_in_choice: flag,
+  zeros_last: flag,
+  empty_finish_reasons: flag,
+  other_kind: flag,
   content: text,
   tool_calls: {
     accepts: (value) =>

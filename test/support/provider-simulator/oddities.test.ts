@@ -115,3 +115,27 @@ describe('scripted tool calls', () => {
     expect(read(after.text, 'choices', 0, 'finish_reason')).toBe('stop');
   });
 });
+
+describe('ways of other providers', () => {
+  const usageIn = (event: string): unknown => (event === '[DONE]' ? null : read(event, 'usage'));
+
+  it('are usage in a choice, zeros behind it and empty finish reasons', async () => {
+    const inChoice = eventsIn((await stream({ usage_in_choice: true, chunks: 1 })).text);
+    expect(inChoice.map(usageIn).filter(Boolean)).toEqual([]);
+    expect(read(inChoice.at(-2) ?? '', 'choices', 0, 'usage')).toMatchObject({ completion_tokens: 1 });
+    const zeros = eventsIn((await stream({ zeros_last: true, chunks: 1 })).text);
+    expect(zeros.map(usageIn).filter(Boolean)).toMatchObject([
+      { completion_tokens: 1 },
+      { completion_tokens: 0 },
+    ]);
+    const empty = eventsIn((await stream({ empty_finish_reasons: true, chunks: 1 })).text).slice(0, -2);
+    expect(empty.map((event) => read(event, 'choices', 0, 'finish_reason'))).toEqual(['', '', 'stop']);
+  });
+
+  it('are answers of the other kind', async () => {
+    expect(read((await stream({ other_kind: true })).text, 'object')).toBe('chat.completion');
+    const events = eventsIn((await unary({ other_kind: true, content: 'Hi.' })).text);
+    expect(events.at(-1)).toBe('[DONE]');
+    expect(usageIn(events.at(-2) ?? '')).toMatchObject({ completion_tokens: 1 });
+  });
+});

@@ -46,7 +46,9 @@ function answerChatCompletion({ exchange, fault, newResponseId }: RouteContext):
   const chat = answerChat(request, fault, newResponseId());
   record.response_id = chat.id;
   record.usage = chat.usage;
-  if (request.stream) sendStream(exchange, streamFrames(chat, request.includeUsage, fault), fault);
+  const isOther = fault.other_kind === true;
+  if (request.stream !== isOther)
+    sendStream(exchange, streamFrames(chat, request.includeUsage || isOther, fault), fault);
   else sendJson(exchange, { status: 200, body: completionBody(chat, fault) }, fault);
 }
 

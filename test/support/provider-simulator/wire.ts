@@ -1,6 +1,7 @@
 import { argumentPieces } from './chat-answer.ts';
 import type { AnswerChoice, ChatAnswer } from './chat-answer.ts';
 import type { Fault } from './faults.ts';
+import { oddFrames } from './odd-frames.ts';
 import { splitEvenly } from './values.ts';
 import type { JsonObject } from './values.ts';
 
@@ -72,7 +73,7 @@ export function streamFrames(answer: ChatAnswer, includeUsage: boolean, fault: F
     push('usage', withUsage(`${chunkHead(answer)}]}`, answer), true);
   }
   push('done', '[DONE]');
-  return frames;
+  return oddFrames(frames, fault);
 }
 
 type ChunkEncoder = (index: number, delta: string, logprobs?: string, finishReason?: string) => string;
