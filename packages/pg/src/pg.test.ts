@@ -57,6 +57,9 @@ it('connections that the server has closed during a stall are replaced', async (
   expect(pool.idleCount).toBeGreaterThan(0);
   endIdleSessionsInAStall();
   await Promise.all([work(), work()]);
+  endIdleSessionsInAStall();
+  const select = () => pool.query({ text: 'select 1' });
+  await Promise.all([select(), select()]);
 });
 
 describe('working for a tenant', () => {

@@ -87,12 +87,28 @@ function startUp(settings: Readonly<Record<string, string | number>>): string {
     .join(' ');
 }
 
-/** Wraps the errors of `pool.query`, as `transaction` does for its own, so that stores need not. */
+/**
+ * Wraps the errors of `pool.query`, as `transaction` does for its own, so that stores need not. Sends a `select` again
+ * over the next connection where the server has closed this one (see `begun`); what a write has done is not known.
+ */
 function wrapQueryErrors(pool: Pool): void {
   const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
+  const patient = async (...input: unknown[]): Promise<unknown> => {
+    for (let idle = pool.idleCount; ; idle -= 1) {
+      try {
+        return await query(...input);
+      } catch (error) {
+        if (idle <= 0 || !isSelect(input[0]) || !isConnectionLost(error)) return wrapDatabaseError(error);
+      }
+    }
+  };
   // Drops the overloads with a callback, which no store uses.
-  pool.query = ((...input: unknown[]) =>
-    query(...input).catch(wrapDatabaseError)) as unknown as Pool['query'];
+  pool.query = patient as unknown as Pool['query'];
+}
+
+function isSelect(statement: unknown): boolean {
+  const text = typeof statement === 'string' ? statement : (Object(statement) as { text?: unknown }).text;
+  return typeof text === 'string' && /^\s*select\b/i.test(text);
 }
 
 /** A row before and after a change. */
