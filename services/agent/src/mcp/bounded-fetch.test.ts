@@ -10,6 +10,8 @@ const options = { tenantId: 'tenant', reader: new MessageReader(), onFault: () =
 describe.each([
   ['application/json', body],
   ['text/event-stream', `data: ${body}\n\n`],
+  ['application/json; charset=utf-8', `\ufeff${body}`],
+  ['text/event-stream; charset=utf-8', `\ufeffdata: ${body}\n\n`],
 ])('a large body of %s', (type, text) => {
   const headers = { 'content-type': type };
 

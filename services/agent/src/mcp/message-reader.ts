@@ -70,9 +70,12 @@ async function inTurnOf<Result>(
   }
 }
 
+/** Drops a byte order mark, which some frameworks write. */
+const decoder = new TextDecoder();
+
 function parsed(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString());
+    return JSON.parse(decoder.decode(body));
   } catch {
     return undefined;
   }
