@@ -103,7 +103,7 @@ export class Egress {
     this.#agent = new Agent({
       connect: (options, callback) =>
         connect(options, (...connected) => {
-          if (connected[0] === null) paceReads(connected[1]);
+          if (connected[0] === null) paceReads(connected[1], options.host ?? options.hostname);
           callback(...connected);
         }),
       allowH2: false,

@@ -1,35 +1,49 @@
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { Turns } from '@gatehouse/kit/turns';
 
 /** How long a process reads responses in one turn of its event loop. */
 const turnMs = 10;
 /** A piece that the parser of HTTP reads in up to 20 ms, whatever it is. */
 const pieceBytes = 4 * 1024;
+const never = new AbortController().signal;
 
-/** Shares the time of a turn of the event loop among sockets. */
+/** Shares the time that reading takes of the event loop among hosts. */
 class LoopShare {
-  /** Undefined until something is read in this turn. */
+  /** Next comes the host that has had the least time. Its connections are as many as its calls. */
+  readonly #turns = new Turns({ perKey: 1, slots: 1, maxWaiting: Infinity });
+  /** Undefined until something is read in this turn of the loop. */
   #endsAt: number | undefined;
-  #waiting: (() => void)[] = [];
+  #isTurn = false;
 
-  /** Whether more may be read in this turn. */
+  /** Whether more may be read at once. */
   get isLeft(): boolean {
+    if (!this.#isTurn && this.#turns.size > 0) return false;
     if (this.#endsAt === undefined) {
       this.#endsAt = performance.now() + turnMs;
-      setImmediate(() => this.#next());
+      void setImmediate().then(() => {
+        this.#endsAt = undefined;
+      });
     }
     return performance.now() < this.#endsAt;
   }
 
-  /** Calls `resume` in the next turn, after those that wait already. */
-  wait(resume: () => void): void {
-    this.#waiting.push(resume);
-  }
-
-  #next(): void {
-    this.#endsAt = undefined;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resume of waiting) resume();
+  /** Calls `read` when the turn of the host has come. */
+  async wait(host: string, read: () => void): Promise<void> {
+    const work = async (): Promise<void> => {
+      await setImmediate();
+      this.#endsAt = performance.now() + turnMs;
+      this.#isTurn = true;
+      try {
+        read();
+      } finally {
+        this.#isTurn = false;
+        this.#endsAt = 0;
+      }
+      await setImmediate();
+      this.#endsAt = undefined;
+    };
+    await this.#turns.run(host, work, never);
   }
 }
 
@@ -40,7 +54,7 @@ const share = new LoopShare();
  * 64 KiB at once, and the shortest headers beyond its limit take 10 µs each: 48 responses would stop the process for
  * 13 s.
  */
-export function paceReads(socket: Socket): void {
+export function paceReads(socket: Socket, host: string): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
   let waits = false;
   const resume = (): void => {
@@ -50,10 +64,10 @@ export function paceReads(socket: Socket): void {
   const paced = (size?: number): unknown => {
     if (size === 0) return read(0);
     // The parser goes on where it has closed the connection.
-    if (socket.destroyed) return null;
-    if (waits || !share.isLeft) {
-      if (!waits) share.wait(resume);
+    if (socket.destroyed || waits) return null;
+    if (!share.isLeft) {
       waits = true;
+      void share.wait(host, resume);
       return null;
     }
     return read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));

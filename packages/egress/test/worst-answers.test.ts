@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { AllowList } from '../src/allow-list.ts';
 import { Egress } from '../src/egress.ts';
@@ -8,21 +9,40 @@ import type { EgressError } from '../src/errors.ts';
 import { Guard } from '../src/guard.ts';
 
 const calls = 24;
+const timeoutMs = 2_000;
 
-let host: Worker;
-let port: number;
+let hosts: Worker[];
+let [port, goodPort] = [0, 0];
 let egress: Egress;
 
 beforeAll(async () => {
-  host = new Worker(new URL('./worst-answers.ts', import.meta.url));
-  [port] = (await once(host, 'message')) as [number];
+  hosts = [0, 1].map(() => new Worker(new URL('./worst-answers.ts', import.meta.url)));
+  const ports = await Promise.all(hosts.map((host) => once(host, 'message') as Promise<[number]>));
+  [port = 0, goodPort = 0] = ports.flat();
   egress = new Egress({ guard: new Guard(new AllowList(['127.0.0.1'])) });
 });
 
 afterAll(async () => {
   await egress.stop();
-  await host.terminate();
+  await Promise.all(hosts.map((host) => host.terminate()));
 });
+
+/** Calls a host; returns the bytes of its answer, or how the call failed. */
+async function call(tenantId: string, port: number, name: string): Promise<unknown> {
+  const url = new URL(`http://127.0.0.1:${port}/${name}`);
+  const request = {
+    tenantId,
+    method: 'POST',
+    url,
+    body: Buffer.from('{}'),
+    timeoutMs,
+    maxBytes: 2 ** 24,
+  } as const;
+  return egress.request(request).then(
+    ({ body }) => body.length,
+    (error: unknown) => (error as EgressError).failure,
+  );
+}
 
 it.each([
   ['shorter headers than a parser expects, beyond its limit', 'headers', 'too_large'],
@@ -31,21 +51,26 @@ it.each([
   ['a chunk whose extensions have no end', 'extensions', 'timeout'],
 ])('does not stop the process for answers of %s', async (_what, name, failure) => {
   const failures = new Set<unknown>();
-  const call = async (): Promise<void> => {
-    const url = new URL(`http://127.0.0.1:${port}/${name}`);
-    const body = Buffer.from('{}');
-    const request = {
-      tenantId: 'a',
-      method: 'POST',
-      url,
-      body,
-      timeoutMs: 2_000,
-      maxBytes: 2 ** 24,
-    } as const;
-    await egress.request(request).catch((error: unknown) => failures.add((error as EgressError).failure));
-  };
-  const block = await longestBlock(() => Promise.all(Array.from({ length: calls }, call)));
+  const all = Array.from({ length: calls }, () => async () => failures.add(await call('a', port, name)));
+  const block = await longestBlock(() => Promise.all(all.map((each) => each())));
   expect([...failures]).toEqual([failure]);
   // Before responses were read in turns: 7 s for headers, 0.15 s for hints.
   expect(block).toBeLessThan(500);
 });
+
+it.each(['headers', 'pieces'])(
+  'reads the answer of another host beside many such answers: %s',
+  async (name) => {
+    let isOver = false;
+    const attacks = Array.from({ length: 48 }, async () => {
+      while (!isOver) await call('a', port, name);
+    });
+    await sleep(1_000);
+    const start = performance.now();
+    expect(await call('b', goodPort, 'good')).toBe(2 ** 20);
+    // In the order of their arrival: 2 s and more.
+    expect(performance.now() - start).toBeLessThan(1_000);
+    isOver = true;
+    await Promise.all(attacks);
+  },
+);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 
-/** A host in a thread of its own, whose answers cost their reader the most. Posts its port. */
+/** A host in a thread of its own, most of whose answers cost their reader the most. Posts its port. */
 
 const head = 'HTTP/1.1 200 OK\r\n';
 
@@ -18,6 +18,9 @@ const answers: Readonly<Record<string, (socket: Socket) => unknown>> = {
   pieces: (socket) => {
     socket.write(`${head}transfer-encoding: chunked\r\n\r\n`);
     pour(socket, '1\r\na\r\n'.repeat(10_000));
+  },
+  good: (socket) => {
+    socket.end(`${head}content-length: ${2 ** 20}\r\n\r\n${'x'.repeat(2 ** 20)}`);
   },
   extensions: (socket) => {
     socket.write(`${head}transfer-encoding: chunked\r\n\r\n1`);
