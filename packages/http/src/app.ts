@@ -248,6 +248,7 @@ function isRead({ method, access }: Route): boolean {
 /** Aborts when the client leaves before it has its response. */
 export function leaving(response: ServerResponse): AbortSignal {
   const left = new AbortController();
+  if (response.destroyed) left.abort(clientLeft());
   response.once('close', () => {
     if (!response.writableFinished) left.abort(clientLeft());
   });

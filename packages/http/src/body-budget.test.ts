@@ -65,63 +65,73 @@ describe('a body budget', () => {
   });
 });
 
-describe('a body that arrives', () => {
-  const tick = (): Promise<void> => new Promise(setImmediate);
-  /** Resolves to whether a promise is fulfilled by now. */
-  async function isDone(promise: Promise<void> | undefined): Promise<boolean> {
+describe('a body that is announced', () => {
+  const KiB = 1024;
+  const budgetOf = (waitMs?: number): BodyBudget =>
+    new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 1_500 * KiB, ...(waitMs && { waitMs }) });
+  /** Whether a promise is fulfilled by now. */
+  async function isIn(promise: Promise<void> | undefined): Promise<boolean> {
     let done = promise === undefined;
     promise?.then(
       () => (done = true),
       () => undefined,
     );
-    await tick();
+    await new Promise(setImmediate);
     return done;
   }
 
-  it('waits for its turn, in the order of its tenant', async () => {
-    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000 });
-    const first = budget.open('a', null);
-    expect(first.take(90)).toBeUndefined();
-    const [second, third] = [budget.open('a', null), budget.open('a', null)];
-    const [large, small] = [second.take(60), third.take(5)];
-    expect([await isDone(large), await isDone(small)]).toEqual([false, false]);
-    expect(budget.open('b', null).take(100)).toBeUndefined();
-    first.release();
-    expect([await isDone(large), await isDone(small)]).toEqual([true, true]);
-    expect(budget.inUse).toEqual({ bytes: 165, tenants: 2 });
+  it('counts before it has come, and waits for its turn in the order of its tenant', async () => {
+    const budget = budgetOf();
+    const [first, second, third] = [1, 2, 3].map(() => budget.open('a', null));
+    expect(first?.enter(900 * KiB)).toBeUndefined();
+    const [large, next] = [second?.enter(600 * KiB), third?.enter(70 * KiB)];
+    expect([await isIn(large), await isIn(next)]).toEqual([false, false]);
+    expect(budget.open('b', null).enter(1_000 * KiB)).toBeUndefined();
+    first?.grow(900 * KiB);
+    first?.release();
+    expect([await isIn(large), await isIn(next)]).toEqual([true, true]);
+    second?.grow(600 * KiB);
+    expect(() => second?.grow(400 * KiB)).toThrow(perTenantFull);
   });
 
-  it('goes on if it is the oldest: of bodies that have all begun, one gets done', async () => {
-    const budget = new BodyBudget({ perTenant: 100, perProcess: 150 });
-    const [first, second, other] = [budget.open('a', null), budget.open('a', null), budget.open('b', null)];
-    for (const share of [first, second, other]) expect(share.take(50)).toBeUndefined();
-    const waits = [second.take(20), other.take(20)];
-    expect(await Promise.all(waits.map(isDone))).toEqual([false, false]);
-    expect(first.take(80)).toBeUndefined();
-    first.release();
-    expect(await Promise.all(waits.map(isDone))).toEqual([true, true]);
+  it('does not wait behind a larger one if it is small', () => {
+    const budget = budgetOf();
+    budget
+      .open('a', null)
+      .enter(900 * KiB)
+      ?.catch(() => undefined);
+    budget
+      .open('a', null)
+      .enter(600 * KiB)
+      ?.catch(() => undefined);
+    expect(budget.open('a', null).enter(64 * KiB)).toBeUndefined();
   });
 
-  it('is refused when it has waited for long, or many others wait', async () => {
-    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000, waitMs: 200 });
-    budget.open('a', 100).grow(100);
-    const waits = Array.from({ length: 101 }, () => Promise.resolve(budget.open('a', null).take(1)));
+  it('is refused when it has waited for long, or many others wait, and then the next one goes on', async () => {
+    const budget = budgetOf(200);
+    budget.open('a', 900 * KiB).grow(900 * KiB);
+    const waits = Array.from({ length: 101 }, () => Promise.resolve(budget.open('a', null).enter(200 * KiB)));
     await expect(waits.pop()).rejects.toEqual(perTenantFull);
-    expect(await isDone(waits[0])).toBe(false);
     const settled = await Promise.allSettled(waits);
     expect(settled.every(({ status }) => status === 'rejected')).toBe(true);
+    const leaving = budget.open('a', null);
+    const left = leaving.enter(200 * KiB);
+    const small = budget.open('a', null).enter(80 * KiB);
+    expect([await isIn(left), await isIn(small)]).toEqual([false, false]);
+    leaving.release();
+    expect([await isIn(left), await isIn(small)]).toEqual([true, true]);
   });
 
-  it('that is given up while it waits takes nothing', async () => {
-    const budget = new BodyBudget({ perTenant: 100, perProcess: 1_000 });
-    const first = budget.open('a', null);
-    expect(first.take(100)).toBeUndefined();
-    const second = budget.open('a', null);
-    const wait = second.take(50);
-    second.release();
-    expect(await isDone(wait)).toBe(true);
-    first.release();
-    expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  it('that is not sent takes nothing for long', async () => {
+    const budget = budgetOf(100);
+    const silent = budget.open('a', null);
+    expect(silent.enter(900 * KiB)).toBeUndefined();
+    const next = budget.open('a', null);
+    const turn = next.enter(600 * KiB);
+    expect(turn).toBeDefined();
+    await turn;
+    silent.release();
+    next.release();
   });
 });
 
@@ -170,22 +180,26 @@ it('never exceeds a limit that more than one body is charged to, and ends empty'
   );
 });
 
-it('lets all bodies that arrive together arrive, and exceeds each limit by one body at most', async () => {
-  const body = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), pieces: fc.integer({ min: 1, max: 9 }) });
+it('lets all bodies that come together come, and exceeds no limit of a tenant', async () => {
+  const KiB = 1024;
+  const body = fc.record({ tenant: fc.constantFrom('a', 'b'), pieces: fc.integer({ min: 1, max: 9 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(body, { maxLength: 60 }), async (bodies) => {
-      const budget = new BodyBudget({ perTenant: 100, perProcess: 150 });
-      let most = 0;
-      const arrive = async ({ tenant, pieces }: { tenant: string; pieces: number }): Promise<void> => {
+      const budget = new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 10_000 * KiB });
+      const held = { a: 0, b: 0 };
+      const come = async ({ tenant, pieces }: { tenant: 'a' | 'b'; pieces: number }): Promise<void> => {
         const share = budget.open(tenant, null);
+        await share.enter(pieces * 100 * KiB);
         for (let piece = 0; piece < pieces; piece += 1) {
-          await share.take(10);
-          most = Math.max(most, budget.inUse.bytes);
+          await Promise.resolve();
+          share.grow(100 * KiB);
+          held[tenant] += 100;
+          expect(held[tenant]).toBeLessThanOrEqual(1_000);
         }
+        held[tenant] -= pieces * 100;
         share.release();
       };
-      await Promise.all(bodies.map(arrive));
-      expect(most).toBeLessThanOrEqual(150 + 90);
+      await Promise.all(bodies.map(come));
       expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
     }),
   );

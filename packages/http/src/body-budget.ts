@@ -6,7 +6,7 @@ export interface BodyBudgetOptions {
   perTenant: number;
   /** Limit of request body bytes in memory for all tenants together. */
   perProcess: number;
-  /** How long a body that arrives waits for others, in ms. Default: ten seconds. */
+  /** How long a body waits for others, and how long what it announces counts, in ms. Default: ten seconds. */
   waitMs?: number;
   /** Called for each refusal with the error code. */
   onRefusal?: (code: ErrorCode) => void;
@@ -25,44 +25,49 @@ export interface TenantShare extends BodyShare {
   /** Releases all but so many bytes: the rest of the body is no longer in memory. */
   shrink(bytes: number): void;
   /**
-   * Charges bytes that have just arrived; undefined if they fit. Otherwise it charges them once they do, and no others may
-   * be taken until then. Rejects like {@link BodyBudget.open} after `waitMs`, or when too many others wait.
+   * Call before the body is read. Undefined if it may be read at once; otherwise a promise for when it may, or when the
+   * share is released. Rejects like {@link BodyBudget.open} after `waitMs`, or when too many others wait.
    */
-  take(bytes: number): Promise<void> | undefined;
+  enter(announcedBytes: number | null): Promise<void> | undefined;
 }
 
 const defaultWaitMs = 10_000;
 
-/** Bodies that wait: each has a piece of up to 64 KiB in memory that is not charged. */
+/** Bodies up to this size do not wait behind larger ones. */
+const smallBytes = 64 * 1024;
+
+/** Bodies that wait. Each has a piece in Node's buffers that is not charged. */
 const maxWaiting = { perTenant: 100, perProcess: 400 };
 
 interface Body {
   tenantId: string;
+  /** Bytes that are charged. */
   own: number;
+  /** Bytes that are announced and have not come. */
+  promised: number;
+  lapse: NodeJS.Timeout | undefined;
   isOpen: boolean;
   wait: { bytes: number; end: () => void } | null;
 }
 
 interface Tenant {
   bytes: number;
+  promised: number;
   waiting: number;
-  /** Bodies with bytes, the oldest first. */
-  charged: Set<Body>;
 }
 
 /**
- * Limits the bytes of request bodies in memory, per tenant and per process. Bytes are charged as they arrive, so an
- * announced body that is never sent takes nothing from others. A body always fits when no other body is charged to the
- * same limit, so a limit below the largest body of a route admits such bodies one at a time. Bodies that arrive wait for
- * others, but for the oldest one, so that one of them gets done: a limit may be exceeded by one body.
+ * Limits the bytes of request bodies in memory, per tenant and per process. A body that is announced waits before it is
+ * read until it fits, and its tenant's limit then counts all of it, so that bodies which have begun never wait for each
+ * other; after `waitMs` only what has come counts, so that a body which is never sent takes nothing for long. A body
+ * always fits when no other body counts against the same limit, so a limit below the largest body of a route admits such
+ * bodies one at a time.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  /** Has no entry for a tenant without bytes and without bodies that wait. */
+  /** Has no entry for a tenant without bytes, promises and bodies that wait. */
   readonly #tenants = new Map<string, Tenant>();
-  /** Bodies with bytes, the oldest first. */
-  readonly #charged = new Set<Body>();
-  /** In the order in which they began to wait. */
+  /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
   #total = 0;
 
@@ -70,101 +75,98 @@ export class BodyBudget {
     this.#options = options;
   }
 
-  /** Bytes charged in total, and the number of tenants with charged bytes. */
+  /** Bytes charged in total, and the number of tenants that have bytes, promises or bodies that wait. */
   get inUse(): { bytes: number; tenants: number } {
     return { bytes: this.#total, tenants: this.#tenants.size };
   }
 
   /**
-   * Opens the share of one body. `bytes` are those that it has already, or null. Throws `rate_limit_exceeded` when that
-   * exceeds the free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the process
-   * limit.
+   * Opens the share of one body. `bytes`: what it has already, or null. Throws `rate_limit_exceeded` when that exceeds the
+   * free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the process limit.
    */
   open(tenantId: string, bytes: number | null): TenantShare {
-    const body: Body = { tenantId, own: 0, isOpen: true, wait: null };
-    this.#check(body, bytes ?? 0);
+    const body: Body = { tenantId, own: 0, promised: 0, lapse: undefined, isOpen: true, wait: null };
+    if (bytes !== null) this.#check(body, bytes);
     return {
+      enter: (announced) => (body.isOpen ? this.#enter(body, announced ?? 0) : undefined),
       grow: (more) => {
         if (!body.isOpen) return;
         this.#check(body, more);
-        this.#charge(body, more);
+        this.#change(body, { bytes: more, promised: -Math.min(body.promised, more) });
       },
       shrink: (kept) => {
-        if (body.isOpen && kept < body.own) this.#charge(body, kept - body.own);
+        if (body.isOpen && kept < body.own) this.#change(body, { bytes: kept - body.own });
       },
-      take: (more) => (body.isOpen ? this.#take(body, more) : undefined),
       release: () => {
         if (!body.isOpen) return;
         body.isOpen = false;
+        clearTimeout(body.lapse);
         body.wait?.end();
-        this.#charge(body, -body.own);
+        this.#change(body, { bytes: -body.own, promised: -body.promised });
+        this.#goOn();
       },
     };
   }
 
   #tenantOf({ tenantId }: Body): Tenant {
-    return this.#tenants.get(tenantId) ?? { bytes: 0, waiting: 0, charged: new Set() };
+    return this.#tenants.get(tenantId) ?? { bytes: 0, promised: 0, waiting: 0 };
   }
 
-  #take(body: Body, bytes: number): Promise<void> | undefined {
-    if (this.#goesOn(body, bytes)) {
-      this.#charge(body, bytes);
+  #enter(body: Body, bytes: number): Promise<void> | undefined {
+    if (bytes === 0) return undefined;
+    const tenant = this.#tenantOf(body);
+    const isNext = bytes <= smallBytes || tenant.waiting === 0;
+    if (isNext && this.#exceeded(body, bytes) === null) {
+      this.#promise(body, bytes);
       return undefined;
     }
-    const tenant = this.#tenantOf(body);
     if (tenant.waiting >= maxWaiting.perTenant || this.#waiting.size >= maxWaiting.perProcess)
       return Promise.reject(this.#refusalOf(body, bytes));
-    this.#tenants.set(body.tenantId, tenant);
-    return this.#room(body, tenant, bytes);
+    return this.#room(body, bytes);
   }
 
-  /** Waits until the bytes fit or the body is released. */
-  #room(body: Body, tenant: Tenant, bytes: number): Promise<void> {
-    tenant.waiting += 1;
+  #room(body: Body, bytes: number): Promise<void> {
     this.#waiting.add(body);
+    this.#change(body, { waiting: 1 });
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
         body.wait = null;
-        tenant.waiting -= 1;
         this.#waiting.delete(body);
-        this.#forgetEmpty(body, tenant);
         resolve();
+        this.#change(body, { waiting: -1 });
       };
       const timer = setTimeout(() => {
         reject(this.#refusalOf(body, bytes));
         end();
-      }, this.#options.waitMs ?? defaultWaitMs);
+        this.#goOn();
+      }, this.#waitMs).unref();
       body.wait = { bytes, end };
     });
   }
 
-  /** Whether a body may take so many bytes more. */
-  #goesOn(body: Body, bytes: number): boolean {
-    const { own } = body;
-    const tenant = this.#tenantOf(body);
-    const [oldest] = this.#charged;
-    if (body === oldest) return true;
-    const [oldestOfTenant] = tenant.charged;
-    const { perTenant, perProcess } = this.#options;
-    const isFirst = tenant.waiting === 0 || body.wait !== null;
-    const fitsTenant =
-      body === oldestOfTenant || tenant.bytes === own || (isFirst && tenant.bytes + bytes <= perTenant);
-    return fitsTenant && (this.#total === own || this.#total + bytes <= perProcess);
+  /** Small bodies come at once. */
+  #promise(body: Body, bytes: number): void {
+    if (bytes <= smallBytes) return;
+    this.#change(body, { promised: bytes });
+    body.lapse = setTimeout(() => this.#change(body, { promised: -body.promised }), this.#waitMs).unref();
   }
 
-  /** Lets bodies that wait go on: those of a tenant in their order, but for its oldest. */
+  get #waitMs(): number {
+    return this.#options.waitMs ?? defaultWaitMs;
+  }
+
+  /** Lets bodies that wait go on as far as they fit: those of a tenant in their order, but for small ones. */
   #goOn(): void {
-    const full = new Set<Tenant>();
+    if (this.#waiting.size === 0) return;
+    const full = new Set<string>();
     for (const body of this.#waiting) {
-      const { wait } = body;
-      const tenant = this.#tenantOf(body);
-      const [oldestOfTenant] = tenant.charged;
-      if (wait === null || (full.has(tenant) && body !== oldestOfTenant)) continue;
-      if (this.#goesOn(body, wait.bytes)) {
-        this.#charge(body, wait.bytes);
+      const { wait, tenantId } = body;
+      if (wait === null || (full.has(tenantId) && wait.bytes > smallBytes)) continue;
+      if (this.#exceeded(body, wait.bytes) === null) {
+        this.#promise(body, wait.bytes);
         wait.end();
-      } else full.add(tenant);
+      } else full.add(tenantId);
     }
   }
 
@@ -177,29 +179,28 @@ export class BodyBudget {
     return this.#refusal(this.#exceeded(body, bytes) ?? 'rate_limit_exceeded');
   }
 
+  /** The limit that a body would exceed with so many bytes more, of which it may have promised some. */
   #exceeded(body: Body, bytes: number): 'rate_limit_exceeded' | 'service_unavailable' | null {
-    const { own } = body;
-    const tenant = this.#tenantOf(body);
     const { perTenant, perProcess } = this.#options;
-    if (tenant.bytes + bytes > perTenant && tenant.bytes > own) return 'rate_limit_exceeded';
-    return this.#total + bytes > perProcess && this.#total > own ? 'service_unavailable' : null;
+    const tenant = this.#tenantOf(body);
+    const others = tenant.bytes + tenant.promised - body.own - body.promised;
+    const own = body.own + Math.max(body.promised, bytes);
+    if (others > 0 && others + own > perTenant && bytes > body.promised) return 'rate_limit_exceeded';
+    return this.#total + bytes > perProcess && this.#total > body.own ? 'service_unavailable' : null;
   }
 
-  #charge(body: Body, bytes: number): void {
+  #change(body: Body, { bytes = 0, promised = 0, waiting = 0 }: Partial<Tenant>): void {
     const tenant = this.#tenantOf(body);
     body.own += bytes;
+    body.promised += promised;
     tenant.bytes += bytes;
+    tenant.promised += promised;
+    tenant.waiting += waiting;
     this.#total += bytes;
-    this.#tenants.set(body.tenantId, tenant);
-    for (const charged of [tenant.charged, this.#charged])
-      if (body.own > 0) charged.add(body);
-      else charged.delete(body);
-    this.#forgetEmpty(body, tenant);
-    if (bytes < 0 && this.#waiting.size > 0) this.#goOn();
-  }
-
-  #forgetEmpty({ tenantId }: Body, { bytes, waiting }: Tenant): void {
-    if (bytes === 0 && waiting === 0) this.#tenants.delete(tenantId);
+    if (tenant.bytes > 0 || tenant.promised > 0 || tenant.waiting > 0)
+      this.#tenants.set(body.tenantId, tenant);
+    else this.#tenants.delete(body.tenantId);
+    if (bytes + promised < 0) this.#goOn();
   }
 
   #refusal(code: 'rate_limit_exceeded' | 'service_unavailable'): AppError {

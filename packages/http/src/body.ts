@@ -13,7 +13,7 @@ import { PaceWatch, type PaceOptions } from './pace-check.ts';
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 export interface ReadOptions extends PaceOptions {
-  /** Charged for the bytes as they arrive. The caller releases it at the end of the request. */
+  /** Charged for the bytes as they arrive, where it is a tenant's when its turn has come. The caller releases it at the end of the request. */
   share?: BodyShare | AnonymousShare | TenantShare | undefined;
 }
 
@@ -29,17 +29,26 @@ export async function readBody(
 ): Promise<Buffer> {
   const { share } = options;
   try {
-    // The client disconnected before anybody listened, so no event would fire.
-    if (request.destroyed) throw clientLeft();
+    assertThere(request);
+    const turn = share !== undefined && 'enter' in share ? share.enter(announcedBytes(request)) : undefined;
+    if (turn !== undefined) {
+      await turn;
+      assertThere(request);
+    }
     const body = arrivedBody(request);
     if (body === null) return await arrivingBody(request, limit, options);
     if (body.length > limit) throw tooLarge(limit);
-    await charge(share, body.length);
+    share?.grow(body.length);
     return body;
   } catch (error) {
     share?.release();
     throw error;
   }
+}
+
+/** Throws if the client disconnected before anybody listened, so that no event would fire. */
+function assertThere({ destroyed }: IncomingMessage): void {
+  if (destroyed) throw clientLeft();
 }
 
 /**
@@ -74,13 +83,7 @@ function arrivingBody(
       chunks.push(chunk);
       try {
         if (chunks.size > limit) throw tooLarge(limit);
-        const room = charge(share, chunk.length);
-        if (room === undefined) return;
-        request.pause();
-        room.then(
-          () => request.resume(),
-          (error: unknown) => fail(toAppError(error)),
-        );
+        share?.grow(chunk.length);
       } catch (error) {
         fail(toAppError(error));
       }
@@ -92,13 +95,6 @@ function arrivingBody(
     const onClose = (): void => fail(clientLeft());
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
-}
-
-/** Charges bytes that have arrived; a promise while they wait for room. */
-function charge(share: ReadOptions['share'], bytes: number): Promise<void> | undefined {
-  if (share !== undefined && 'take' in share) return share.take(bytes);
-  share?.grow(bytes);
-  return undefined;
 }
 
 export function clientLeft(): AppError {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import { chat, ChatHarness } from './chat-harness.ts';
 
 let harness: ChatHarness;
@@ -20,12 +21,12 @@ it('large bodies count until the answer begins: streams under way keep no other 
   leave.abort();
 });
 
-it('large bodies that come together wait for each other', async () => {
+it('large bodies of a tenant that come together wait for each other', async () => {
   const large = chat('x'.repeat(12 * 1024 * 1024), { x_simulator: { delay_ms: 300 } });
-  const statuses = await Promise.all(
-    Array.from({ length: 8 }, async () => (await harness.post('/v1/chat/completions', large)).status),
-  );
-  expect(statuses).toEqual(Array(8).fill(200));
+  const principal = { tenantId: newId() };
+  const post = async (): Promise<number> =>
+    (await harness.post('/v1/chat/completions', large, { principal })).status;
+  expect(await Promise.all(Array.from({ length: 10 }, post))).toEqual(Array(10).fill(200));
 });
 
 it('a body of too many JSON values is a 413, and of too many members a 400', async () => {
