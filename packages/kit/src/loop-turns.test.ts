@@ -19,7 +19,7 @@ it('other work of the event loop is done between two pieces, and tenants share t
   await Promise.all(pieces);
   clearInterval(watch);
   expect(order).toEqual(['a', 'b', 'c', 'a', 'a']);
-  expect(new Set(ticks).size).toBeGreaterThanOrEqual(4);
+  expect(new Set(ticks).size).toBeGreaterThanOrEqual(3);
 });
 
 it('a piece that fails leaves its turn to the next', async () => {
@@ -34,7 +34,7 @@ it('a piece that fails leaves its turn to the next', async () => {
 it('pieces leave three quarters of the time to other work once they have taken 200 ms', async () => {
   const began = monotonicMs();
   await Promise.all(Array.from({ length: 12 }, (_, n) => inLoopTurn(`t${n}`, () => busy(30))));
-  // The last one rests after its result is there.
+  // Nothing rests behind the last one's result.
   expect(monotonicMs() - began).toBeGreaterThan((11 * 30 - 200) / 0.25);
   await inLoopTurn('a', () => undefined);
 });
@@ -48,4 +48,11 @@ it('a piece whose caller leaves is not begun', async () => {
   await expect(late).rejects.toThrow('left');
   await first;
   expect(begun).toBe(false);
+});
+
+it('a process that stood still in a piece does large pieces again within a second', async () => {
+  await inLoopTurn('a', () => busy(2_000));
+  const began = monotonicMs();
+  await inLoopTurn('b', () => undefined);
+  expect(monotonicMs() - began).toBeLessThan(2_000);
 });

@@ -10,7 +10,10 @@ const turns = new Turns({ perKey: 1, slots: 1, maxWaiting: 1_000 });
  * theirs, each step of another request would wait for a piece.
  */
 const share = 0.25;
-/** Time that pieces may take at once when there were none before: in 800 ms it is saved up again. */
+/**
+ * Time that pieces may take at once when there were none before: in 800 ms it is saved up again. They owe no more either:
+ * a process that was stopped in a piece goes on soon.
+ */
 const savedMs = 200;
 
 let leftMs = savedMs;
@@ -27,14 +30,17 @@ export function inLoopTurn<Result>(
   piece: () => Result,
   signal?: AbortSignal,
 ): Promise<Result> {
-  const work = async (): Promise<Result> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  const work = async (): Promise<void> => {
     try {
-      return timed(piece);
-    } finally {
-      await rest();
+      resolve(timed(piece));
+    } catch (error) {
+      reject(error);
     }
+    await rest();
   };
-  return turns.run(key, work, signal);
+  turns.run(key, work, signal).catch(reject);
+  return promise;
 }
 
 function timed<Result>(piece: () => Result): Result {
@@ -44,7 +50,7 @@ function timed<Result>(piece: () => Result): Result {
     return piece();
   } finally {
     countedAt = monotonicMs();
-    leftMs -= countedAt - began;
+    leftMs = Math.max(-savedMs, leftMs - (countedAt - began));
   }
 }
 

@@ -107,9 +107,9 @@ export class LeasedLimit {
     this.#onChange(this);
   }
 
-  /** The request goes on, and needs no more than `amount` of what it took. */
+  /** The request goes on, and has spent `amount`, which may be more than it took. */
   lessen(taken: Taken, amount: bigint): Taken {
-    if (taken.generation !== this.#generation || amount >= taken.amount) return taken;
+    if (taken.generation !== this.#generation) return taken;
     this.#free += taken.amount - amount;
     if (this.#isHeld) this.#held -= taken.amount - amount;
     this.#onChange(this);

@@ -5,7 +5,7 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 import type { BudgetCharge } from '../runs/run.ts';
 import type { LeaseClient } from '../peers/leases.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
-import { Admission, isSpent, type Spent } from './admission.ts';
+import { Admission, isSpent } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { TenantLimits, type Demand } from './tenant-limits.ts';
@@ -67,7 +67,7 @@ export class Limiter {
   }
 
   /**
-   * The second step: takes what the body decides of tokens and budgets. Returns the most tokens that an answer may have
+   * The second step: takes what the body decides of tokens and budgets, and what each further call may use. Returns the most tokens that an answer may have
    * where a budget does not hold the whole call; null where it does. Throws 429 `rate_limit_exceeded` or
    * `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason of `signal`.
    */
@@ -78,19 +78,6 @@ export class Limiter {
       const demand = new CallDemand(tenant, limits, call);
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
     });
-  }
-
-  /**
-   * Takes what a further provider call of the same request may use of tokens and budgets, and returns what the ones
-   * before it have not `spent`. Returns and throws as `admit` does.
-   */
-  admitMore(
-    admission: Admission,
-    caller: Caller,
-    { spent, ...call }: CallAmounts & { spent: Spent },
-  ): Promise<number | null> {
-    admission.lessen(spent);
-    return this.admit(admission, caller, call);
   }
 
   /** The tenant service has charged what a run of this replica cost. */

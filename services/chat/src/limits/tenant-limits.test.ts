@@ -92,7 +92,7 @@ function budgetOf(max: bigint, waitMs = 10_000) {
     const [taken] = await limits.admit(admission, { needs, lowered }, signal);
     return { admission, tokens: taken?.amount };
   };
-  return { source, limits, call };
+  return { source, limits, limit, call };
 }
 
 const nothing = { tokens: 0, costPico: 0n };
@@ -289,6 +289,24 @@ describe('a budget that requests under way have reserved', () => {
     });
   });
 
+  it('lets nobody overtake a request that has waited for a second', async () => {
+    const { call } = budgetOf(1_000n);
+    const first = await call(600n);
+    const second = call(900n);
+    expect((await call(100n)).tokens).toBe(100n);
+    await sleep(1_300);
+    const late = call(90n);
+    let isIn = false;
+    void late.then(() => (isIn = true));
+    await sleep(400);
+    expect(isIn).toBe(false);
+    first.admission.release(nothing);
+    const { tokens, admission } = await second;
+    expect(tokens).toBe(900n);
+    admission.release(nothing);
+    expect((await late).tokens).toBe(90n);
+  });
+
   it('forgets a request whose client leaves', async () => {
     const { call, source } = budgetOf(1_000n);
     const first = await call(900n);
@@ -302,13 +320,22 @@ describe('a budget that requests under way have reserved', () => {
   });
 
   it('is held by a run with further calls for what it has spent, and no longer for what it reserved', async () => {
-    const { call, limits, source } = budgetOf(1_000n);
+    const { call, limits, limit, source } = budgetOf(1_000n);
     const first = await call(900n);
     first.admission.lessen({ tokens: 0, costPico: 30n });
-    expect((await call(970n)).tokens).toBe(970n);
-    first.admission.release({ tokens: 0, costPico: 30n });
+    const other = await call(970n);
+    expect(other.tokens).toBe(970n);
+    other.admission.release(nothing);
+    // Further calls of the same run, which all count.
+    for (let spent = 130n; spent <= 930n; spent += 100n) {
+      await limits.admit(first.admission, { needs: [{ limit, amount: 100n }] });
+      first.admission.lessen({ tokens: 0, costPico: spent });
+    }
     await limits.stop();
-    expect(source.left).toBe(0n);
+    expect(source.left).toBe(70n);
+    first.admission.release({ tokens: 0, costPico: 930n });
+    await limits.stop();
+    expect(source.left).toBe(70n);
   });
 });
 

@@ -43,6 +43,9 @@ const slotTries = 3;
 const slotRetryMs = 60;
 const returnMs = 25;
 
+/** After so long, a request that waits for a budget is no longer overtaken. */
+const patientMs = 1_000;
+
 /** When requests that wait for what others have reserved of a budget ask, all at the same time. */
 const reservedRetryMs = 250;
 
@@ -86,7 +89,7 @@ export class TenantLimits {
   async admit(admission: Admission, demand: Demand, signal?: AbortSignal): Promise<readonly Need[]> {
     const now = monotonicMs();
     const { needs } = demand;
-    if (fitsAll(needs, now)) {
+    if (fitsAll(needs, now) && !isBehind(needs, this.#claimed(now))) {
       take(admission, needs);
       return needs;
     }
@@ -180,10 +183,27 @@ export class TenantLimits {
     const now = monotonicMs();
     const asking: Waiter[] = [];
     const others: Waiter[] = [];
-    for (const waiter of this.#waiting)
-      (waiter.askAt <= now && asking.length < maxAsked ? asking : others).push(waiter);
+    const claimed = new Set<LeasedLimit>();
+    for (const waiter of this.#waiting) {
+      const isNext = !isBehind(waiter.needs, claimed) || this.#isLate(waiter, now);
+      const isDue = waiter.askAt <= now && asking.length < maxAsked;
+      if (isDue && !isNext) waiter.askAt = nextRetry(now);
+      (isDue && isNext ? asking : others).push(waiter);
+      claim(waiter, claimed, now);
+    }
     this.#waiting = others;
     return asking;
+  }
+
+  #isLate({ since }: Waiter, now: number): boolean {
+    return now - since >= this.#reservedWaitMs;
+  }
+
+  /** Budgets that a request has waited for so long that it is next. */
+  #claimed(now: number): ReadonlySet<LeasedLimit> {
+    const claimed = new Set<LeasedLimit>();
+    for (const waiter of this.#waiting) claim(waiter, claimed, now);
+    return claimed;
   }
 
   #returnsUntil(time: number): Map<LeasedLimit, bigint[]> {
@@ -213,7 +233,12 @@ export class TenantLimits {
     const now = monotonicMs();
     for (const waiter of asking) if (!admitWaiter(waiter, now)) this.#refuse(waiter, now);
     // Requests that came meanwhile need no call of their own if this one brought enough.
-    this.#waiting = this.#waiting.filter((waiter) => !admitWaiter(waiter, now));
+    const claimed = new Set<LeasedLimit>();
+    this.#waiting = this.#waiting.filter((waiter) => {
+      if (!isBehind(waiter.needs, claimed) && admitWaiter(waiter, now)) return false;
+      claim(waiter, claimed, now);
+      return true;
+    });
   }
 
   #refuse(waiter: Waiter, now: number): void {
@@ -242,17 +267,33 @@ export class TenantLimits {
   /** Whether a request waits on for budgets that are reserved but not spent, or asks for a cheaper call. */
   #waitsForBudgets(waiter: Waiter, short: readonly Need[], now: number): boolean {
     if (!short.every(({ limit }) => mayFit(waiter, limit))) return false;
-    const isLate = now - waiter.since >= this.#reservedWaitMs;
+    const isLate = this.#isLate(waiter, now);
     const lowered =
       isLate || !isWholeToCome(waiter) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
     // Another replica may take what was left.
     if (isLate) waiter.tries -= 1;
     if ((isLate && !lowered) || waiter.tries <= 0) return false;
     waiter.needs = lowered ?? waiter.demand.needs;
-    waiter.askAt = lowered ? now : Math.ceil(now / reservedRetryMs + 0.1) * reservedRetryMs;
-    this.#waiting.push(waiter);
+    waiter.askAt = lowered ? now : nextRetry(now);
+    // In the order in which they came.
+    const after = this.#waiting.findIndex(({ since }) => since > waiter.since);
+    this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, waiter);
     return true;
   }
+}
+
+function nextRetry(now: number): number {
+  return Math.ceil(now / reservedRetryMs + 0.1) * reservedRetryMs;
+}
+
+/** Adds the budgets of a request that has waited for long. */
+function claim({ needs, since }: Waiter, claimed: Set<LeasedLimit>, now: number): void {
+  if (now - since < patientMs) return;
+  for (const { limit } of needs) if (limit.resource === Resource.BUDGET) claimed.add(limit);
+}
+
+function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): boolean {
+  return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
 }
 
 /** The amounts that are needed, by limit. */

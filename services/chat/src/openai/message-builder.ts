@@ -39,14 +39,11 @@ export class MessageBuilder {
   readonly #message: Fields = {};
   readonly #calls: OpenCall[] = [];
   #chars = 0;
-  #isEmpty = true;
 
   /** Returns the calls in the delta, each with its place among all calls. Throws at more than an answer may have. */
   add(delta: Fields): { place: number; call: Fields }[] {
     const { tool_calls: _calls, function_call: _old, ...others } = delta;
-    const text = messageText(delta);
-    if (text !== '') this.#isEmpty = false;
-    this.#chars += text.length + charsEach * piecesIn(delta);
+    this.#chars += messageText(delta).length + charsEach * piecesIn(delta);
     if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
     merge(this.#message, others);
     const pieces = callsIn(delta);
@@ -59,11 +56,6 @@ export class MessageBuilder {
       mergeCall(known.fields, call);
       return { place, call };
     });
-  }
-
-  /** Whether nothing was said yet. */
-  get isEmpty(): boolean {
-    return this.#isEmpty;
   }
 
   /** The name of a call as far as it is known. */

@@ -2,7 +2,8 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { assertReadable } from './readable.ts';
 import { frameData, frameEvent } from './sse-frames.ts';
-import { ChunkHead, saidIn, shownUsage } from './stream-reader.ts';
+import { ChunkHead, shownUsage } from './stream-reader.ts';
+import { SpokenChoice } from './spoken-choice.ts';
 import { usageIn } from './usage-reader.ts';
 import { laterUsage, type Usage } from './usage.ts';
 import { MessageBuilder } from './message-builder.ts';
@@ -54,6 +55,7 @@ function usualReason(calls: readonly unknown[]): string {
 
 interface OpenChoice {
   message: MessageBuilder;
+  spoken: SpokenChoice;
   /** Its finish reason, and what else it has beside its message. */
   others: Fields;
 }
@@ -126,10 +128,14 @@ export class AnswerAssembler {
 
   #readChoice({ index, delta, message, ...others }: Fields): void {
     const at = typeof index === 'number' ? index : 0;
-    const known = this.#choices.get(at) ?? { message: new MessageBuilder(), others: {} };
+    const known = this.#choices.get(at) ?? {
+      message: new MessageBuilder(),
+      spoken: new SpokenChoice(),
+      others: {},
+    };
     this.#choices.set(at, known);
     if (this.#choices.size > maxChoices) throw new Error('there are too many choices');
-    const said = saidIn({ delta, message }, known.message.isEmpty);
+    const said = known.spoken.newIn({ delta, message });
     if (said !== null) known.message.add(said);
     Object.assign(known.others, withValues(others));
   }

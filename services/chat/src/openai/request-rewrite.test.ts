@@ -328,6 +328,16 @@ describe('the limit of an answer', () => {
     ['{"model":"a","max_completion_tokens":32000}', {}, '{"model":"upstream","max_completion_tokens":5000}'],
     ['{"model":"a","max_tokens":100}', {}, '{"model":"upstream","max_tokens":100}'],
     ['{"max_tokens":null,"model":"a"}', {}, '{"max_tokens":5000,"model":"upstream"}'],
+    [
+      '{"model":"a","max_tokens":null,"max_completion_tokens":32000}',
+      {},
+      '{"model":"upstream","max_tokens":null,"max_completion_tokens":5000}',
+    ],
+    [
+      '{"model":"a","max_completion_tokens":null}',
+      { max_tokens: 9_000 },
+      '{"model":"upstream","max_completion_tokens":null,"max_tokens":5000}',
+    ],
     ['{"max_tokens":-1,"model":"a"}', {}, '{"max_tokens":5000,"model":"upstream"}'],
     [
       '{"max_tokens":9e9,"max_tokens":7e9,"model":"a"}',

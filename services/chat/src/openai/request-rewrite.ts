@@ -77,8 +77,12 @@ export function rewriteRequest(
   if (rewrite.tools !== null) addTools(body, members, rewrite.tools, { edits, added });
   const given = new Set(members.map((entry) => entry.name));
   const { maxTokens } = rewrite;
-  if (maxTokens !== null) edits.push(...loweredLimits(body, members, maxTokens.most));
-  const defaults = maxTokens === null ? rewrite.defaults : withLimit(rewrite.defaults, maxTokens);
+  let { defaults } = rewrite;
+  if (maxTokens !== null) {
+    const lowered = lowerLimit(body, members, { maxTokens, defaults });
+    edits.push(...lowered.edits);
+    defaults = lowered.defaults;
+  }
   for (const [name, value] of Object.entries(defaults)) {
     if (!given.has(name) && !replaces(given, name))
       added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
@@ -105,16 +109,29 @@ function isLimitName(name: string): name is LimitName {
   return (limitNames as readonly string[]).includes(name);
 }
 
-function loweredLimits(body: Buffer, members: readonly Member[], most: number): Edit[] {
-  return members
-    .filter(({ name }) => isLimitName(name))
-    .map(({ valueStart: at, valueEnd: until }) => {
-      const asked = Number(body.toString('latin1', at, until));
-      return { at, until, text: String(asked > 0 && asked < most ? asked : most) };
-    });
+/** Lowers the limits that the request gives, or else those of the defaults; adds one where there is none. */
+function lowerLimit(
+  body: Buffer,
+  members: readonly Member[],
+  { maxTokens: { most, name }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
+): { edits: Edit[]; defaults: Record<string, unknown> } {
+  const given = members.filter((member) => isLimitName(member.name));
+  const lowered = given.flatMap(({ valueStart: at, valueEnd: until }) => {
+    const asked = Number(body.toString('latin1', at, until));
+    return Number.isNaN(asked) ? [] : [{ at, until, text: String(asked > 0 && asked < most ? asked : most) }];
+  });
+  if (lowered.length > 0) return { edits: lowered, defaults };
+  if (given.length === 0) return { edits: [], defaults: withLimit(defaults, { most, name }) };
+  // They are null, which means none. Providers refuse two of them.
+  const edits = given
+    .filter((member) => member.name === name)
+    .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: String(most) }));
+  const last = given.at(-1)?.valueEnd ?? 0;
+  const added = { at: last, until: last, text: `,"${name}":${most}` };
+  return { edits: edits.length > 0 ? edits : [added], defaults };
 }
 
-/** Defaults whose own limits are lowered. One that the client overrides has no effect. */
+/** Defaults whose own limits are lowered. */
 function withLimit(defaults: Record<string, unknown>, { most, name }: TokenLimit): Record<string, unknown> {
   const own = Object.entries(defaults).filter(
     ([each, value]) => isLimitName(each) && typeof value === 'number',

@@ -4,6 +4,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import { KeptText } from './kept-text.ts';
 import { messageText } from './message-text.ts';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
+import { SpokenChoice } from './spoken-choice.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
 import { laterUsage, type Usage } from './usage.ts';
@@ -31,8 +32,7 @@ export class StreamReader {
   error: ProviderError | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
-  /** Choices that have said something. */
-  readonly #spoken = new Set<number>();
+  readonly #spoken = new Map<number, SpokenChoice>();
   readonly #head = new ChunkHead();
   #begun = false;
   readonly #text = new SampleBuilder();
@@ -108,32 +108,27 @@ export class StreamReader {
     this.#begun = true;
     const at = typeof index === 'number' ? index : 0;
     if (hasFinished(finishReason)) this.#finish(at);
-    const said = saidIn(choice, !this.#spoken.has(at));
+    const said = this.#spokenAt(at).newIn(choice);
     if (said === null) return null;
-    const text = messageText(said);
-    if (text !== '' && at < this.#choices) this.#spoken.add(at);
-    this.#text.add(text);
+    this.#text.add(messageText(said));
     this.#kept?.add(said);
     return null;
+  }
+
+  /** Choices that were not requested count as one. */
+  #spokenAt(index: number): SpokenChoice {
+    const at = index >= 0 && index < this.#choices ? index : -1;
+    const known = this.#spoken.get(at);
+    if (known !== undefined) return known;
+    const made = new SpokenChoice();
+    this.#spoken.set(at, made);
+    return made;
   }
 
   /** A choice that was not requested completes nothing. */
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
   }
-}
-
-/**
- * What a choice of a chunk says. Some servers send whole messages in place of deltas, and some the whole message again
- * behind the deltas, which says nothing more.
- */
-export function saidIn(
-  { delta, message }: Record<string, unknown>,
-  isFirst: boolean,
-): Record<string, unknown> | null {
-  const said = isFields(delta) ? delta : null;
-  if (!isFirst || !isFields(message)) return said;
-  return said === null || messageText(said) === '' ? message : said;
 }
 
 /** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk has none of them. */

@@ -107,7 +107,13 @@ export class ProviderChain {
       systemPrompt: target.systemPrompt,
       reference: target.reference,
       defaults: target.defaults,
-      maxTokens: maxTokens === null ? null : { most: maxTokens, name: limitNameAt(model.provider.base_url) },
+      maxTokens:
+        maxTokens === null
+          ? null
+          : {
+              most: Math.min(maxTokens, model.max_output_tokens ?? Infinity),
+              name: limitNameAt(model.provider.base_url),
+            },
       tools: this.#options.tools ?? null,
     });
     const trace = await record.startAttempt(model, body.length);

@@ -6,7 +6,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
-import type { CallAmounts, Caller, Limiter } from '../limits/limiter.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import { inputPreview, promptSample, type CompletionRequest } from '../openai/completion-request.ts';
 import type { RequestSource } from '../openai/request-source.ts';
@@ -15,7 +15,6 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
 import type { RunRecorder } from '../runs/run-recorder.ts';
 import type { RunTelemetry } from '../runs/run-telemetry.ts';
-import type { ToolLoopOptions } from './tool-loop.ts';
 import type { TurnTools } from './tools.ts';
 import { Turn, type OnAnswer } from './turn.ts';
 
@@ -93,21 +92,13 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     tools:
       asked.tools === null
         ? null
-        : { ...asked.tools, admitMore: admitter(limiter, { admission, payer, run, ...callAmounts }) },
+        : {
+            ...asked.tools,
+            admitMore: (addedBytes) =>
+              limiter.admit(admission, payer, { ...callAmounts, amounts: amounts.grown(addedBytes) }),
+            callEnded: () => admission.lessen(run.spent),
+          },
   });
-}
-
-/** Reserves what further calls of the model may use. */
-function admitter(
-  limiter: Limiter,
-  { admission, payer, run, ...call }: CallAmounts & { admission: Admission; payer: Caller; run: ActiveRun },
-): ToolLoopOptions['admitMore'] {
-  return (addedBytes) =>
-    limiter.admitMore(admission, payer, {
-      ...call,
-      amounts: call.amounts.grown(addedBytes),
-      spent: run.spent,
-    });
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {

@@ -40,6 +40,8 @@ export interface ToolLoopOptions {
    * the whole call, otherwise null. Throws a 429 if there is too little left.
    */
   admitMore: (addedBytes: number) => Promise<number | null>;
+  /** A call of the model has ended: returns what it had reserved beyond what it spent. */
+  callEnded: () => void;
 }
 
 /** A stream over several calls of a model. */
@@ -192,6 +194,7 @@ export class ToolLoop {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
     const { message, calls } = identified(said, this.#ids);
+    this.#options.callEnded();
     const results = await Promise.all(calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add({ ...message, role: 'assistant' });

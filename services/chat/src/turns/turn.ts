@@ -29,7 +29,7 @@ export interface TurnOptions {
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
   /** Tools that the gateway calls; null without any. */
-  tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore'>) | null;
+  tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded'>) | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -83,7 +83,8 @@ export class Turn {
     const keepsText = onAnswer !== null;
     const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
-    return new ToolLoop({ chain, run, tools, admitMore: tools.admitMore });
+    const { admitMore, callEnded } = tools;
+    return new ToolLoop({ chain, run, tools, admitMore, callEnded });
   }
 
   async #giveUp(delivery: Delivery, thrown: unknown): Promise<void> {
