@@ -289,7 +289,7 @@ describe('a budget that requests under way have reserved', () => {
     });
   });
 
-  it('lets nobody overtake a request that has waited for a second', async () => {
+  it('lets no other request overtake one that has waited for a second', async () => {
     const { call } = budgetOf(1_000n);
     const first = await call(600n);
     const second = call(900n);
