@@ -1,7 +1,7 @@
 import type { Carried } from './exchange.ts';
 import { errorBody } from './errors.ts';
 import { errorOf, type Fault } from './faults.ts';
-import type { Frame } from './wire.ts';
+import type { Frame } from './frame.ts';
 
 export type Step = WriteStep | { kind: Ending };
 

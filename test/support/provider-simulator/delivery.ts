@@ -3,7 +3,7 @@ import type { Step, WriteStep } from './delivery-plan.ts';
 import type { Exchange } from './exchange.ts';
 import { noFault } from './faults.ts';
 import type { Fault } from './faults.ts';
-import type { Frame } from './wire.ts';
+import type { Frame } from './frame.ts';
 
 type Headers = Record<string, string | number>;
 

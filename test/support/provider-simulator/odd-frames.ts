@@ -1,5 +1,5 @@
 import type { Fault } from './faults.ts';
-import type { Frame } from './wire.ts';
+import type { Frame } from './frame.ts';
 
 interface Chunk {
   choices: { finish_reason: string | null; usage?: unknown }[];

@@ -1,16 +1,10 @@
 import { argumentPieces } from './chat-answer.ts';
 import type { AnswerChoice, ChatAnswer } from './chat-answer.ts';
 import type { Fault } from './faults.ts';
+import type { Frame } from './frame.ts';
 import { oddFrames } from './odd-frames.ts';
 import { splitEvenly } from './values.ts';
 import type { JsonObject } from './values.ts';
-
-/** One event of a stream; a JSON document except for `done`. */
-export interface Frame {
-  kind: 'role' | 'content' | 'finish' | 'usage' | 'done';
-  data: string;
-  carriesUsage: boolean;
-}
 
 const fingerprint = 'fp_gatehouse_simulator';
 
