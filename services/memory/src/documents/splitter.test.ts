@@ -45,7 +45,8 @@ describe('the splitter', () => {
       expect(passages.length).toBeGreaterThan(500);
       expect(passages.every(({ context }) => context === '')).toBe(true);
     });
-    expect(blocked).toBeLessThan(300);
+    // It would be minutes. Of a mebibyte's passages, garbage collection alone may take a second beside other tests.
+    expect(blocked).toBeLessThan(5_000);
   });
 
   it('splits documents of an import one by one when one of them can’t be parsed', async () => {
