@@ -95,7 +95,9 @@ export class BodyBudget {
         this.#change(body, { bytes: more, promised: -Math.min(body.promised, more) });
       },
       shrink: (kept) => {
-        if (body.isOpen && kept < body.own) this.#change(body, { bytes: kept - body.own });
+        if (!body.isOpen || kept >= body.own) return;
+        this.#change(body, { bytes: kept - body.own });
+        this.#goOn();
       },
       release: () => {
         if (!body.isOpen) return;
@@ -149,7 +151,10 @@ export class BodyBudget {
   #promise(body: Body, bytes: number): void {
     if (bytes <= smallBytes) return;
     this.#change(body, { promised: bytes });
-    body.lapse = setTimeout(() => this.#change(body, { promised: -body.promised }), this.#waitMs).unref();
+    body.lapse = setTimeout(() => {
+      this.#change(body, { promised: -body.promised });
+      this.#goOn();
+    }, this.#waitMs).unref();
   }
 
   get #waitMs(): number {
@@ -184,8 +189,8 @@ export class BodyBudget {
     const { perTenant, perProcess } = this.#options;
     const tenant = this.#tenantOf(body);
     const others = tenant.bytes + tenant.promised - body.own - body.promised;
-    const own = body.own + Math.max(body.promised, bytes);
-    if (others > 0 && others + own > perTenant && bytes > body.promised) return 'rate_limit_exceeded';
+    const isPromised = bytes <= body.promised;
+    if (!isPromised && others > 0 && others + body.own + bytes > perTenant) return 'rate_limit_exceeded';
     return this.#total + bytes > perProcess && this.#total > body.own ? 'service_unavailable' : null;
   }
 
@@ -200,7 +205,6 @@ export class BodyBudget {
     if (tenant.bytes > 0 || tenant.promised > 0 || tenant.waiting > 0)
       this.#tenants.set(body.tenantId, tenant);
     else this.#tenants.delete(body.tenantId);
-    if (bytes + promised < 0) this.#goOn();
   }
 
   #refusal(code: 'rate_limit_exceeded' | 'service_unavailable'): AppError {

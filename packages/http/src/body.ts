@@ -13,7 +13,10 @@ import { PaceWatch, type PaceOptions } from './pace-check.ts';
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 export interface ReadOptions extends PaceOptions {
-  /** Charged for the bytes as they arrive, where it is a tenant's when its turn has come. The caller releases it at the end of the request. */
+  /**
+   * Charged for the bytes as they arrive; the body waits for the turn of a tenant's share. The caller releases it at the
+   * end of the request.
+   */
   share?: BodyShare | AnonymousShare | TenantShare | undefined;
 }
 

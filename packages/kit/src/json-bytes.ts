@@ -1,3 +1,6 @@
+/** `indexOf` takes as long as so many bytes one by one. */
+export const shortBytes = 16;
+
 /** Bytes of JSON's punctuation, for readers that look at a text without parsing it. */
 export const quote = 0x22;
 export const backslash = 0x5c;

@@ -1,4 +1,13 @@
-import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-bytes.ts';
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+  shortBytes,
+} from './json-bytes.ts';
 
 /** The most of each that is counted. */
 export type JsonLimits = Readonly<Record<'values' | 'texts' | 'escapes' | 'bare' | 'depth', number>>;
@@ -118,9 +127,6 @@ export class JsonScan {
     return Math.min(this.#slash, indexOrEnd(part, quote, at + 1));
   }
 }
-
-/** `indexOf` takes as long as so many bytes one by one. */
-const shortBytes = 16;
 
 function indexOrEnd(part: Buffer, byte: number, from: number): number {
   const at = part.indexOf(byte, from);

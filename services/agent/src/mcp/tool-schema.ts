@@ -1,4 +1,4 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
@@ -121,7 +121,7 @@ function typeOf(name: unknown, { place }: Where): string | null {
 
 function mendList(schema: Fields, name: string, where: Where): void {
   const given = schema[name];
-  const list = Array.isArray(given) ? (given as unknown[]) : isFields(given) ? [given] : [];
+  const list = isFields(given) ? [given] : listOf(given);
   if (list.length === 0) Reflect.deleteProperty(schema, name);
   else schema[name] = list.map((each, index) => mended(each, within(where, `${name}[${index}]`)));
 }
@@ -237,9 +237,9 @@ function merged(schema: Fields, root: Fields, depth: number): Fields {
   };
   if (depth > maxReferences) throw new Unusable('input_schema has too many references.');
   if (typeof ref === 'string') add(mended(found(root, ref), { root, place: ref }), (names) => names);
-  for (const one of Array.isArray(allOf) ? (allOf as unknown[]) : []) add(one, (names) => names);
+  for (const one of listOf(allOf)) add(one, (names) => names);
   for (const choices of [anyOf, oneOf]) {
-    const all = Array.isArray(choices) ? (choices as unknown[]) : [];
+    const all = listOf(choices);
     // A call may fit any of them: only what all of them require is required.
     const lists = all.map((one) => (isFields(one) && isNames(one['required']) ? one['required'] : []));
     for (const one of all)

@@ -1,5 +1,6 @@
 import { defaultMinScore } from '@gatehouse/contract/agents';
 import { AppError } from '@gatehouse/kit/errors';
+import { isFields } from '@gatehouse/kit/fields';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
@@ -176,9 +177,7 @@ export async function deleteAgent(db: Queryable, id: string): Promise<void> {
 function settingValues(settings: AgentSettings): unknown[] {
   return settingColumns.map((column) => {
     const value = settings[column];
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? JSON.stringify(value)
-      : value;
+    return isFields(value) ? JSON.stringify(value) : value;
   });
 }
 

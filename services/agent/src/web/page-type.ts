@@ -1,4 +1,4 @@
-/** What the headers of a page say that it is. */
+/** The type of a page by its headers. */
 export interface PageType {
   kind: 'html' | 'xml' | 'text' | 'other';
   /** Whether browsers read it as XML. */

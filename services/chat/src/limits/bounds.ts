@@ -52,7 +52,7 @@ export function mostTokens(request: CompletionRequest, target: Target): MostToke
 /** A call is not worth less. */
 const leastOutputTokens = 4_096;
 
-/** Where requests of several kinds of providers set how many tokens a model may think, of those that it answers with. */
+/** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
 const thinkingPaths = [
   ['thinking', 'budget_tokens'],
   ['thinking_budget'],

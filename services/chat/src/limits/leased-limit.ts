@@ -41,7 +41,7 @@ export class LeasedLimit {
   #users = 0;
   /** What was left for other replicas at the last grant. */
   #remaining = 0n;
-  /** What was spent of a budget at the last grant; null where that is not known. */
+  /** The part of a budget that was spent at the last grant; null where that is not known. */
   #spent: bigint | null = null;
   #validUntil = -Infinity;
   /** Whether the tenant service may count more as held than it should, after a call that failed or was overtaken. */
@@ -61,7 +61,7 @@ export class LeasedLimit {
     return left > 0n ? left : 0n;
   }
 
-  /** Of a budget: what is not spent, though it may be reserved. Null where that is not known. */
+  /** The part of a budget that is not spent, though it may be reserved. Null where that is not known. */
   get unspent(): bigint | null {
     return this.max === null || this.#spent === null ? null : this.max - this.#spent;
   }

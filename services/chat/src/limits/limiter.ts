@@ -67,9 +67,10 @@ export class Limiter {
   }
 
   /**
-   * The second step: takes what the body decides of tokens and budgets, and what each further call may use. Returns the most tokens that an answer may have
-   * where a budget does not hold the whole call; null where it does. Throws 429 `rate_limit_exceeded` or
-   * `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason of `signal`.
+   * The second step: takes what the body decides of tokens and budgets, and again what each further call may use. Returns
+   * the most tokens that an answer may have where a budget does not hold the whole call; null where it does. Throws 429
+   * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason
+   * of `signal`.
    */
   async admit(admission: Admission, caller: Caller, call: CallAmounts): Promise<number | null> {
     const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
@@ -145,7 +146,7 @@ export class Limiter {
   }
 }
 
-/** What one provider call may use. */
+/** The amounts of one provider call. */
 export interface CallAmounts {
   amounts: RequestAmounts;
   /** The fewest tokens of an answer with which the call is worth making; null if their limit may not be lowered. */
@@ -154,7 +155,7 @@ export interface CallAmounts {
   signal: AbortSignal;
 }
 
-/** What a provider call needs, or a cheaper one with the tokens that the budgets can pay. */
+/** The needs of a provider call, or of a cheaper one with the tokens that the budgets can pay. */
 class CallDemand implements Demand {
   readonly needs: readonly Need[];
   readonly #tenant: TenantLimits;

@@ -21,7 +21,7 @@ export class LimitRefusal extends AppError {
   }
 }
 
-/** What is reserved becomes free when a request ends. */
+/** A reservation becomes free when its request ends. */
 const reservedRetryMs = 2_000;
 
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';

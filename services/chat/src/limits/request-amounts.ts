@@ -46,7 +46,7 @@ export class RequestAmounts {
     return Math.max(...this.#perModel().map(({ output, choices }) => Math.floor(output / choices)));
   }
 
-  /** Of the same call whose answers have at most `tokensEach`. Does not keep the request. */
+  /** Returns those of the same call whose answers have at most `tokensEach`. Does not keep the request. */
   limited(tokensEach: number): RequestAmounts {
     const calls = this.#perModel().map((most) => ({
       ...most,

@@ -15,7 +15,7 @@ class KeptLimit {
   validForMs = 2_000n;
   /** Granted beyond what is needed. */
   slice = 0n;
-  /** Of a budget, and held by other replicas; both are part of what is not left. */
+  /** The part of a budget that is spent; it is not left. */
   spent = 0n;
   readonly #limit: bigint;
   readonly #resource: Resource;

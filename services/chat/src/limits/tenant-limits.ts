@@ -9,7 +9,7 @@ import { refusal, reservedRefusal } from './refusal.ts';
 /** Asks the tenant service for leases, in the order of the asks. */
 export type Lease = (asks: Ask[]) => Promise<Grant[]>;
 
-/** What a request needs. */
+/** The needs of a request. */
 export interface Demand {
   readonly needs: readonly Need[];
   /** Needs of a cheaper call, for which `left` of each budget is enough; null if there is none. */
@@ -19,7 +19,7 @@ export interface Demand {
 interface Waiter {
   admission: Admission;
   demand: Demand;
-  /** Of the demand, or of a cheaper call. */
+  /** Those of the demand, or of a cheaper call. */
   needs: readonly Need[];
   resolve: (taken: readonly Need[]) => void;
   reject: (error: unknown) => void;
@@ -94,19 +94,18 @@ export class TenantLimits {
       return needs;
     }
     signal?.throwIfAborted();
-    let leave: (() => void) | undefined;
-    return new Promise<readonly Need[]>((resolve, reject) => {
-      const state = { askAt: now, since: now, tries: slotTries, isOver: false };
-      const waiter: Waiter = { ...state, demand, needs, admission, resolve, reject };
-      leave = () => {
-        waiter.isOver = true;
-        this.#waiting = this.#waiting.filter((each) => each !== waiter);
-        reject(signal?.reason as Error);
-      };
-      signal?.addEventListener('abort', leave);
-      this.#waiting.push(waiter);
-      this.#schedule([]);
-    }).finally(() => leave && signal?.removeEventListener('abort', leave));
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Need[]>();
+    const state = { askAt: now, since: now, tries: slotTries, isOver: false };
+    const waiter: Waiter = { ...state, demand, needs, admission, resolve, reject };
+    const leave = (): void => {
+      waiter.isOver = true;
+      this.#waiting = this.#waiting.filter((each) => each !== waiter);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', leave);
+    this.#waiting.push(waiter);
+    this.#schedule([]);
+    return promise.finally(() => signal?.removeEventListener('abort', leave));
   }
 
   /** The tenant service has charged `amount` to a budget. */
@@ -137,7 +136,7 @@ export class TenantLimits {
     return this.#limits.size === 0;
   }
 
-  /** What has become free here may be what a request waits for. */
+  /** A request may wait for what has become free here. */
   #changed(limit: LeasedLimit): void {
     if (limit.resource === Resource.BUDGET) {
       const now = monotonicMs();
@@ -257,19 +256,19 @@ export class TenantLimits {
       waiter.reject(
         new AppError('service_unavailable', 'The limits could not be checked in time. Try again.'),
       );
-    } else if (!this.#waitsForBudgets(waiter, short, now)) {
+    } else {
+      const isReserved = areOnlyReserved(short, waiter.demand);
+      if (isReserved && this.#waitsOn(waiter, now)) return;
       const limits = needs.map(({ limit }) => limit);
-      const isReserved = short.every(({ limit }) => mayFit(waiter, limit));
       waiter.reject(isReserved ? reservedRefusal(first.limit, limits, now) : refusal(first, limits, now));
     }
   }
 
   /** Whether a request waits on for budgets that are reserved but not spent, or asks for a cheaper call. */
-  #waitsForBudgets(waiter: Waiter, short: readonly Need[], now: number): boolean {
-    if (!short.every(({ limit }) => mayFit(waiter, limit))) return false;
+  #waitsOn(waiter: Waiter, now: number): boolean {
     const isLate = this.#isLate(waiter, now);
     const lowered =
-      isLate || !isWholeToCome(waiter) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
+      isLate || !isWholeToCome(waiter.demand) ? waiter.demand.lowered?.((limit) => limit.remaining) : null;
     // Another replica may take what was left.
     if (isLate) waiter.tries -= 1;
     if ((isLate && !lowered) || waiter.tries <= 0) return false;
@@ -308,14 +307,14 @@ function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
 }
 
 /** Whether budgets would do for the request as it came if nothing of them were reserved. */
-function isWholeToCome({ demand }: Waiter): boolean {
-  return demand.needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
+function isWholeToCome({ needs }: Demand): boolean {
+  return needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
 }
 
-/** Whether a budget, if nothing of it were reserved, would do for the request, or for a cheaper call. */
-function mayFit(waiter: Waiter, { unspent }: LeasedLimit): boolean {
-  if (unspent === null) return false;
-  return isWholeToCome(waiter) || Boolean(waiter.demand.lowered?.(({ unspent: left }) => left ?? mostPico));
+/** Whether all that is short are budgets which would do for the request, or a cheaper call, if nothing were reserved. */
+function areOnlyReserved(short: readonly Need[], demand: Demand): boolean {
+  if (short.some(({ limit }) => limit.unspent === null)) return false;
+  return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? mostPico));
 }
 
 /** More than any budget. */

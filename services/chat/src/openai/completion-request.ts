@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
+import { listOf } from '@gatehouse/kit/fields';
 import { messageText, tokensIn } from './message-text.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 
@@ -214,7 +215,7 @@ export function promptSample(
 
 /** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
 function addDefinitions(sample: SampleBuilder, { tools, functions }: Record<string, unknown>): void {
-  const definitions = [tools, functions].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []));
+  const definitions = [tools, functions].flatMap(listOf);
   let chars = 0;
   for (const [index, definition] of definitions.entries()) {
     if (sample.isFull) {

@@ -7,6 +7,7 @@ import {
   openBrace,
   openBracket,
   quote,
+  shortBytes,
 } from '@gatehouse/kit/json-bytes';
 
 /**
@@ -66,9 +67,6 @@ export function skipSpace(json: Buffer, from: number): number {
   while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
   return at;
 }
-
-/** `indexOf` takes as long as so many bytes one by one. */
-const shortBytes = 16;
 
 /** One past the closing quote of the string that opens at `from`. */
 function stringEnd(json: Buffer, from: number): number {

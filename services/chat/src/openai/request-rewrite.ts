@@ -19,7 +19,7 @@ export interface Rewrite {
   tools: ToolRewrite | null;
 }
 
-interface TokenLimit {
+export interface TokenLimit {
   most: number;
   /** The member to add where the request and its defaults have none. */
   name: LimitName;

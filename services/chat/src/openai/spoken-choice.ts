@@ -1,6 +1,5 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { messageText, spokenText } from './message-text.ts';
-import { callsIn } from './tool-calls.ts';
 
 /**
  * Finds what each chunk says of a choice. Some servers send messages in place of deltas, in pieces or at once, and some
@@ -11,7 +10,7 @@ export class SpokenChoice {
   #hasContent = false;
   #hasCalls = false;
 
-  /** What is new in a choice of a chunk; null where it says nothing. */
+  /** Returns what is new in a choice of a chunk; null where it says nothing. */
   newIn({ delta, message }: Fields): Fields | null {
     const piece = isFields(delta) ? delta : null;
     if (piece !== null) this.#note(piece);
@@ -27,9 +26,9 @@ export class SpokenChoice {
   }
 
   #note(piece: Fields): void {
-    const { content } = piece;
+    const { content, tool_calls: calls, function_call: old } = piece;
     this.#hasContent ||= typeof content === 'string' ? content !== '' : spokenText(content) !== '';
-    this.#hasCalls ||= callsIn(piece).length > 0;
+    this.#hasCalls ||= isFields(calls) || isFields(old) || listOf(calls).length > 0;
     this.#hasDeltas ||= this.#hasContent || this.#hasCalls || messageText(piece) !== '';
   }
 }

@@ -26,7 +26,7 @@ export const maxCalls = 128;
 
 /** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
 export function readMessage({ choices }: Fields): Said | null {
-  const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
+  const [choice] = listOf(choices);
   const { message } = Object(choice) as { message?: unknown };
   return isFields(message) ? withCalls(message, callsIn(message).map(plainCall)) : null;
 }

@@ -28,7 +28,7 @@ function callOf(): ProviderCall {
   };
 }
 
-/** What was read of an answer. */
+/** Everything that was read of an answer. */
 interface Read {
   text: unknown;
   calls: unknown;
@@ -101,7 +101,7 @@ const sent = fc.record({
   size: fc.integer({ min: 1, max: 400 }),
   some: fc.subarray(ways, { maxLength: 4 }),
   frames: fc.constantFrom(...Object.values(frameWays)),
-  /** Where it is cut. */
+  /** The place at which it is cut. */
   at: fc.nat(),
 });
 

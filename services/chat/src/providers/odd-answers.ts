@@ -10,7 +10,7 @@ export interface Call {
   args: Fields;
 }
 
-/** What a model answers. */
+/** The answer of a model. */
 export interface Said {
   text: string;
   calls: readonly Call[];

@@ -2,7 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead } from '../openai/completion-request.ts';
-import { limitNameAt, type ToolRewrite } from '../openai/request-rewrite.ts';
+import { limitNameAt, type TokenLimit, type ToolRewrite } from '../openai/request-rewrite.ts';
 import type { RequestSource } from '../openai/request-source.ts';
 import { StreamReader } from '../openai/stream-reader.ts';
 import { noUsage } from '../openai/usage.ts';
@@ -107,13 +107,7 @@ export class ProviderChain {
       systemPrompt: target.systemPrompt,
       reference: target.reference,
       defaults: target.defaults,
-      maxTokens:
-        maxTokens === null
-          ? null
-          : {
-              most: Math.min(maxTokens, model.max_output_tokens ?? Infinity),
-              name: limitNameAt(model.provider.base_url),
-            },
+      maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
       tools: this.#options.tools ?? null,
     });
     const trace = await record.startAttempt(model, body.length);
@@ -199,4 +193,8 @@ export class ProviderChain {
       () => false,
     );
   }
+}
+
+function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {
+  return { most: Math.min(most, ofModel), name: limitNameAt(provider.base_url) };
 }

@@ -144,7 +144,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       this.#rests = false;
       this.#flow();
     };
-    // Where too many pieces of the tenant wait, the answer goes on without a turn of its own.
+    // If too many pieces of the tenant wait, the answer goes on without a turn of its own.
     setImmediate(() => void inLoopTurn(this.#room.tenantId, goOn).catch(goOn));
   }
 

@@ -109,7 +109,7 @@ export class ActiveRun {
     return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
   }
 
-  /** What its calls have used so far, of the limits of its tenant. */
+  /** Amounts that its calls have used so far, of the limits of its tenant. */
   get spent(): Spent {
     const { inputTokens, outputTokens } = sumUsage(this.#attempts.map((attempt) => attempt.usage));
     return { tokens: inputTokens + outputTokens, costPico: this.costPico };

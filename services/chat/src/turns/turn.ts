@@ -22,7 +22,7 @@ export interface TurnOptions {
   run: ActiveRun;
   /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
   maxTokens: number | null;
-  /** What the answer's headers say of limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
+  /** Headers of the answer about limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
   limitHeaders: Record<string, string>;
   providers: ProviderRegistry;
   log: Logger;

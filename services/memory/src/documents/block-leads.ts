@@ -3,7 +3,7 @@ import { maxFenceChars } from './text-pieces.ts';
 /** The beginnings of blocks that their later pieces repeat. All take time in proportion to the text. */
 
 /** Characters of a lead; the rest of what a passage repeats is for its heading. */
-const maxChars = 340;
+const maxBlockLeadChars = 340;
 
 /** The line that begins at an offset, without its end. */
 export function lineAt(text: string, start: number): string {
@@ -18,14 +18,14 @@ export function shortened(text: string, most: number): string {
 
 /** Both, or the inner one alone where both are too long. */
 export function joined(outer: string, inner: string): string {
-  return outer.length + inner.length <= maxChars ? outer + inner : inner;
+  return outer.length + inner.length <= maxBlockLeadChars ? outer + inner : inner;
 }
 
 /** The fence of a block of code that begins with `line`, to open and to close it; null for another block. */
 export function fenceOf(line: string): { open: string; close: string } | null {
   const [close = ''] = /^(?:`{3,}|~{3,})/.exec(line) ?? [];
   if (close === '' || close.length > maxFenceChars) return null;
-  return { open: `${line.length < maxChars ? line : close}\n`, close: `\n${close}` };
+  return { open: `${line.length < maxBlockLeadChars ? line : close}\n`, close: `\n${close}` };
 }
 
 /** The header of a table of GitHub Flavored Markdown, and the number of lines up to its end; null for another text. */
@@ -34,11 +34,11 @@ export function tableHeaderOf(lines: readonly string[]): { header: string; lines
   if (at < 0) return null;
   const [names = '', delimiters = ''] = lines.slice(at - 1, at + 1).map(rowOf);
   const whole = `${names}\n${delimiters}\n`;
-  if (whole.length <= maxChars) return { header: whole, lines: at + 1 };
+  if (whole.length <= maxBlockLeadChars) return { header: whole, lines: at + 1 };
   const narrow = `\n${'|-'.repeat(cellsOf(delimiters).length)}|\n`;
-  const isTooWide = narrow.length > maxChars / 2;
+  const isTooWide = narrow.length > maxBlockLeadChars / 2;
   const end = isTooWide ? '\n' : narrow;
-  return { header: shortened(names, maxChars - end.length) + end, lines: at + 1 };
+  return { header: shortened(names, maxBlockLeadChars - end.length) + end, lines: at + 1 };
 }
 
 /** Whether a line delimits the header of a table, which is the line before it, from its rows. */
@@ -66,7 +66,7 @@ function cellsOf(line: string): string[] {
 
 /** The beginning of a table in HTML, up to the end of its header; empty if it has none. */
 export function htmlTableHeaderOf(html: string): string {
-  const beginning = html.slice(0, maxChars);
+  const beginning = html.slice(0, maxBlockLeadChars);
   if (!/^\s*<table[\s>]/i.test(beginning)) return '';
   const [header] =
     /^[^]*?<\/thead\s*>/i.exec(beginning) ?? /^[^]*?<th[\s>][^]*?<\/tr\s*>/i.exec(beginning) ?? [];
@@ -75,10 +75,12 @@ export function htmlTableHeaderOf(html: string): string {
 
 /** A paragraph that introduces what follows it; empty for another one. */
 export function introductionOf(paragraph: string): string {
-  return paragraph.length <= maxChars / 2 && /[:：]\s*$/.test(paragraph) ? `${paragraph.trimEnd()}\n\n` : '';
+  return paragraph.length <= maxBlockLeadChars / 2 && /[:：]\s*$/.test(paragraph)
+    ? `${paragraph.trimEnd()}\n\n`
+    : '';
 }
 
 /** The first line of an item of a list, for what is nested in it. */
 export function itemLeadOf(line: string): string {
-  return `${shortened(line, maxChars / 3)}\n`;
+  return `${shortened(line, maxBlockLeadChars / 3)}\n`;
 }

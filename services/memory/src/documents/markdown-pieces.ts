@@ -11,7 +11,7 @@ import {
 } from './block-leads.ts';
 import { linesOf, maxChars, maxFenceChars, maxLeadChars, type Piece } from './text-pieces.ts';
 
-/** Of a block that is cut, so that each piece has room for what it repeats. */
+/** Pieces of a block that is cut are shorter, so that each has room for what it repeats. */
 const maxPieceChars = maxChars - maxLeadChars - maxFenceChars - 1;
 
 /** Cuts Markdown into its blocks, and blocks that are too long for a passage into their parts. */
@@ -21,7 +21,7 @@ export function piecesOf(text: string): Piece[] {
 
 type Block = Root['children'][number] | BlockContent | DefinitionContent | ListItem;
 
-/** What the pieces of a block repeat, and how long a block may be that is kept whole. */
+/** The lead that pieces of a block repeat, and how long a block may be that is kept whole. */
 interface Bounds {
   lead: string;
   most: number;
