@@ -43,7 +43,7 @@ describe('monitoring', () => {
     const rules = spec.groups?.flatMap((group) => group.rules ?? []) ?? [];
     expect(rules.length).toBeGreaterThan(0);
     for (const { alert = '', annotations } of rules.filter((rule) => rule.alert !== undefined)) {
-      expect(annotations?.runbook_url).toBe(`${runbookUrl}docs/operations.md#${alert.toLowerCase()}`);
+      expect(annotations?.runbook_url).toBe(`${runbookUrl}docs/operators/alerts.md#${alert.toLowerCase()}`);
     }
   });
 

@@ -85,11 +85,6 @@ describe.each(pages)('$file', ({ name, examples, ...page }) => {
       expect(withoutSpace(printed)).toMatch(shown(program.prints));
     });
   }
-
-  it('is in the list of documents', () => {
-    const list = readFileSync(path.join(repositoryRoot, 'docs/README.md'), 'utf8');
-    expect(list).toContain(`(${path.relative('docs', page.file)})`);
-  });
 });
 
 it('runs every block: one catalogue, and none of an unknown language or without fences', () => {

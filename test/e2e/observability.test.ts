@@ -224,7 +224,7 @@ describe('the dashboard', () => {
 });
 
 describe('the alert', () => {
-  const operations = read('docs/operations.md');
+  const page = read('docs/operators/alerts.md');
 
   it.each(alerts)('$alert says how bad it is, since when, and what to do', (alert) => {
     expect(['critical', 'warning']).toContain(alert.labels.severity);
@@ -232,14 +232,14 @@ describe('the alert', () => {
     expect(alert.annotations).toEqual({
       summary: expect.any(String),
       description: expect.any(String),
-      runbook_url: `docs/operations.md#${alert.alert.toLowerCase()}`,
+      runbook_url: `docs/operators/alerts.md#${alert.alert.toLowerCase()}`,
     });
     // The heading that GitHub and others make this anchor of, with something below it.
-    expect(operations).toMatch(new RegExp(`^### ${alert.alert}\n\n\\S`, 'm'));
+    expect(page).toMatch(new RegExp(`^## ${alert.alert}\n\n\\S`, 'm'));
   });
 
   it('of every section is one that there is', () => {
-    const sections = Array.from(operations.matchAll(/^### (Gatehouse\w+)$/gm), ([, name]) => name);
+    const sections = Array.from(page.matchAll(/^## (Gatehouse\w+)$/gm), ([, name]) => name);
     expect(sections).toEqual(alerts.map(({ alert }) => alert));
   });
 });

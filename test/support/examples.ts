@@ -48,14 +48,24 @@ export interface Page {
   examples: Example[];
 }
 
-/** Reads the pages for tenants and operators. Throws for a page with a block that no test runs. */
+/** Pages for operators with commands of a cluster or its database, which `e2e/operations.test.ts` reads. */
+export const operationsPages = ['alerts', 'backup', 'install', 'rotate', 'upgrade'];
+
+/** `e2e/readme.test.ts` runs its examples, which need a server of tools. */
+export const tourPage = 'docs/tenants/tour.md';
+
+/** Reads all other pages for tenants and operators. Throws for a page with a block that no test runs. */
 export function readPages(): Page[] {
   return ['docs/tenants', 'docs/operators'].flatMap((folder) =>
-    readdirSync(path.join(repositoryRoot, folder)).map((entry) => {
-      const file = path.join(folder, entry);
-      const markdown = readFileSync(path.join(repositoryRoot, file), 'utf8');
-      return { file, name: path.parse(entry).name, examples: examplesOf(file, markdown) };
-    }),
+    readdirSync(path.join(repositoryRoot, folder))
+      .map((entry) => ({ file: path.join(folder, entry), name: path.parse(entry).name }))
+      .filter(({ file, name }) =>
+        folder === 'docs/tenants' ? file !== tourPage : !operationsPages.includes(name),
+      )
+      .map(({ file, name }) => {
+        const markdown = readFileSync(path.join(repositoryRoot, file), 'utf8');
+        return { file, name, examples: examplesOf(file, markdown) };
+      }),
   );
 }
 

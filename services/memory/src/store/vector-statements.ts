@@ -117,7 +117,7 @@ function bySketches(size: number, listed: boolean): Distances {
 }
 
 /**
- * The expressions are those of an index that an operator may make (docs/operations.md). The product of vectors of length
+ * The expressions are those of an index that an operator may make (docs/operators/install.md). The product of vectors of length
  * 1 is their cosine.
  */
 function byHalfVectors(schema: string, size: number): Distances {
