@@ -1,25 +1,29 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { loadSettings, repositoryRoot } from '@gatehouse/local/settings';
+import { repositoryRoot } from '@gatehouse/local/settings';
 import { eventually } from '@gatehouse/test/eventually';
-import { fencedBlocks } from '@gatehouse/test/examples';
+import { fencedBlocks, tourPage } from '@gatehouse/test/examples';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { Terminal } from '@gatehouse/test/terminal';
 
 const startTimeoutMs = 90_000;
 
-const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
-
-/** The fenced blocks of one language, in their order. */
-function examples(language: string): string[] {
-  return fencedBlocks(readme)
-    .filter((block) => block.language === language)
+/** The shell examples of a page, in their order. */
+function examples(file: string): string[] {
+  return fencedBlocks(readFileSync(path.join(repositoryRoot, file), 'utf8'))
+    .filter(({ language }) => language === 'sh')
     .map(({ text }) => text);
 }
 
-/** What each shell example after the first, which sets variables, must print. */
+/** What each shell example of the README and of the tour must print, after the first, which sets variables. */
 const expectations: readonly { what: string; prints: RegExp }[] = [
+  { what: 'gets an answer', prints: /^\{.*"object":"chat\.completion",.*"finish_reason":"stop"/ },
+  {
+    what: 'gets a stream of an agent with its usage',
+    prints: /^data: \{.*"chat\.completion\.chunk".*"total_tokens":.*data: \[DONE\]\n\n$/s,
+  },
+  { what: 'shows costs', prints: /^\{.*"currency":"USD",.*"key":\{"user":"ada","model":/ },
   { what: 'lists models and agents', prints: /^\{"object":"list",.*"id":"agent:assistant"/ },
   { what: 'gets an answer', prints: /^\{.*"object":"chat\.completion",.*"finish_reason":"stop"/ },
   {
@@ -55,10 +59,10 @@ const expectations: readonly { what: string; prints: RegExp }[] = [
   { what: 'follows the runs', prints: /^\{"traces":\[\{.*"name":"chat agent:poet",.*"cost_usd":"0\.0000/ },
 ];
 
-describe('the README', () => {
+describe('the README and the tour', () => {
   let terminal: Terminal;
   let mcpServer: TestMcpServer;
-  const [variables = '', ...commands] = examples('sh');
+  const [variables = '', ...commands] = ['README.md', tourPage].flatMap(examples);
 
   beforeAll(async () => {
     mcpServer = await TestMcpServer.start([
@@ -92,21 +96,9 @@ describe('the README', () => {
     },
   );
 
-  it('streams with the TypeScript example it shows', async () => {
-    const [example = ''] = examples('ts');
-    await terminal.save('stream.mts', example);
-    const said = await terminal.paste(`${variables}\n'${process.execPath}' stream.mts`);
-    expect(said).toContain('Say hello in three languages.');
-  });
-
-  it('names the defaults of "make up" as they are', () => {
-    const { port, stateFolder, modelsFile } = loadSettings({});
-    const defaults = new Map(
-      [...readme.matchAll(/^\| `(\w+)` +\| (\S.*?) +\|/gm)].map(([, name, value]) => [name, value]),
-    );
-    expect(defaults.get('PORT')).toBe(`\`${port}\``);
-    expect(defaults.get('GATEHOUSE_STATE')).toBe(`\`${path.relative(repositoryRoot, stateFolder)}\``);
-    expect(defaults.get('GATEHOUSE_MODELS')).toBe(`\`${path.relative(repositoryRoot, modelsFile)}\``);
+  it('is short', () => {
+    const words = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8').split(/\s+/);
+    expect(words.length).toBeLessThanOrEqual(900);
   });
 
   it.each(['README.md', 'CONTRIBUTING.md', 'STYLE.md'])('%s names only targets that make has', (file) => {

@@ -1,0 +1,115 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { services } from '@gatehouse/contract/services';
+
+/** Lists in pages name what the code has. */
+
+const root = path.join(import.meta.dirname, '..');
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+const sources = (pattern: string): string[] =>
+  globSync(pattern, { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
+const all = (text: string, pattern: RegExp): string[] =>
+  Array.from(text.matchAll(pattern), ([, first = '']) => first);
+
+/** Rows of tables whose first cell has names in backticks, by these names. */
+function rowsOf(page: string): Map<string, string[]> {
+  const rows = new Map<string, string[]>();
+  for (const line of page.split('\n').filter((text) => /^\| `/.test(text))) {
+    const [first = '', ...others] = line.slice(1, -1).split('|');
+    for (const name of all(first, /`([^`]+)`/g))
+      rows.set(
+        name,
+        others.map((cell) => cell.trim()),
+      );
+  }
+  return rows;
+}
+
+it('the page of settings has every setting, and no other', () => {
+  const files = ['services/*/src/config.ts', 'packages/*/src/*settings.ts', 'deploy/composed/src/process.ts'];
+  const ofServices = files
+    .flatMap(sources)
+    .flatMap((file) => all(read(file), /(?:^ +|\{ )([A-Z][A-Z0-9_]+):/gm));
+  const ofMakeUp = all(read('deploy/local/settings.ts'), /(?:environment, |resolve\()'([A-Z_]+)'/g);
+  const addresses = /^[A-Z]+_GRPC$/;
+  const known = new Set([
+    ...[...ofServices, ...ofMakeUp].filter((name) => !addresses.test(name)),
+    ...['<SERVICE>_HTTP', '<SERVICE>_GRPC', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
+    ...['MIGRATION_DATABASE_URL', 'NO_COLOR'],
+  ]);
+  const listed = [...rowsOf(read('docs/operators/settings.md')).keys()];
+  expect(listed.toSorted()).toEqual([...known].toSorted());
+});
+
+it('the page of settings has the defaults of `make up`', () => {
+  const code = read('deploy/local/settings.ts');
+  const rows = rowsOf(read('docs/operators/settings.md'));
+  const fallbacks = Array.from(
+    code.matchAll(/(?:environment, |resolve\()'([A-Z_]+)'(?:\) \?\?|,) '([^']+)'/g),
+    ([, name = '', value]) => ({ name, value }),
+  ).filter(({ name }) => name !== 'GATEHOUSE_MODELS');
+  expect(fallbacks.length).toBeGreaterThan(2);
+  for (const { name, value } of fallbacks)
+    expect([name, rows.get(name)?.[0]]).toEqual([name, `\`${value}\``]);
+});
+
+it('the page of the house has every package, with the packages that each one needs', () => {
+  const rows = rowsOf(read('docs/adr/0026-the-house.md'));
+  const listed = [...rows.keys()].filter((name) => /^packages\/\w+$/.test(name));
+  expect(listed.toSorted()).toEqual(
+    readdirSync(path.join(root, 'packages'))
+      .map((name) => `packages/${name}`)
+      .toSorted(),
+  );
+  for (const name of listed) {
+    const { dependencies = {} } = JSON.parse(read(`${name}/package.json`)) as {
+      dependencies?: Record<string, string>;
+    };
+    const needed = all(Object.keys(dependencies).join('\n'), /^@gatehouse\/(.*)$/gm);
+    const said = rows.get(name)?.[1]?.split(/, | and /) ?? [];
+    expect([name, needed.filter((other) => !said.includes(other))]).toEqual([name, []]);
+  }
+});
+
+it.each(services)('the README, the house and the list of documents show the service $name', ({ name }) => {
+  const picture = read('README.md').split('## How it is built')[1] ?? '';
+  expect(picture).toContain(` ${name}`);
+  expect(read('docs/adr/0026-the-house.md')).toContain(` ${name} `);
+});
+
+it('the page about size names every topic', () => {
+  const topics = sources('packages/events/src/*.ts').flatMap((file) =>
+    all(read(file), /^export const \w*[tT]opic = '([^']+)'/gm),
+  );
+  expect(topics.length).toBeGreaterThan(2);
+  const named = all(read('docs/operators/size.md'), /`(gatehouse\.[a-z]+\.v\d)`/g);
+  expect(named.toSorted()).toEqual(topics.toSorted());
+});
+
+describe.each(services.filter(({ grpc }) => grpc))('the README of $name', ({ name }) => {
+  it('has every RPC that it serves, with its callers', () => {
+    const [, section = ''] = read(`services/${name}/README.md`).split('\n## RPCs\n');
+    const said = [...rowsOf(section.split('\n## ')[0] ?? '')].map(([rpc, [callers = '']]) => [
+      rpc,
+      callers.split(', ').toSorted(),
+    ]);
+    expect(Object.fromEntries(said)).toEqual(Object.fromEntries(rpcsOf(name)));
+  });
+});
+
+/** RPCs of a service with their callers, by the files that declare them. */
+function rpcsOf(service: string): [string, string[]][] {
+  const takesPart = read(`services/${service}/src/service.ts`).includes('TransferParticipantServiceService');
+  const files = [
+    ...sources(`services/${service}/src/**/*.ts`),
+    ...(takesPart ? ['packages/transfers/src/run-step.ts'] : []),
+  ];
+  return files.flatMap((file) => {
+    const callers = /^ +callers: \[([^\]]*)\]/m.exec(read(file))?.[1];
+    if (callers === undefined) return [];
+    const words = path.parse(file).name.split('-');
+    const rpc = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+    return [[rpc.replace(/^DescribeTransfer$/, 'Describe'), all(callers, /'(\w+)'/g).toSorted()]];
+  });
+}
