@@ -15,5 +15,6 @@ export default {
   maxWorkers: 4,
   // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.
   workerIdleMemoryLimit: '1GB',
-  testTimeout: 30_000,
+  // A machine at half its speed fails no test; one that waits for nothing fails by `eventually` first.
+  testTimeout: 200_000,
 };

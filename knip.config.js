@@ -8,7 +8,7 @@ export default {
       entry: [
         'deploy/production-only.ts',
         'charts/{readme,services}.ts',
-        'lint/{words,workspaces,joined-arrays}.ts',
+        'lint/{words,workspaces,joined-arrays,links}.ts',
         'jest.fast.config.js',
       ],
       ignoreDependencies: [

@@ -35,4 +35,4 @@ it('limits the heap of a process by options that this Node has', async () => {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
   const share = (await limitOf([limit])) / memory;
   expect([share > 0.5, share < 0.8]).toEqual([true, true]);
-}, 60_000);
+});

@@ -4,7 +4,7 @@ import { UsageSystem } from './usage-system.ts';
 let system: UsageSystem;
 beforeAll(async () => {
   system = await UsageSystem.start();
-}, 90_000);
+});
 afterAll(async () => system.stop(), 60_000);
 
 describe('analytics paused for 10 s', () => {
@@ -14,5 +14,5 @@ describe('analytics paused for 10 s', () => {
     await system.chaos.explain(() =>
       system.expectNothingLostWhilePaused('analytics-1', { fields: { messages }, provider }),
     );
-  }, 120_000);
+  });
 });

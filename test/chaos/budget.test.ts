@@ -14,7 +14,7 @@ describe('a budget with three replicas of chat whose wall clocks are wrong', () 
   let system: LimitedSystem;
   beforeAll(async () => {
     system = await LimitedSystem.start();
-  }, 120_000);
+  });
   afterAll(() => system.stop(), 60_000);
 
   it('is never passed, and is charged for what a dead replica reserved', async () => {

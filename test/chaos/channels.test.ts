@@ -33,11 +33,11 @@ beforeAll(async () => {
     channels.set(line, await post('/v1/channels/instances', body));
   }
   await consent(made.account);
-}, 120_000);
+});
 afterAll(async () => {
   await chaos.stop();
   for (const { provider } of lines) await provider.stop();
-}, 60_000);
+});
 
 async function post<Made = MadeChannel>(path: string, body: object): Promise<Made> {
   const response = await fetch(chaos.credentials.url + path, {

@@ -22,12 +22,12 @@ beforeAll(async () => {
   hostile = await chaos.makeTenant();
   const other = await chaos.makeTenant();
   bystander = new GatewayClient(chaos.credentials.url, other.userKey);
-}, 90_000);
+});
 afterAll(async () => {
   bystander.close();
   await chaos.stop();
   provider.stop();
-}, 60_000);
+});
 
 async function expectBoundedMemory(...names: string[]): Promise<void> {
   const peaks = await Promise.all(['edge-1', 'chat-1', ...names].map((name) => chaos.peakMemory(name)));

@@ -14,7 +14,7 @@ const takenOverWithinMs = 40_000;
 let chaos: ChaosSystem;
 beforeAll(async () => {
   chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'chat=2' });
-}, 90_000);
+});
 afterAll(async () => chaos.stop(), 60_000);
 
 /** Up to when the demo tenant's usage is complete, and how many requests it has. */

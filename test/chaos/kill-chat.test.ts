@@ -23,7 +23,7 @@ const fates = [
 let chaos: ChaosSystem;
 beforeAll(async () => {
   chaos = await ChaosSystem.start();
-}, 90_000);
+});
 afterAll(async () => chaos.stop(), 60_000);
 
 /** Sends unary requests one after the other until `state.over`. */

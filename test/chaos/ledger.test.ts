@@ -60,13 +60,13 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
     const others = [await chaos.makeTenant(), await chaos.makeTenant()];
     const made = [{ id, key }, ...others.map((tenant) => ({ id: tenant.id, key: tenant.userKey }))];
     tenants = made.map((tenant) => ({ ...tenant, client: new GatewayClient(url, tenant.key) }));
-  }, 180_000);
+  });
   const stops: (() => Promise<void>)[] = [];
   afterAll(async () => {
     await Promise.all(stops.map((stop) => stop()));
     for (const { client } of tenants) client.close();
     await chaos.stop();
-  }, 60_000);
+  });
 
   /** What a client may ask for, as often as it stands here. */
   const kinds: (() => CompletionCall)[] = [

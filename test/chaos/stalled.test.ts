@@ -17,11 +17,11 @@ beforeAll(async () => {
   chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'chat=2' });
   follower = new Follower(chaos.credentials.url, chaos.credentials.user_key);
   follower.start();
-}, 90_000);
+});
 afterAll(async () => {
   await follower.stop();
   await chaos.stop();
-}, 60_000);
+});
 
 interface RunRow {
   id: string;

@@ -6,7 +6,7 @@ import { unknownKey, type Outcome } from './gateway-client.ts';
 let chaos: ChaosSystem;
 beforeAll(async () => {
   chaos = await ChaosSystem.start();
-}, 90_000);
+});
 afterAll(async () => chaos.stop(), 60_000);
 
 /** Kills the processes at once and waits until the supervisor has brought them back. */

@@ -91,13 +91,13 @@ beforeAll(async () => {
   hurrying.start(0);
   for (const { service } of rounds) grounds.push(await Promise.all(points[service].map(makeGround)));
   await settled();
-}, 180_000);
+});
 afterAll(async () => {
   await hurrying.stop();
   await chaos.stop();
   await mcpServer.stop();
   await receiver.stop();
-}, 60_000);
+});
 
 async function call<Answered = { id: string }>(key: string, path: string, body?: object, method?: string) {
   const response = await fetch(chaos.credentials.url + path, {

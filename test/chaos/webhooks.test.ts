@@ -40,11 +40,11 @@ beforeAll(async () => {
   endpoint = await post('/v1/webhooks/endpoints', {
     ...{ name: 'Alerts', agent_id: agent.id, mode: 'async', callback_url },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await chaos.stop();
   await receiver.stop();
-}, 60_000);
+});
 
 const textOf = (number: number): string => `delivery ${String(number).padStart(4, '0')} of chaos`;
 

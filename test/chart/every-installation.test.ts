@@ -67,7 +67,7 @@ describe.each(Object.entries(combinations))('an installation with %s', (_name, v
       })),
     );
     expect(problems.filter((object) => object.problems.length > 0)).toEqual([]);
-  }, 120_000);
+  });
 
   it('has objects whose names are theirs alone and short enough', () => {
     const names = manifests.map((manifest) => `${manifest.kind} ${nameOf(manifest)}`);

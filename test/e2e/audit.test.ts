@@ -33,7 +33,7 @@ for (const [how, suite, throughKafka] of ways)
       if (throughKafka) kafka = await makeTopics();
       gateway = await TestGateway.start(kafka === undefined ? {} : { kafka });
       tenant = await gateway.makeTenant();
-    }, 180_000);
+    });
     afterAll(() => gateway.stop(), 60_000);
 
     async function log(query = ''): Promise<AuditEntry[]> {
@@ -97,7 +97,7 @@ for (const [how, suite, throughKafka] of ways)
         } finally {
           await consumer.stop();
         }
-      }, 60_000);
+      });
 
     it('believes no client about its address', async () => {
       const headers = { 'x-gatehouse-client-ip': '198.51.100.1', 'x-forwarded-for': '198.51.100.1' };
@@ -123,7 +123,7 @@ for (const [how, suite, throughKafka] of ways)
       await gateway.startMember('agent-1');
       expect(await gateway.rows('agent', 'select id from agent.audit_outbox')).toEqual([]);
       expect(await agentLog()).toHaveLength(before + 3);
-    }, 90_000);
+    });
   });
 
 describe('the address of a client behind a trusted proxy', () => {

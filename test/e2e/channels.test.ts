@@ -70,7 +70,7 @@ it('a message is answered through the channel, as a run of its sender', async ()
   const { data } = await eventually(() => {
     const [reply] = receiver.at('/');
     return JSON.parse(reply?.body ?? '') as { data: { text: string; in_reply_to: string[] } };
-  }, 30_000);
+  });
   expect(data.in_reply_to).toEqual([id]);
   expect(data.text).not.toBe('');
   await eventually(async () => {

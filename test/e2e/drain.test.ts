@@ -12,7 +12,7 @@ beforeAll(async () => {
     environment: { DRAIN_DELAY_MS: '700', DRAIN_TIMEOUT_MS: '20000' },
   });
   tenant = await gateway.makeTenant();
-}, 60_000);
+});
 afterAll(async () => gateway.stop());
 
 /** A client that asks again as soon as it is answered, over a kept connection, until `over`. */
@@ -59,4 +59,4 @@ it('replicas replaced one after the other cost no request and no stream', async 
     );
     expect(runs).toEqual({ runs: answered, ok: answered });
   });
-}, 120_000);
+});

@@ -14,7 +14,7 @@ beforeAll(async () => {
   gateway = await TestGateway.start({ chats: 2, chat: { silenceMs: 300 } });
   tenant = await gateway.makeTenant();
   await gateway.call('/v1/agents', { key: tenant.adminKey, body: { key: 'bot', model: 'small' } });
-}, 60_000);
+});
 afterAll(async () => gateway.stop());
 
 const messages = [{ role: 'user', content: 'x' }];

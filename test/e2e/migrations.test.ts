@@ -43,7 +43,7 @@ const drains: Readonly<Record<string, string>> = {
 let server: PlainOwnerServer;
 beforeAll(async () => {
   server = await PlainOwnerServer.start();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 async function migrationsOf(service: Service): Promise<string[]> {
@@ -226,7 +226,7 @@ describe('an upgrade of analytics that lost history under such an owner', () => 
       await lost.stop();
       await sound.stop();
     }
-  }, 120_000);
+  });
 });
 
 /** Rows of the seed are no entries that a service could publish or settle. */
@@ -253,7 +253,7 @@ describe('a gateway on databases that such an owner has migrated', () => {
         ownerKey: null,
       },
     });
-  }, 120_000);
+  });
   afterAll(() => gateway.stop());
 
   it('serves and counts', async () => {

@@ -13,11 +13,11 @@ describe('one trace id', () => {
     removeState = state.remove;
     system = new LocalSystem(state.folder, { PORT: String(await freePort()), LOG_LEVEL: 'debug' });
     await system.ready();
-  }, 90_000);
+  });
   afterAll(async () => {
     await system.stop();
     await removeState();
-  }, 60_000);
+  });
 
   it("leads from the client's traceparent through the logs of all services to the trace in analytics", async () => {
     const { url, user_key } = await system.credentials();
@@ -44,5 +44,5 @@ describe('one trace id', () => {
       const page = await fetch(`${url}/v1/traces/follow?trace_id=${traceId}`, { headers });
       expect(await page.json()).toMatchObject({ traces: [{ id: runId, trace_id: traceId, status: 'ok' }] });
     });
-  }, 60_000);
+  });
 });

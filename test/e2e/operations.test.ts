@@ -109,13 +109,13 @@ describeTools(`the commands of those pages${obstacle}`, () => {
     for (let asked = 0; asked < 3; asked += 1) await complete({ model: 'agent:bot' });
     await counted();
     traces = await followed();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await gateway?.stop();
     for (const each of servers) await each.stop();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   async function server(name: string): Promise<Postgres> {
     const at = (program: string): string => path.join(tools ?? '', program);
@@ -171,7 +171,7 @@ describeTools(`the commands of those pages${obstacle}`, () => {
     await eventually(async () => {
       const answer = await ask('/v1/usage/summary', tenant.adminKey);
       expect((answer.body as { totals: unknown }).totals).toMatchObject({ requests: state.runs });
-    }, 20_000);
+    });
   }
 
   async function followed(): Promise<string[]> {
@@ -225,7 +225,7 @@ describeTools(`the commands of those pages${obstacle}`, () => {
     await complete({ model: 'agent:bot' });
     await counted();
     await eventually(async () => expect(await followed()).toHaveLength(traces.length + 1));
-  }, 90_000);
+  });
 
   it.each(scripts.filter(({ section }) => section.startsWith('Gatehouse')))(
     'look into the cause of $section',
@@ -309,7 +309,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
   beforeAll(async () => {
     kafka = await makeTopics();
     gateway = await TestGateway.start({ kafka });
-  }, 180_000);
+  });
   afterAll(() => gateway.stop(), 60_000);
 
   it('usage and audit log are complete again once their topics were read again, however often', async () => {
@@ -342,7 +342,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
       await gateway.startMember('analytics-1');
       await eventually(async () => expect(await told()).toEqual(before), 30_000);
     }
-  }, 120_000);
+  });
 
   /** As a backup from before all of it. */
   async function forgetAll(): Promise<void> {

@@ -6,7 +6,7 @@ import { TestGateway } from '@gatehouse/test/gateway';
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await TestGateway.start();
-}, 60_000);
+});
 afterAll(async () => gateway.stop());
 
 const members = ['tenant-1', 'agent-1', 'analytics-1', 'chat-1', 'edge-1'] as const;

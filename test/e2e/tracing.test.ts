@@ -29,7 +29,7 @@ beforeAll(async () => {
     body: { key: 'bot', model: 'small' },
   });
   agentId = (agent.body as { id: string }).id;
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   await receiver.stop();

@@ -118,7 +118,7 @@ export async function ended(id: string): Promise<WireTransfer> {
     const transfer = answer.body as WireTransfer;
     expect(transfer.status).not.toBe('running');
     return transfer;
-  }, 60_000);
+  });
 }
 
 /** Carries a transfer out by an owner. */
@@ -162,7 +162,7 @@ export async function heldByWebhook(previewId: string) {
   await eventually(async () => {
     const waiting = 'select 1 from pg_locks where not granted and relation = to_regclass($1)';
     expect(await gateway.rows('webhook', waiting, ['webhook.transfers'])).not.toEqual([]);
-  }, 20_000);
+  });
   return { begun: body, release };
 }
 

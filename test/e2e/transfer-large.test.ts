@@ -65,7 +65,7 @@ beforeAll(async () => {
       union all select 1 from webhook.channel_messages where status in ('received', 'queued')`;
     expect(await gateway.rows('webhook', open)).toEqual([]);
     expect(receiver.at('/replies')).toHaveLength(1);
-  }, 30_000);
+  });
   resources = [
     { type: 'agent', id: agent },
     { type: 'mcp_server', id: mail },
@@ -176,7 +176,7 @@ it('is copied as the preview says, and answers with its memory', async () => {
   const back = await preview(copies);
   swap();
   expect(countsOf(back.body)).toEqual(countsOf(asked.body));
-}, 180_000);
+});
 
 it('is moved as the preview says, answers there, and is gone at the source', async () => {
   const first = source;
@@ -201,7 +201,7 @@ it('is moved as the preview says, answers there, and is gone at the source', asy
     ...resources.slice(1).map(({ type, id }) => `${pathOf[type] ?? ''}/${id}`),
   ])
     expect([path, (await gateway.call(path, { key: first.adminKey })).status]).toEqual([path, 404]);
-}, 180_000);
+});
 
 const pathOf: Record<string, string> = {
   mcp_server: '/v1/mcp/servers',

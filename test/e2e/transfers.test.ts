@@ -92,7 +92,7 @@ it('moves an agent with its ids, and back', async () => {
         table,
         await gateway.rows('memory', `select 1 from memory.${table} where tenant_id = $1`, [source.id]),
       ]).toEqual([table, []]);
-  }, 30_000);
+  });
   swap();
   expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
   expect(await inventory(target, made.agent)).toEqual(before);
@@ -264,7 +264,7 @@ it('leaves nothing behind when it fails', async () => {
       expect(
         await gateway.rows('memory', `select 1 from memory.${table} where tenant_id = $1`, [target.id]),
       ).toEqual([]);
-  }, 30_000);
+  });
   // What is undone can be done again.
   expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
   expect((await inventory(target, made.agent)).document).toMatchObject({ path: 'key.md' });
@@ -296,7 +296,7 @@ it('deletes the data of a user also in the target, when that was requested meanw
   };
   expect(await seen('ann')).toEqual([404, 0]);
   expect(await seen('bob')).toEqual([200, 1]);
-}, 60_000);
+});
 
 it('uses what the target has in place of what is skipped, and keeps it until its end', async () => {
   const made = await makeAgent();
@@ -344,7 +344,7 @@ it('brings what only JSON can hold, and what has changed in the list of tools me
   expect(shown.body).toMatchObject({ metadata });
   const found = await gateway.call(`${graph}?q=Odd`, { key: target.adminKey });
   expect(found.body).toMatchObject({ data: [{ properties: metadata }] });
-}, 60_000);
+});
 
 it('gives a copy no tools of a server that only the target has', async () => {
   const tools = { mcp_servers: ['mail/search'] };

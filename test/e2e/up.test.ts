@@ -129,7 +129,7 @@ describe('make up', () => {
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
     expect(system.output).toMatch(/^gatehouse-1 .* stopping /m);
-  }, 60_000);
+  });
 
   it('runs several processes with all services, whose limits and keys are those of one', async () => {
     const second = await restart({ GATEHOUSE_REPLICAS: 'all=2' });
@@ -139,7 +139,7 @@ describe('make up', () => {
     url.port = String(Number(url.port) + 1);
     expect((await get(`${url.origin}/v1/whoami`, first.user_key)).status).toBe(200);
     expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
-  }, 60_000);
+  });
 
   it('continues with the same keys, on another port and with more processes', async () => {
     const port = await freePort();
@@ -156,7 +156,7 @@ describe('make up', () => {
       ...['postgres', 'simulator', 'tenant-1', 'agent-1', 'analytics-1', 'memory-1'],
       ...['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2'],
     ]);
-  }, 60_000);
+  });
 
   it('keeps separate services to their own secrets', async () => {
     const { pid } = system.processOf('edge-1');
@@ -180,7 +180,7 @@ describe('make up', () => {
     expect(third.tenant_id).toBe(first.tenant_id);
     expect(third.admin_key).not.toBe(first.admin_key);
     expect((await readdir(folder)).filter((file) => file.includes('draft'))).toEqual([]);
-  }, 60_000);
+  });
 
   it('gives the demo agent a model of the catalogue when its own has left it', async () => {
     const { url, user_key, agent_key } = await system.credentials();
@@ -200,7 +200,7 @@ describe('make up, interrupted', () => {
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
     await remove();
-  }, 60_000);
+  });
 });
 
 describe('make up refuses to start', () => {
@@ -254,5 +254,5 @@ describe('make up refuses to start', () => {
     expect(output).toMatch(/gatehouse-1 failed to start: it exited with code 1; see its log above\.\n/);
     expect(output).toContain('The model catalogue is wrong');
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -94,7 +94,7 @@ it('an async delivery keeps its result', async () => {
       output: expect.any(String),
     });
     expect(body.finished_at).not.toBeNull();
-  }, 15_000);
+  });
 });
 
 it('nothing else opens the route: no key, no header of the inside, no other endpoint', async () => {

@@ -45,13 +45,13 @@ beforeAll(async () => {
   victim = await chaos.makeTenant();
   ground = groundOf(chaos.credentials.url, (await chaos.makeTenant()).adminKey, server, full ? 1 : 1 / 3);
   pid = chaos.local.processOf('gatehouse-1').pid;
-}, 90_000);
+});
 
 afterAll(async () => {
   await server.stop();
   await chaos.stop();
   await rm(folder, { recursive: true });
-}, 60_000);
+});
 
 describe('streams of a tenant are on time, and complete, while another one sends', () => {
   const all = [...attacks, ...peerAttacks, ...inboundAttacks];

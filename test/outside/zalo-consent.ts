@@ -31,7 +31,7 @@ async function replaceReplicas(): Promise<void> {
     await eventually(async () => {
       const now = local.processOf(name).pid;
       if (now === null || now === pid) throw new Error(`${name} does not run`);
-    }, 30_000);
+    });
   }
 }
 
@@ -84,7 +84,7 @@ try {
       await eventually(async () => {
         const { id: answered } = await call('GET', instance);
         if (answered !== id) throw new Error('webhook is not reachable');
-      }, 30_000);
+      });
       await Promise.all([page.waitForNavigation(), page.click('a')]);
       await page.screenshot({ path: path.join(screenshots, 'consent-end.png') });
       const text = await textOf(page);

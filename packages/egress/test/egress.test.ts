@@ -268,7 +268,7 @@ describe('an answer', () => {
   it('has its time, for the first byte and in all', async () => {
     expect(await failure(get(at('allowed.test', '/never')))).toBe('timeout');
     expect(await failure(get(at('allowed.test', '/drip'), { timeoutMs: 1_500 }))).toBe('timeout');
-  }, 30_000);
+  });
 
   it('that is cut, or does not come, is a failure that says nothing of the address', async () => {
     expect(await failure(get(at('allowed.test', '/cut')))).toBe('invalid_response');

@@ -20,7 +20,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   let brokers: string[];
   beforeAll(async () => {
     brokers = [await kafkaBrokers()];
-  }, 180_000);
+  });
 
   const makePlace = async (): Promise<KafkaPlace> => {
     const prefix = `${newId()}.`;
@@ -43,7 +43,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   const stops: (() => Promise<void>)[] = [];
   afterAll(async () => {
     for (const stop of stops.splice(0).reverse()) await stop();
-  }, 30_000);
+  });
 
   const makeSink = (place: KafkaPlace): KafkaSink => {
     const sink = new KafkaSink({ ...place, clientId: 'test', log });
@@ -58,7 +58,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   it('makes topics that can be made again', async () => {
     const place = await makePlace();
     await createTopic(place, log);
-  }, 30_000);
+  });
 
   it('keeps the order within each partition, and tries again what could not be handled', async () => {
     const place = await makePlace();
@@ -81,7 +81,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
       expect(seen.get(0)).toEqual(['a', 'b', 'c']);
       expect(seen.get(7)).toEqual(['x']);
     });
-  }, 60_000);
+  });
 
   it('says that a batch is larger than a broker takes, of one partition alone, and goes on', async () => {
     const place = await makePlace();
@@ -92,7 +92,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
       RejectedBatchError,
     );
     await sink.publish([batch(0, large, large), batch(1, large, large), batch(2, 'x'.repeat(maxEventBytes))]);
-  }, 60_000);
+  });
 
   /** Longer than a member of a group may be silent, which is 6 s. */
   const silentMs = 9_000;
@@ -112,7 +112,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     await eventually(() => expect(seen).toContain('before'), 30_000);
     await sink.publish([batch(0, 'after')]);
     await eventually(() => expect(seen).toContain('after'), 60_000);
-  }, 120_000);
+  });
 
   it('shares partitions among consumers that come and go, and loses nothing', async () => {
     const place = await makePlace();
@@ -144,8 +144,8 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     stops.push(async () => last?.stop());
     await eventually(() => {
       expect([...new Set(seen)].sort()).toEqual([...wanted].sort());
-    }, 40_000);
-  }, 90_000);
+    });
+  });
 
   it('says so when a topic has another number of partitions', async () => {
     const place = await makePlace();
@@ -155,5 +155,5 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     await admin.createPartitions({ topicPartitions: [{ topic: place.topic, count: partitionCount + 1 }] });
     await admin.disconnect();
     await eventually(() => expect(createTopic(place, log)).rejects.toThrow(/9 partitions and must have 8/));
-  }, 30_000);
+  });
 });

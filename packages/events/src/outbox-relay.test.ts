@@ -216,7 +216,7 @@ describe('the relay of an outbox', () => {
     sink.closed.clear();
     const heldFirst = [...held, 'mark'];
     await eventually(() => expect(published(sink, troubled).slice(0, 3)).toEqual(heldFirst), 20_000);
-  }, 60_000);
+  });
 
   it('takes over from a replica that hangs, and shows until then how old the oldest event is', async () => {
     const hanging = new HangingSink();
@@ -229,11 +229,11 @@ describe('the relay of an outbox', () => {
     await eventually(async () => {
       expect(await metric(registry, 'gatehouse_outbox_age_seconds')).toBeGreaterThan(1);
       expect(await metric(registry, 'gatehouse_outbox_entries')).toBe(0);
-    }, 20_000);
+    });
     expect(changes(sink, steady)).toEqual([]);
     await eventually(() => expect(changes(sink, steady)).toEqual(ids), 40_000);
     hanging.end();
-  }, 80_000);
+  });
 
   it('publishes at once what another replica has committed, however long nothing has come', async () => {
     const [holds, holdsNone] = [new PickySink(), new PickySink()];
@@ -246,7 +246,7 @@ describe('the relay of an outbox', () => {
     other.relay.wake();
     await eventually(() => expect(changes(holds, steady)).toEqual(ids), 1_500);
     expect(holdsNone.events).toEqual([]);
-  }, 20_000);
+  });
 
   it('goes on looking for a while after another replica has woken it', async () => {
     const holds = new PickySink();
@@ -260,7 +260,7 @@ describe('the relay of an outbox', () => {
     const ids = await add(steady, [100]);
     other.relay.wake();
     await eventually(() => expect(changes(holds, steady)).toEqual(ids), 1_500);
-  }, 20_000);
+  });
 
   it('deletes dead letters after 30 days, and the oldest beyond a thousand', async () => {
     await query(

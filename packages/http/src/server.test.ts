@@ -182,7 +182,7 @@ describe('an HTTP server that stops', () => {
     const server = await serve((request, response) => {
       if (request.url === '/stream') held.begin(response);
       else response.end('next');
-    }, 30_000);
+    });
     const socket = connect(server.port, '127.0.0.1');
     const all = socket.toArray() as Promise<Buffer[]>;
     socket.write('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n');

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const url = server.serviceUrl('probe', service);
   app = createPool({ url, role: 'probe_app', max: 1, log });
   system = createPool({ url, role: 'probe_system', max: 2, log });
-}, 60_000);
+});
 afterAll(async () => {
   await app.end();
   await system.end();

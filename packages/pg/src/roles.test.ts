@@ -27,7 +27,7 @@ beforeAll(async () => {
   await query(server.adminUrl('postgres'), `create role owner login createrole password 'owner'`);
   for (const database of ['here', 'there'])
     await query(server.adminUrl('postgres'), `create database ${database} owner owner`);
-}, 60_000);
+});
 afterAll(async () => {
   await server.stop();
   await rm(folder, { recursive: true });

@@ -291,7 +291,7 @@ describe('a consent for each user', () => {
       }),
       { numRuns: 10 },
     );
-  }, 120_000);
+  });
 
   it('is gone with the data of the user, also when the deletion arrives after the browser', async () => {
     await mcp.register({ type: 'oauth', per_user: true });

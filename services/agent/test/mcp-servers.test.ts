@@ -347,4 +347,4 @@ it('keeps 200 secrets to itself', async () => {
     expect(kept.some((row) => row.includes(secret))).toBe(false);
   }
   expect(pages.length).toBeGreaterThan(1);
-}, 120_000);
+});

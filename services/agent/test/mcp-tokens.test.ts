@@ -38,7 +38,7 @@ describe('tokens', () => {
       expect([1, 2]).toContain(mcp.login.tokenRequests.length - before);
     }
     expect(mcp.login.revoked).toBe(0);
-  }, 60_000);
+  });
 
   it('are refreshed before they expire, and are used to their end where they cannot be', async () => {
     await mcp.register({ type: 'oauth' });
@@ -149,7 +149,7 @@ describe('tokens', () => {
     expect((await mcp.call(agentId)).outcome).not.toBe('needs_consent');
     mcp.login.intercept = () => false;
     await eventually(async () => expect((await mcp.call(agentId)).outcome).toBe('ok'), 30_000);
-  }, 60_000);
+  });
 
   it('are for one connection: another address needs another consent', async () => {
     const id = await mcp.register({ type: 'oauth' });

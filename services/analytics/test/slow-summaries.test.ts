@@ -42,4 +42,4 @@ it('slow summaries of a tenant are two at a time, get an error of their own, and
   // It waited for its turn.
   expect(await third).toBe('200');
   for (const tenantId of [busy, other]) expect(await statusOf('/v1/usage/summary', tenantId)).toBe('200');
-}, 30_000);
+});

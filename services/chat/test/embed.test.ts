@@ -174,7 +174,7 @@ describe('Embed', () => {
       ['error', 1],
       ['error', 3],
     ]);
-  }, 15_000);
+  });
 
   it('gives the provider call up when the caller stops waiting', async () => {
     const tenantId = newId();

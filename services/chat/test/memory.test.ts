@@ -215,7 +215,7 @@ describe('an agent with memory', () => {
     }
     await harness.memory.start();
     await eventually(async () => expect(await traceOf(await ask())).toMatchObject({ outcome: 'ok' }), 15_000);
-  }, 30_000);
+  });
 
   it('is shown in the metrics', async () => {
     await ask();

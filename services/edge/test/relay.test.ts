@@ -64,7 +64,7 @@ describe('thousands of odd targets', () => {
     expect(closed).toEqual([]);
     // Every kind of answer came: the relay was neither closed to everything nor unused.
     for (const status of [200, 400, 403, 404, 405]) expect(statuses.get(status)).toBeGreaterThan(30);
-  }, 120_000);
+  });
 
   it('would reach both by the same key without the relay', async () => {
     expect(await raw.request('GET', '/internal/v1/owner/tenants')).toMatchObject({ status: 200 });

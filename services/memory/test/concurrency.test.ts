@@ -36,9 +36,11 @@ it(
     const tenant = memory.makeTenant();
     const statuses = new Map<string, number>();
     const until = Date.now() + runMs;
+    const expected = ['delete 204', 'delete 404', 'forget 200', 'put 200', 'put 201', 'search 200'];
+    const goesOn = () => Date.now() < until || expected.some((name) => !statuses.has(name));
     const client = async (seed: number): Promise<void> => {
       const below = random(seed);
-      while (Date.now() < until) {
+      while (goesOn()) {
         const as = below(2) === 0 ? tenant.admin : tenant.acting(`user-${below(3)}`);
         const path = `p/${below(12)}`;
         const text = Array.from({ length: 1 + below(600) }, () => words[below(words.length)]).join(' ');
@@ -58,9 +60,7 @@ it(
       }
     };
     await Promise.all(Array.from({ length: clients }, (_, index) => client(index + 1)));
-    expect([...statuses.keys()].toSorted()).toEqual([
-      ...['delete 204', 'delete 404', 'forget 200', 'put 200', 'put 201', 'search 200'],
-    ]);
+    expect([...statuses.keys()].toSorted()).toEqual(expected);
 
     const values = [tenant.id];
     const indexed = await memory.rows(
@@ -108,9 +108,9 @@ it(
         values,
       );
       expect(embedded).toEqual(passages);
-    }, 30_000);
+    });
   },
-  runMs + 60_000,
+  runMs + 200_000,
 );
 
 it('many writers of one new agent make one memory', async () => {

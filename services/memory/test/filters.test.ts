@@ -68,7 +68,7 @@ describe('a filter among 8,000 passages', () => {
     for (const name of ['a', 'b', 'c', 'd']) await put(key, `ponds/${name}`, ducks, { kind: 'pond' });
     await put(key, 'needle', [`A duck and ${'other words '.repeat(50)}`], { kind: 'lake' });
     await put(key, 'needles/2', ['one more duck in a longer text'], { kind: 'lake' });
-  }, 60_000);
+  });
 
   it.each([
     ['path', { pathPrefix: 'needle' }, ['needles/2', 'needle']],
@@ -100,7 +100,7 @@ it('finds passages behind many better ones where neither few pass nor the best o
   await put(key, 'better', texts('duck'));
   expect(await search(key, { pathPrefix: 'worse' })).toHaveLength(3);
   expect(looked).toEqual([9, 1_000, 9]);
-}, 60_000);
+});
 
 it('finds the closest of few passages behind others, and those of many that a filter lets through', async () => {
   const key = stored.makeAgent();
@@ -120,4 +120,4 @@ it('finds the closest of few passages behind others, and those of many that a fi
     'document 2',
   ]);
   expect(await search(key, { since: '2999-01-01T00:00:00Z' }, semantic)).toEqual([]);
-}, 60_000);
+});

@@ -83,7 +83,7 @@ describe('while an import runs', () => {
         tenant.id,
       ]),
     ).toEqual([]);
-  }, 90_000);
+  });
 
   it('puts, deletions and forgetting go on, and an import replaces what was put before it ended', async () => {
     const tenant = memory.makeTenant();

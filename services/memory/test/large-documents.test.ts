@@ -47,4 +47,4 @@ it('a document of many words is stored, and replaced, in statements of bounded s
     [key.tenantId],
   );
   expect(rows).toEqual([{ matches: true }]);
-}, 120_000);
+});

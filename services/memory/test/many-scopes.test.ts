@@ -17,7 +17,7 @@ beforeAll(async () => {
     recorded = await recordPlans(ground);
   });
   memory.chat.model = 'embed-small';
-}, 60_000);
+});
 afterAll(async () => {
   recorded.stop();
   await memory.stop();
@@ -62,7 +62,7 @@ describe('in a database with 3,000 other memories', () => {
     expect(body).toMatchObject({ documents: 8 });
     expectIndexes();
     expect(await memory.rows('select from memory.postings where tenant_id = $1', [tenant.id])).toEqual([]);
-  }, 120_000);
+  });
 
   it('a search with a filter, by words and by meaning, reads what passes by its keys', async () => {
     const tenant = memory.makeTenant();
@@ -75,7 +75,7 @@ describe('in a database with 3,000 other memories', () => {
         expect([body.mode, body.results.length]).toEqual([mode, 10]);
       }
     expectIndexes();
-  }, 120_000);
+  });
 
   it('a changed analyser rebuilds the index by its keys', async () => {
     const tenant = memory.makeTenant({ analyser: 'english' });
@@ -89,9 +89,9 @@ describe('in a database with 3,000 other memories', () => {
           [tenant.id],
         ),
       ).toHaveLength(1);
-    }, 60_000);
+    });
     expectIndexes();
-  }, 120_000);
+  });
 
   it('an import replaces what is there by its keys', async () => {
     const tenant = memory.makeTenant();
@@ -108,7 +108,7 @@ describe('in a database with 3,000 other memories', () => {
       60_000,
     );
     expectIndexes();
-  }, 120_000);
+  });
 
   it('a graph is stored, changed, traversed and deleted by its keys', async () => {
     const graph = new GraphClient(memory, memory.makeTenant());
@@ -129,7 +129,7 @@ describe('in a database with 3,000 other memories', () => {
     const [hub] = (await graph.call('GET', 'entities?q=e0')).body.data;
     expect((await graph.call('DELETE', `entities/${hub?.id}`)).status).toBe(204);
     expectIndexes();
-  }, 120_000);
+  });
 });
 
 it('everything of a user with 10,000 passages, 3,000 entities and 500 conversations is deleted in a minute', async () => {
@@ -154,7 +154,7 @@ it('everything of a user with 10,000 passages, 3,000 entities and 500 conversati
   };
   const startedAt = Date.now();
   for (let completed = false; !completed;)
-    ({ completed } = await peer.call('forgetUser', request, { deadlineMs: 10_000 }));
+    ({ completed } = await peer.call('forgetUser', request, { deadlineMs: 100_000 }));
   expect(Date.now() - startedAt).toBeLessThan(60_000);
   for (const table of ['documents', 'chunks', 'postings', 'entities', 'relations'])
     expect(await memory.rows(`select from memory.${table} where tenant_id = $1`, [tenant.id])).toEqual([]);

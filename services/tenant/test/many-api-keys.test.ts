@@ -20,7 +20,7 @@ beforeAll(async () => {
   await makeKeys(admins, 'admin', { first: 1, count: 40_000 });
   await makeKeys(users, 'user', { first: 900_001, count: 100_000 });
   await service.rows('analyze tenant.api_keys');
-}, 60_000);
+});
 afterAll(async () => {
   await pool.end();
   await service.stop();

@@ -59,7 +59,7 @@ async function ended({ id }: { id: string }): Promise<Answered> {
     const { body } = await tenants.call('GET', `${path}/${id}`, { as: owner });
     expect(body.status).not.toBe('running');
     return body as unknown as Answered;
-  }, 30_000);
+  });
 }
 
 const inUse = () =>
@@ -169,7 +169,7 @@ describe('a transfer', () => {
       );
       expect(await inUse()).toEqual([]);
     }
-  }, 180_000);
+  });
 
   it('shows how long the oldest one has been in its phase', async () => {
     let isHeld = true;

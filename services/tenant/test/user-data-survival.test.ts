@@ -74,7 +74,7 @@ it('a deletion survives the death of the process that works on it', async () => 
   const { services } = await users.untilCompleted(tenant, 'ann', body.id, 12_000);
   expect(services[0]).toEqual({ service: 'memory', status: 'completed', counts: { documents: 2 } });
   expect(service.others.callsFor('ann', 'memory')).toHaveLength(2);
-}, 30_000);
+});
 
 describe('the upkeep of deletions', () => {
   it('adds jobs for services whose jobs are lost, and for no others', async () => {

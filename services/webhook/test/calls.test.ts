@@ -52,7 +52,7 @@ describe('async calls', () => {
       const { body } = await getCall(id);
       expect(body.status).toBe(status);
       return body;
-    }, 15_000);
+    });
 
   it('are answered at once, run once, and keep their result', async () => {
     const deliver = () =>

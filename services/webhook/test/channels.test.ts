@@ -274,7 +274,7 @@ it('answers a message of a tenant that was suspended meanwhile', async () => {
     500,
   );
   expect(texts).toEqual(['echo: while suspended']);
-}, 120_000);
+});
 
 describe('an agent that fails', () => {
   it('is answered with a sentence', async () => {
@@ -369,4 +369,4 @@ it('two channels that answer each other stop after eight hops, and the ninth is 
       .filter(({ direction }) => direction === 'out');
     expect(sent.map(({ status }) => status).sort()).toEqual(['failed', ...Array<string>(8).fill('sent')]);
   });
-}, 120_000);
+});

@@ -320,7 +320,7 @@ describe('repeats', () => {
     const taken = await Promise.all(claims.mock.results.map(({ value }) => value as Promise<unknown>));
     expect(taken.filter((request) => request !== null)).toEqual([]);
     jest.restoreAllMocks();
-  }, 30_000);
+  });
 
   it('with another body are refused', async () => {
     await webhooks.deliver(endpoint, { body: { input: 'mine' }, id: 'reused' });

@@ -37,4 +37,4 @@ it('the delivery of a call that has no result any more waits, and blames no rece
   expect(receiver.at('/open')).toHaveLength(1);
   await webhooks.stop();
   await receiver.stop();
-}, 60_000);
+});

@@ -81,7 +81,7 @@ it('a reply is not sent a second time while the attempt of a job that was taken 
   );
   await eventually(async () => expect(await webhooks.rows(`select from ${jobs}`)).toEqual([]), patienceMs);
   expect(receiver.at(path)).toHaveLength(1);
-}, 120_000);
+});
 
 describe('a claim of a reply', () => {
   let channel: TestChannel;

@@ -85,11 +85,11 @@ it('signs of typing that hang take none of the calls of replies', async () => {
   // More than one tenant may have under way: the others wait or are left out.
   expect(hanging.length).toBeGreaterThanOrEqual(share);
   expect(await failedAttempts()).toBe(0);
-}, 120_000);
+});
 
 it('a limit of signs of typing postpones no reply', async () => {
   limitsTyping = true;
   await write(1);
   await eventually(() => expect(taken).toEqual(['1']), 30_000);
   expect(await failedAttempts()).toBe(0);
-}, 60_000);
+});

@@ -366,4 +366,4 @@ it('a channel without a consent keeps its replies until there is one', async () 
     () => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: early'),
     patienceMs,
   );
-}, 60_000);
+});

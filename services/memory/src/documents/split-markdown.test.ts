@@ -100,7 +100,7 @@ describe('splitting Markdown', () => {
     ])
       expect(splitMarkdown(text).length).toBeLessThanOrEqual(2_000);
     expect(splitMarkdown('# h\n\ntext\n\n'.repeat(20_000)).length).toBeLessThanOrEqual(2_000);
-  }, 120_000);
+  });
 
   it('never cuts a character in two', () => {
     for (const split of [splitMarkdown, splitPlain])
