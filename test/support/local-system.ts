@@ -9,8 +9,8 @@ import { isAlive } from '@gatehouse/local/processes';
 import { eventually } from './eventually.ts';
 
 const up = path.join(import.meta.dirname, '../../deploy/local/up.ts');
-const readyTimeoutMs = 60_000;
-const exitTimeoutMs = 40_000;
+const readyTimeoutMs = 120_000;
+const exitTimeoutMs = 90_000;
 
 export interface Exit {
   code: number | null;
@@ -54,7 +54,7 @@ export class LocalSystem {
     return this.credentials();
   }
 
-  async waitForOutput(pattern: RegExp, timeoutMs = 15_000): Promise<void> {
+  async waitForOutput(pattern: RegExp, timeoutMs = 90_000): Promise<void> {
     const printed = await eventually(() => {
       if (pattern.test(this.output)) return true;
       if (this.#child.exitCode !== null) return false;
