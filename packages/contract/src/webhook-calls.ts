@@ -74,8 +74,12 @@ export type WebhookQueued = z.output<typeof webhookQueued>;
 export const webhookIgnored = z.strictObject({ call_id: z.null(), status: z.literal('ignored') });
 export type WebhookIgnored = z.output<typeof webhookIgnored>;
 
-/** What a delivery is answered with, by its mode. */
-export const webhookAnswer = z.union([webhookResult, webhookQueued, webhookIgnored]);
+/** Slack checks the URL of an app's events, and expects its text back. */
+export const webhookChallenge = z.strictObject({ challenge: z.string() });
+export type WebhookChallenge = z.output<typeof webhookChallenge>;
+
+/** The response to a delivery, by its mode. */
+export const webhookAnswer = z.union([webhookResult, webhookQueued, webhookIgnored, webhookChallenge]);
 
 export const callStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);
 export type CallStatus = z.output<typeof callStatus>;
@@ -182,7 +186,8 @@ export const routes: readonly Route[] = [
       'The delivery is signed by the scheme of the endpoint, over the bytes of the body: `webhook-id`,',
       '`webhook-timestamp` and `webhook-signature` (Standard Webhooks) by default. A repeat of a delivery, by its id or',
       'its body, gets the same response with `Idempotency-Replayed: true`. An endpoint with a template takes any JSON.',
-      'The ping of a new webhook of GitHub, and checks of Slack for slash commands, are ignored.',
+      'The ping of a new webhook of GitHub, and checks of Slack for slash commands, are ignored. `url_verification` of',
+      'Slack is answered with its `challenge`.',
     ].join('\n'),
     examples: {
       sync: {

@@ -7,7 +7,7 @@ let webhooks: WebhookServiceUnderTest;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  webhooks = await WebhookServiceUnderTest.start();
+  webhooks = await WebhookServiceUnderTest.start({ WEBHOOK_ALLOW_TOKEN: '1' });
   tenant = webhooks.makeTenant();
 });
 afterAll(() => webhooks.stop());
@@ -39,6 +39,33 @@ it.each<
   expect([answer.status, answer.body]).toEqual([200, { call_id: null, status: 'ignored' }]);
   expect(webhooks.chat.runs).toHaveLength(runs);
   expect(await callsOf(id)).toEqual([]);
+});
+
+const verification = { token: 'x', challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY', type: 'url_verification' };
+
+it('a check of the URL by Slack gets its challenge back, if its signature is right', async () => {
+  const { id } = await webhooks.makeEndpoint(tenant, { scheme: 'slack', template: '{{ type }}', secret });
+  const runs = webhooks.chat.runs.length;
+  const ask = (signer: string) =>
+    webhooks.deliver({ id, scheme: 'slack', secret: signer }, { body: verification });
+  for (const { status, body } of [await ask(secret), await ask(secret)])
+    expect([status, body]).toEqual([200, { challenge: verification.challenge }]);
+  expect((await ask(`${secret}x`)).status).toBe(401);
+  expect(webhooks.chat.runs).toHaveLength(runs);
+  expect(await callsOf(id)).toEqual([]);
+});
+
+it.each<[string, { scheme: WebhookScheme; secret?: string }, object]>([
+  ['another scheme', { scheme: 'token' }, {}],
+  ['a challenge that is no text', { scheme: 'slack', secret }, { challenge: 7 }],
+  ['a challenge that is too long', { scheme: 'slack', secret }, { challenge: 'x'.repeat(1_001) }],
+  ['another type', { scheme: 'slack', secret }, { type: 'event_callback' }],
+])('a payload with a challenge and %s is an event', async (_what, fields, differs) => {
+  const endpoint = await webhooks.makeEndpoint(tenant, { ...fields, template: '{{ type }}' });
+  const signing = { id: endpoint.id, scheme: fields.scheme, secret: endpoint.secret };
+  const { body } = await webhooks.deliver(signing, { body: { ...verification, ...differs } });
+  expect(body.output).toBe(`echo: ${{ ...verification, ...differs }.type}`);
+  expect(await callsOf(endpoint.id)).toHaveLength(1);
 });
 
 it('an event is asked about by the name in its header', async () => {

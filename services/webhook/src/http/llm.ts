@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { WebhookIgnored, WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
+import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
 import type { Guard } from '@gatehouse/egress/guard';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { readBody } from '@gatehouse/http/body';
@@ -24,6 +24,7 @@ import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { deliveryOf, endpointIdOf } from '../inbound/delivery-request.ts';
 import type { SealedEndpoint } from '../inbound/endpoint.ts';
 import type { Gate } from '../inbound/gate.ts';
+import type { HandshakeAnswer } from '../inbound/handshake.ts';
 import { refuseClosed, type Patience } from '../inbound/patience.ts';
 import type { Genuine } from '../inbound/verify.ts';
 import { readInput, requestOf } from '../inbound/question.ts';
@@ -57,7 +58,7 @@ const dayS = 24 * 3_600;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
 const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 
-type Answer = { status: 200; body: WebhookResult | WebhookIgnored } | { status: 202; body: WebhookQueued };
+type Answer = { status: 200; body: WebhookResult | HandshakeAnswer } | { status: 202; body: WebhookQueued };
 
 /** `POST /v1/webhooks/llm` */
 export function deliveryHandlers(dependencies: DeliveryDependencies): Record<string, RawHandler> {
@@ -154,8 +155,8 @@ async function accept(
   let call: NewCall;
   try {
     const made = await newCall(dependencies, { endpoint, request, body, id, bodySha256, keys });
-    if (made === null) return ping;
-    call = made;
+    if ('handshake' in made) return shaken(made.handshake);
+    call = made.call;
     if (call.mode === 'async') await room.assert(call.tenantId);
     share.grow(Math.max(0, call.request.length - body.length));
   } catch (error) {
@@ -176,10 +177,9 @@ async function accept(
 }
 
 /** A delivery that asks nothing is not stored. */
-const ping: Stored = {
-  replayed: false,
-  answer: () => Promise.resolve({ status: 200, body: { call_id: null, status: 'ignored' } }),
-};
+function shaken(body: HandshakeAnswer): Stored {
+  return { replayed: false, answer: () => Promise.resolve({ status: 200, body }) };
+}
 
 function asked({ sync }: DeliveryDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
   return { replayed: false, answer: () => answerTo(call, () => sync.run(call, claimId, context)) };
@@ -219,14 +219,15 @@ async function newCall(
     bodySha256: Buffer;
     keys: readonly CallKey[];
   },
-): Promise<NewCall | null> {
+): Promise<{ call: NewCall } | { handshake: HandshakeAnswer }> {
   const { endpoint, body, id: deliveryId, bodySha256, keys } = delivery;
   const { tenantId } = endpoint;
-  const input = await readInput(templates, endpoint, delivery.request, body);
-  if (input === null) return null;
+  const asked = await readInput(templates, endpoint, delivery.request, body);
+  if ('handshake' in asked) return asked;
+  const { input } = asked;
   if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const id = newId();
-  return {
+  const call = {
     hops: hops.read(delivery.request.headersDistinct[hopsHeader] ?? []),
     id,
     tenantId,
@@ -242,6 +243,7 @@ async function newCall(
     request: texts.sealRequest({ tenantId, id }, requestOf(input)),
     keys,
   };
+  return { call };
 }
 
 /** Where the id is not signed, a forger could send a delivery again under another one. */

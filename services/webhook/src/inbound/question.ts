@@ -7,7 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from './endpoint.ts';
 import { withExactIntegers } from './exact-numbers.ts';
-import { isPing } from './ping.ts';
+import { answerToHandshake, type HandshakeAnswer } from './handshake.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
@@ -16,22 +16,23 @@ const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
 const eventHeaders = ['x-github-event', 'sentry-hook-resource', 'x-gitlab-event'] as const;
 
 /**
- * Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. Null for a ping, which asks
- * nothing. Throws 400, 413, 415 and 422.
+ * Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. A handshake asks nothing.
+ * Throws 400, 413, 415 and 422.
  */
 export async function readInput(
   templates: Templates,
   { tenantId, scheme, template }: SealedEndpoint,
   { headers }: IncomingMessage,
   body: Buffer,
-): Promise<WebhookInput | null> {
+): Promise<{ input: WebhookInput } | { handshake: HandshakeAnswer }> {
   const json = await readPart(body, tenantId, () => readPayload(scheme, headers['content-type'], body));
   const payload = await parseBody(json, tenantId);
-  if (isPing({ scheme, template }, payload)) return null;
-  if (template === null) return validate(webhookInput, payload, 'body');
+  const handshake = answerToHandshake({ scheme, template }, payload);
+  if (handshake !== null) return { handshake };
+  if (template === null) return { input: validate(webhookInput, payload, 'body') };
   const exact = await readPart(json, tenantId, () => withExactIntegers(json));
   const eventName = eventNameOf(headers);
-  return { input: await templates.prompt(tenantId, { template, json: exact, eventName }) };
+  return { input: { input: await templates.prompt(tenantId, { template, json: exact, eventName }) } };
 }
 
 function eventNameOf(headers: IncomingMessage['headers']): string | null {
