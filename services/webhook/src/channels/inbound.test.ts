@@ -20,6 +20,9 @@ const messageOf = (type: ChannelType, body: unknown): InboundMessage => {
 
 const ann = { id: 42, is_bot: false, first_name: 'Ann' };
 const group = { id: -100_500, type: 'supergroup', title: 'Ops' };
+/** A channel, and the bot in whose name Telegram sends what people write as a channel. */
+const news = { id: -100_900, type: 'channel', title: 'News' };
+const channelBot = { id: 136_817_688, is_bot: true, first_name: 'Channel', username: 'Channel_Bot' };
 const update = (message: unknown) => ({ update_id: 7, message });
 const said = (fields: object) =>
   update({ message_id: 1, date: 1, from: ann, chat: group, text: 'x', ...fields });
@@ -50,8 +53,21 @@ describe('an event that is no message is ignored', () => {
       'a post that was forwarded from the linked channel',
       said({
         ...{ from: { id: 777_000, is_bot: false, first_name: 'Telegram' }, is_automatic_forward: true },
-        ...{ sender_chat: { id: -100_900, type: 'channel', title: 'News' } },
+        ...{ sender_chat: news },
       }),
+    ],
+    [
+      'the same without its mark',
+      said({ from: { id: 777_000, is_bot: false, first_name: 'Telegram' }, sender_chat: news }),
+    ],
+    [
+      'a post that was forwarded in the name of the bot of channels',
+      said({ from: channelBot, sender_chat: news, is_automatic_forward: true }),
+    ],
+    ['a message of that bot without a channel', said({ from: channelBot })],
+    [
+      'a message of another bot with a channel',
+      said({ from: { id: 4242, is_bot: true, first_name: 'Other' }, sender_chat: news }),
     ],
   ])('of Telegram: %s', (_what, body) => {
     expect(kindOf('telegram', body)).toBe('ignored');
@@ -170,6 +186,15 @@ describe('a message is read', () => {
   ])('of an administrator of a group of Telegram who stays anonymous, %s', (_how, fields, name) => {
     const body = said({ from: anonymous, sender_chat: group, ...fields });
     expect(messageOf('telegram', body).sender).toEqual({ id: '-100500', name });
+  });
+
+  it.each<[string, object]>([
+    ['as Telegram sends it', { from: channelBot }],
+    ['with a signature', { from: channelBot, author_signature: 'Chief' }],
+    ['without a bot', { from: undefined }],
+  ])('of a person of Telegram who writes as a channel, %s: by the channel', (_how, fields) => {
+    const body = said({ sender_chat: news, ...fields });
+    expect(messageOf('telegram', body).sender).toEqual({ id: '-100900', name: 'News' });
   });
 
   it('of a person who is no bot by the person, also where the group is another sender', () => {

@@ -5,27 +5,6 @@ import { given } from './given.ts';
 
 /** https://core.telegram.org/bots/api#update */
 
-/** Of an Update, the members that are read. */
-const update = z.object({
-  update_id: z.int(),
-  message: given(
-    z.looseObject({
-      message_thread_id: given(z.int()),
-      is_topic_message: given(z.boolean()),
-      from: given(z.object({ id: z.int(), is_bot: given(z.boolean()), first_name: given(z.string()) })),
-      sender_chat: given(z.object({ id: z.int(), title: given(z.string()) })),
-      author_signature: given(z.string()),
-      is_automatic_forward: given(z.boolean()),
-      chat: z.object({ id: z.int(), type: given(z.string()) }),
-      text: given(z.string()),
-      caption: given(z.string()),
-      migrate_to_chat_id: given(z.int()),
-      migrate_from_chat_id: given(z.int()),
-    }),
-  ),
-});
-type Message = NonNullable<z.output<typeof update>['message']>;
-
 /** Members of a message that are content without text. */
 const attachments = [
   'animation',
@@ -42,7 +21,33 @@ const attachments = [
   'video',
   'video_note',
   'voice',
-];
+] as const;
+type Attachment = (typeof attachments)[number];
+const attachmentShapes = Object.fromEntries(
+  attachments.map((name) => [name, z.unknown().optional()]),
+) as Record<Attachment, z.ZodOptional<z.ZodUnknown>>;
+
+/** The members of an Update that are read. */
+const update = z.object({
+  update_id: z.int(),
+  message: given(
+    z.object({
+      message_thread_id: given(z.int()),
+      is_topic_message: given(z.boolean()),
+      from: given(z.object({ id: z.int(), is_bot: given(z.boolean()), first_name: given(z.string()) })),
+      sender_chat: given(z.object({ id: z.int(), title: given(z.string()) })),
+      author_signature: given(z.string()),
+      is_automatic_forward: given(z.boolean()),
+      chat: z.object({ id: z.int(), type: given(z.string()) }),
+      text: given(z.string()),
+      caption: given(z.string()),
+      migrate_to_chat_id: given(z.int()),
+      migrate_from_chat_id: given(z.int()),
+      ...attachmentShapes,
+    }),
+  ),
+});
+type Message = NonNullable<z.output<typeof update>['message']>;
 
 /** Reads an Update. Everything in it but messages of people, and news of a group that has a new id, is ignored. */
 export function readUpdate(body: unknown): Inbound {
@@ -71,15 +76,22 @@ export function readUpdate(body: unknown): Inbound {
   };
 }
 
+/** The account of Telegram that forwards the posts of a linked channel to its group. */
+const forwarderId = 777_000;
+/** The bot of Telegram in whose name people write as a channel. */
+const channelBotId = 136_817_688;
+
 /**
- * The person who has written a message; null for bots, and for posts of a linked channel, which Telegram forwards to its
- * group by itself. An administrator who stays anonymous writes as the group, by a bot that all groups share: the group is
- * the sender then, so that it has nothing in common with other groups and with people.
+ * The sender of a message that a person has written; null for bots, and for posts of a linked channel, which Telegram
+ * forwards to its group by itself. People may write as the group (administrators who stay anonymous) or as a channel, by
+ * bots of Telegram that all groups share: the group or the channel is the sender then, and has nothing in common with others.
  */
 function senderOf(message: Message): { id: string; name: string | null } | null {
   const { from, sender_chat: as, chat, is_automatic_forward: isForward, author_signature: title } = message;
-  if (isForward === true) return null;
+  if (isForward === true || from?.id === forwarderId) return null;
   if (as?.id === chat.id) return { id: String(chat.id), name: title ?? as.title ?? null };
+  if (as !== undefined && (from === undefined || from.id === channelBotId))
+    return { id: String(as.id), name: as.title ?? null };
   if (from === undefined || from.is_bot === true) return null;
   return { id: String(from.id), name: from.first_name ?? null };
 }
