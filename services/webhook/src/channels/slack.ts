@@ -24,11 +24,13 @@ const event = z.object({
 });
 const envelope = z.object({ type: z.string() });
 const verification = z.object({ challenge: z.string().max(1_000) });
-const callback = z.object({
-  event_id: id,
-  event: given(event),
-  authorizations: given(z.array(given(z.object({ user_id: id })))),
-});
+/** Slack names one installation that an event is for. Each takes microseconds, and a body has room for 130,000. */
+const maxAuthorizations = 10;
+const authorizations = z.preprocess(
+  (list) => (Array.isArray(list) ? list.slice(0, maxAuthorizations) : list),
+  z.array(given(z.object({ user_id: id }))),
+);
+const callback = z.object({ event_id: id, event: given(event), authorizations: given(authorizations) });
 
 const answerShape = z.object({
   ok: z.boolean(),
