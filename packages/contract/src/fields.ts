@@ -96,25 +96,34 @@ const jsonValue = z
 const maxMembers = 1_000;
 /** A member of a record that a client fills. */
 export const jsonName = storableText(1, 128);
-const jsonMembers = z.record(jsonName, jsonValue).meta({ maxProperties: maxMembers });
 
 /**
- * zod silently drops a member named `__proto__` from a record, so reject it. Members are counted before each of them is
- * checked, which takes microseconds.
+ * A record of at most `most` members. zod silently drops one named `__proto__`, so reject it. Members are counted before
+ * each of them is checked, which takes microseconds.
  */
-export const jsonRecord = z.preprocess((value, context) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  if (Object.keys(value).length > maxMembers) {
-    const message = `must have at most ${maxMembers} members`;
-    context.issues.push({ code: 'custom', input: value, path: [], message });
-    return {};
-  }
-  if (Object.hasOwn(value, '__proto__')) {
-    const path = ['__proto__'];
-    context.issues.push({ code: 'custom', input: value, path, message: 'must not be used as a name' });
-  }
-  return value;
-}, jsonMembers);
+export function recordOf<Name extends z.ZodType<string, string>, Value extends z.ZodType>(
+  name: Name,
+  value: Value,
+  most: number,
+) {
+  const members = z.record(name, value).meta({ maxProperties: most });
+  return z.preprocess((given, context) => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+    if (Object.keys(given).length > most) {
+      const message = `must have at most ${most} members`;
+      context.issues.push({ code: 'custom', input: given, path: [], message });
+      return {};
+    }
+    if (Object.hasOwn(given, '__proto__')) {
+      const path = ['__proto__'];
+      context.issues.push({ code: 'custom', input: given, path, message: 'must not be used as a name' });
+    }
+    return given;
+  }, members);
+}
+
+/** A JSON object that a client fills. */
+export const jsonRecord = recordOf(jsonName, jsonValue, maxMembers);
 
 /** Whether PostgreSQL's jsonb can hold it: neither NUL nor lone surrogates, in names and texts of any level. */
 function isValidUnicode(value: unknown, depth = maxJsonDepth): boolean {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, storableText, userId, utcTime, uuid } from './fields.ts';
+import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './fields.ts';
 import { accepted, MiB, ok, route, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
@@ -28,10 +28,7 @@ export const deliveryHeaders = [
   'gatehouse-hops',
 ] as const;
 
-const metadata = z
-  .record(z.string().max(64), z.string().max(512))
-  .refine((fields) => Object.keys(fields).length <= 16, 'must have at most 16 members')
-  .meta({ maxProperties: 16 });
+const metadata = recordOf(z.string().max(64), z.string().max(512), 16);
 
 /** The body of a delivery to an endpoint without a template. */
 export const webhookInput = z.strictObject({
