@@ -91,7 +91,7 @@ function saysNothing(name: string, value: unknown): boolean {
 }
 
 /** At most so many characters, and a mark if there are more. No character is cut in two. */
-function cut(text: string, chars: number): string {
+export function cut(text: string, chars: number): string {
   if (text.length <= chars) return text;
   return `${text.slice(0, chars).replace(/[\ud800-\udbff]$/, '')}…`;
 }

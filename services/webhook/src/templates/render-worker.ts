@@ -1,9 +1,11 @@
 import { defaultOperators, Liquid, LiquidError, type Operators } from 'liquidjs';
-import { jsonExcerpt } from './json-excerpt.ts';
+import { cut, jsonExcerpt } from './json-excerpt.ts';
 
 /** A template, and the JSON that it reads; null only checks the template. */
 export interface Rendering {
   template: string;
+  /** Whether an output that is too long is cut, and does not fail. */
+  isCut: boolean;
   json: string | null;
   /** The name of the event, by a header; null without one. */
   eventName: string | null;
@@ -69,13 +71,14 @@ for (const [name, filter] of Object.entries(engine.filters)) {
 engine.registerFilter('json_excerpt', jsonExcerpt);
 
 /** Runs in a sandbox. */
-export function render({ template, json, eventName }: Rendering): Rendered {
+export function render({ template, isCut, json, eventName }: Rendering): Rendered {
   try {
     const parsed = engine.parse(template);
     if (json === null) return { text: '' };
     const payload = JSON.parse(json) as unknown;
     const fields = typeof payload === 'object' && payload !== null && !Array.isArray(payload) ? payload : {};
     const text = String(engine.renderSync(parsed, { event_name: eventName, ...fields, payload }));
+    if (text.length > maxOutputChars && isCut) return { text: cut(text, maxOutputChars - 1) };
     if (text.length > maxOutputChars)
       return { problem: `its output is longer than ${maxOutputChars} characters`, line: null };
     return { text };

@@ -12,6 +12,26 @@ const payloadOf = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../test/payloads/${name}.json`, import.meta.url), 'utf8'));
 
 describe('ready-made templates', () => {
+  it.each<[(typeof readyTemplates)[number], object, string]>([
+    [
+      'alertmanager',
+      {
+        ...{ receiver: 'r', status: 'firing', groupLabels: {} },
+        alerts: Array(60).fill({ status: 'firing', annotations: { runbook: 'Read it. '.repeat(1_000) } }),
+      },
+      'Alertmanager reports for the receiver r: firing, 60 alerts',
+    ],
+    ['github', { issue: { title: 'Long', body: '🦊'.repeat(140_000) } }, 'GitHub reports an event.'],
+    ['github', { issue: { title: 'Long', body: ` ${'🦊'.repeat(140_000)}` } }, 'GitHub reports an event.'],
+  ])('%s cuts a prompt that would be too long', async (name, payload, start) => {
+    const text = await prompt(name, payload);
+    expect(text.slice(0, start.length)).toBe(start);
+    expect(text.length).toBeGreaterThan(256 * 1_024 - 3);
+    expect(text.length).toBeLessThanOrEqual(256 * 1_024);
+    expect(text.at(-1)).toBe('…');
+    expect(text.isWellFormed()).toBe(true);
+  });
+
   it.each<[(typeof readyTemplates)[number], string[]]>([
     [
       'alertmanager',

@@ -29,7 +29,7 @@ export class Templates {
   }
 
   /** The prompt of a payload. Throws 422 `template_failed`, with the line, also for a blank one. */
-  async prompt(tenantId: string, rendering: Rendering): Promise<string> {
+  async prompt(tenantId: string, rendering: Omit<Rendering, 'isCut'>): Promise<string> {
     const rendered = await this.#render(tenantId, rendering);
     const { problem, line } = problemOf(rendered);
     const text = 'text' in rendered ? rendered.text.trim() : '';
@@ -38,12 +38,14 @@ export class Templates {
     throw new AppError('template_failed', `The template of the endpoint failed${at(line)}: ${what}.`);
   }
 
-  async #render(tenantId: string, rendering: Rendering): Promise<Rendered> {
-    const { template } = rendering;
+  async #render(tenantId: string, rendering: Omit<Rendering, 'isCut'>): Promise<Rendered> {
+    const ready = readyTemplate(rendering.template);
     try {
+      // A tenant can't mend a ready-made one, and would miss the alerts that fill it.
       return await this.#sandbox.run(tenantId, {
         ...rendering,
-        template: readyTemplate(template) ?? template,
+        template: ready ?? rendering.template,
+        isCut: ready !== null,
       });
     } catch (error) {
       if (error instanceof AppError) throw error;
