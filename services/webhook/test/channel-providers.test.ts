@@ -118,6 +118,26 @@ describe('Telegram', () => {
     expect((await sent(1))[0]).toMatchObject({ chat_id: '-100', message_thread_id: 7 });
   });
 
+  it('is answered in the direct messages of a channel, each person apart from the others', async () => {
+    const chat = { id: -100, type: 'supergroup', is_direct_messages: true };
+    const write = (text: string, id: number) =>
+      update({ text, chat, from: { id, is_bot: false }, direct_messages_topic: { topic_id: id } });
+    await write('my secret', 41);
+    await sent(1);
+    await write('anything else?', 43);
+    expect((await sent(2)).map(({ text: _text, ...place }) => place)).toEqual([
+      { chat_id: '-100', parse_mode: 'HTML', direct_messages_topic_id: 41 },
+      { chat_id: '-100', parse_mode: 'HTML', direct_messages_topic_id: 43 },
+    ]);
+    expect(webhooks.chat.runs.at(-1)?.request).toMatchObject({
+      group: true,
+      requestJson: JSON.stringify({ messages: [{ role: 'user', content: 'anything else?' }] }),
+    });
+    const own = { sender_chat: { id: -7, type: 'channel' }, from: { id: 136_817_688, is_bot: true } };
+    const answer = { text: 'Answered by the channel', chat, direct_messages_topic: { topic_id: 43 }, ...own };
+    expect(await update(answer)).toMatchObject({ status: 200, body: { status: 'ignored' } });
+  });
+
   it.each([
     ['no text', { new_chat_members: [] }],
     ['a bot', { text: 'beep', from: { id: 1, is_bot: true } }],

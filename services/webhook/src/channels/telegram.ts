@@ -73,7 +73,8 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
 /** Telegram answers 404 for a token of no bot. */
 const isUnauthorized = (code: number): boolean => code === 401 || code === 404;
 
-function placeOf(conversation: string): { chat_id: string; message_thread_id?: number } {
-  const [chat = '', topic] = conversation.split(':');
-  return { chat_id: chat, ...(topic !== undefined && topic !== '' && { message_thread_id: Number(topic) }) };
+function placeOf(conversation: string): object {
+  const [chat = '', topic = ''] = conversation.split(':');
+  if (topic.startsWith('d')) return { chat_id: chat, direct_messages_topic_id: Number(topic.slice(1)) };
+  return { chat_id: chat, ...(topic !== '' && { message_thread_id: Number(topic) }) };
 }
