@@ -52,11 +52,11 @@ import { releaseClaim, ReplyStore } from './store/reply-store.ts';
 import { TokenStore } from './store/token-store.ts';
 import { TurnStore } from './store/turn-store.ts';
 
-/** What channels share with webhooks. */
+/** The dependencies that channels share with webhooks. */
 export interface ChannelPartsOptions {
   config: WebhookConfig;
   app: Pool;
-  /** For what needs no key. */
+  /** For requests that need no key. */
   gate: Pool;
   jobs: Jobs<typeof tasks>;
   alerts: Alerts;

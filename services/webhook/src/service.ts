@@ -77,7 +77,7 @@ export async function createWebhookService(
     pools: {
       app: { role: 'webhook_app', max: forTenants(max) },
       system: { role: 'webhook_system', max: Math.ceil(max / 2) },
-      // What anybody can ask for without a key, apart from the work of all.
+      // Work for requests without a key, apart from all other work.
       gate: { role: 'webhook_system', max: Math.ceil(max / 5) },
     },
   });

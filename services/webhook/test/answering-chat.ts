@@ -13,9 +13,9 @@ import { StandIn } from '@gatehouse/test/stand-in';
 export class AnsweringChat {
   /** Every run that was begun. */
   readonly runs: { request: CompleteRequest; delegation: Delegation | null }[] = [];
-  /** What happens in the next runs, instead of an answer. */
+  /** The failures of the next runs, instead of an answer. */
   readonly failures: AppError[] = [];
-  /** What the provider's answer is in the next runs, as JSON. */
+  /** The provider's answers in the next runs, as JSON. */
   readonly completions: string[] = [];
   /** Runs wait for it. */
   gate: Promise<unknown> = Promise.resolve();

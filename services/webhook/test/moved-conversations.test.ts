@@ -85,7 +85,7 @@ const untilTexts = (expected: string[]) =>
     expect((await conversations()).map(({ external_id: id }) => id)).toEqual([String(next)]);
     expect(await texts()).toEqual(expected);
   }, patienceMs);
-/** What the agent was asked in each turn whose last message is this one. */
+/** The requests to the agent in each turn whose last message is this one. */
 const askedOf = (text: string): string[][] =>
   webhooks.chat.runs
     .map(({ request }) => JSON.parse(request.requestJson) as { messages: { content: string }[] })
@@ -110,7 +110,7 @@ describe('a group that becomes a supergroup', () => {
     await say('And now?', next);
     expect(await sent(2)).toContainEqual([String(next), 'echo: Ann: And now?']);
     expect(askedOf('And now?')).toEqual([['Ann: Hello?', 'echo: Ann: Hello?', 'Ann: And now?']]);
-    // What Telegram repeats late from the old group belongs to it too.
+    // Messages that Telegram repeats late from the old group belong to it too.
     await say('From before', old);
     await sent(3);
     await untilTexts([

@@ -26,7 +26,7 @@ type Shown = Omit<WebhookEndpoint, keyof WebhookCallWithResult> &
   Pick<ChannelMessage, 'direction' | 'text' | 'run_id' | 'external_id'> &
   Pick<Conversation, 'group' | 'user_id'> & { message_id: string | null; challenge: string };
 
-/** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
+/** The fields that answers of this service may have. `call` has held each to its route's shape, so a test reads what its has. */
 export interface AnswerBody extends Shown {
   error: ErrorBody['error'];
   data: Shown[];
@@ -133,7 +133,7 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<WebhookServic
     });
   }
 
-  /** What the edge sends on of a request without a key. */
+  /** Sends a request without a key as the edge sends it on. */
   async sendAnonymously(
     routeId: string,
     path: string,

@@ -5,7 +5,7 @@ import type {
 
 type EventType = WebhookSubscription['event_types'][number];
 
-/** What a client can set. */
+/** The fields that a client can set. */
 export interface SubscriptionSettings {
   url: string;
   event_types: readonly EventType[];

@@ -1,6 +1,6 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 
-/** What the agent answered, as the sender gets it. */
+/** The agent's answer, as the sender gets it. */
 export interface Result {
   output: string | null;
   finish_reason: string | null;

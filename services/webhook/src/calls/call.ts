@@ -1,7 +1,7 @@
 import type { CallStatus, WebhookCall } from '@gatehouse/contract/webhook-calls';
 import type { ErrorCode } from '@gatehouse/kit/errors';
 
-/** What a repeat has in common with a delivery. */
+/** A property that a repeat has in common with a delivery. */
 export interface CallKey {
   kind: 'id' | 'body';
   /** SHA-256. */
@@ -29,7 +29,7 @@ export interface NewCall {
   keys: readonly CallKey[];
 }
 
-/** Why a call failed, as the response to its sender states it. */
+/** The reason for a failed call, as the response to its sender states it. */
 export interface CallError {
   code: ErrorCode;
   message: string;

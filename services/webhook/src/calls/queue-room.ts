@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
-/** Of each kind and tenant. */
+/** The most that may wait, of each kind and tenant. */
 const maxQueued = 10_000;
 /** Counting takes milliseconds when many wait, so a tenant may exceed the number by what arrives in that time. */
 const countedForMs = 1_000;

@@ -7,7 +7,7 @@ import type { ReplyStyle } from './reply-style.ts';
 export interface InboundMessage {
   /** The provider's id of the message, as it is shown. */
   externalId: string;
-  /** By which a duplicate is known: the provider's ids of the event and of the message. */
+  /** The provider's ids of the event and of the message, by which a duplicate is known. */
   keys: readonly string[];
   conversation: { externalId: string; group: boolean };
   sender: { id: string; name: string | null };
@@ -19,7 +19,7 @@ export interface InboundMessage {
   position: string | null;
 }
 
-/** What a genuine request is. */
+/** The meaning of a genuine request. */
 export type Inbound =
   /**
    * `account`: whom it was sent to, where one URL takes the messages of several. `sentAtMs`: when, by the provider's
@@ -56,7 +56,7 @@ export interface Reply {
   plainText: string;
 }
 
-/** What came of an attempt to send. */
+/** The outcome of an attempt to send. */
 export type Sent =
   | { kind: 'sent'; externalId: string | null }
   /** A later attempt may succeed. */
@@ -77,7 +77,7 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
   credentials: ChannelCredentials<Type>;
   /** Those before the last change, while they sign replies too; null otherwise. */
   previousCredentials: ChannelCredentials<Type> | null;
-  /** Where the provider gives tokens after a consent; null before. */
+  /** The token that a provider with consents has given; null before. */
   accessToken: string | null;
 }
 
@@ -92,7 +92,7 @@ export interface Ways {
 /** The ways out of a tenant, which has a share of each; null for the platform. */
 export type WaysOf = (tenantId: string | null) => Ways;
 
-/** What a type of channel has of its own. */
+/** The parts that each type of channel has of its own. */
 export interface ChannelAdapter<Type extends ChannelType> {
   /** Whether a request is from the provider. */
   verify: (request: Delivery, channel: OpenChannel<Type>, nowS: number) => boolean;
@@ -103,7 +103,7 @@ export interface ChannelAdapter<Type extends ChannelType> {
   parse: (body: unknown) => Inbound;
   /** Whether only a consent in a browser connects the channel. */
   needsConsent?: true;
-  /** Of the acknowledgement of a new message. */
+  /** The status that acknowledges a new message. */
   acceptedStatus: 200 | 202;
   /** How answers are written, and how long one message may be. */
   style: ReplyStyle;
@@ -115,6 +115,6 @@ export interface ChannelAdapter<Type extends ChannelType> {
   check?: (channel: OpenChannel<Type>, ways: Ways) => Promise<Checked>;
 }
 
-/** What the provider says of the credentials. */
+/** The provider's verdict on the credentials. */
 export type Checked =
   { kind: 'connected' } | { kind: 'unauthorized'; reason: string } | { kind: 'retry'; reason: string };

@@ -9,7 +9,7 @@ import { zalo } from './zalo.ts';
 /** An adapter for each type of channel. */
 export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };
 
-/** Where the operator's providers are. */
+/** The URLs of the operator's providers. */
 export interface ProviderUrls {
   telegram: string;
   slack: string;

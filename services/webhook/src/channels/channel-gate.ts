@@ -15,12 +15,12 @@ export interface ChannelGateOptions {
   log: Logger;
 }
 
-/** Where the credentials of a channel are. */
+/** The place of a channel's credentials. */
 export function placeOf({ tenantId, id }: { tenantId: string; id: string }): SecretPlace {
   return { tenantId, table: 'channel_instances', column: 'credentials', id };
 }
 
-/** What of a channel proves that a message is from its provider. */
+/** The parts of a channel that prove that a message is from its provider. */
 type Provable = Pick<SealedChannel, 'id' | 'tenantId' | 'type' | 'config' | 'credentials'>;
 
 /** Decides whether messages are from the provider of their channel. */

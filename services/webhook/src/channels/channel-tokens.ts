@@ -31,7 +31,7 @@ export class ChannelTokens {
     return this.#secrets.open(placeOf(channel, column), sealed);
   }
 
-  /** What Zalo needs to know of the app of a channel. */
+  /** The properties of a channel's app that Zalo asks for. */
   appOf({ config, credentials }: OpenChannel): {
     config: ChannelConfig<'zalo_oa'>;
     credentials: ChannelCredentials<'zalo_oa'>;

@@ -15,7 +15,7 @@ import { z } from 'zod';
 export const settingNames = ['name', 'agent_id', 'enabled', 'history_tokens', 'replies', 'config'] as const;
 export type ChannelSettings = Pick<ChannelInstance, (typeof settingNames)[number]>;
 
-/** What is known of the connection to the provider. */
+/** The state of the connection to the provider. */
 export interface ChannelState {
   status: Exclude<ChannelStatus, 'disabled'>;
   status_reason: string | null;

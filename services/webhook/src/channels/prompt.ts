@@ -20,7 +20,7 @@ export function historyBytes(historyTokens: number): number {
 }
 
 /**
- * What an agent is asked: the messages of a turn after as much of the conversation as its tokens allow. In a group each
+ * The request to an agent: the messages of a turn after as much of the conversation as its tokens allow. In a group each
  * message begins with the name of its sender. `earlier`: newest first.
  */
 export function promptOf(

@@ -5,7 +5,7 @@ import type { Sent, Ways } from './adapter.ts';
 
 /** How long a provider may take. */
 const timeoutMs = 15_000;
-/** Where a provider limits without saying for how long. */
+/** The pause for a provider that limits without saying for how long. */
 const pausedS = 5;
 
 /** Posts JSON to a provider, and returns its answer as `shape`; null if it does not fit. */

@@ -248,7 +248,7 @@ describe('a long answer', () => {
   ])('is written in time, and fits, for %s', (_what, markdown, count) => {
     const began = performance.now();
     const pieces = piecesOf({ markdown, style: 'telegram', maxChars: 4_096 });
-    // Of three seconds that it may take; here it takes 0.6.
+    // It may take three seconds, and takes 0.6 here.
     expect(performance.now() - began).toBeLessThan(6_000);
     expect(pieces).toHaveLength(count);
     for (const { text, plainText } of pieces)

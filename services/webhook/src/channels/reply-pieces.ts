@@ -50,7 +50,7 @@ export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
 
 /** A text as it is, cut into messages. */
 export function unformatted(text: string, { style, maxChars }: Omit<Answer, 'markdown'>): Piece[] {
-  // What is escaped gets longer, at most fivefold.
+  // Escaping makes a text longer, at most fivefold.
   return bounded(
     cut(text, Math.floor(maxChars / 6)).map((plainText) => ({ text: escaped(plainText, style), plainText })),
   );
@@ -102,7 +102,7 @@ function parts(token: Token, { fits, maxChars }: Room): string[] {
   const { raw } = token;
   if (fits(raw)) return [raw];
   if (token.type === 'code') {
-    // Each part is a block of its own. What is escaped gets longer, at most fivefold.
+    // Each part is a block of its own. Escaping makes a text longer, at most fivefold.
     const lines = (token as { text: string }).text
       .split('\n')
       .flatMap((line) => cut(`${line}\n`, maxChars / 6));

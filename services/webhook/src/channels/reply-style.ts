@@ -75,8 +75,8 @@ const maxRounds = 3;
 
 /**
  * Markdown whose links all lead to the web or to a mailbox: other links are their text, and HTML is text. A model may
- * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`. What takes a
- * link's place can make a link of the text around it, so it is parsed again; what stays unsafe has no markup at all.
+ * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`. The text
+ * in a link's place can make a link of the text around it, so all is parsed again; what stays unsafe has no markup at all.
  */
 export function safeMarkdown(source: string): string {
   let safe = source.trim();
@@ -104,7 +104,7 @@ function safeBlock(token: Token): string {
   return safe + raw.slice(from);
 }
 
-/** What must not stay as it is, in its order, and the Markdown that takes its place. */
+/** Finds the sources that must not stay as they are, in their order, and the Markdown that takes their place. */
 function* unsafeIn(token: Token): Generator<{ raw: string; text: string }> {
   const { type, raw } = token;
   const isUnsafeLink = (type === 'link' || type === 'image' || type === 'def') && !isWebLink(hrefOf(token));

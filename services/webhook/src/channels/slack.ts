@@ -9,7 +9,7 @@ import { pausedBy, postJson } from './provider-call.ts';
 
 const time = given(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
 const id = given(z.string().min(1).max(64));
-/** Of a message. Other events have members of the same names: `team_join` has an object as `user`. */
+/** The members of a message that are read. Other events have members of the same names: `team_join` has an object as `user`. */
 const event = z.object({
   type: z.string(),
   subtype: given(z.string()),

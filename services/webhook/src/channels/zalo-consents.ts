@@ -21,7 +21,7 @@ export interface ZaloConsentsOptions {
   tokens: ChannelTokens;
   oauth: ZaloOAuth;
   accounts: ZaloAccounts;
-  /** Of Zalo's consent pages. */
+  /** The origin of Zalo's consent pages. */
   origin: string;
   changes: Pick<Changes, 'record'>;
   wake: (channel: { tenantId: string; id: string }) => Promise<void>;

@@ -43,7 +43,7 @@ export class ZaloOAuth {
     this.#ways = ways;
   }
 
-  /** Where the browser goes to consent. */
+  /** The page that the browser opens to consent. */
   authorizationUrl(
     { config }: Pick<App, 'config'>,
     asked: { redirectUri: string; state: string; verifier: string },

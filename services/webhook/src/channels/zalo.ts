@@ -11,7 +11,7 @@ import { parseOrNull, pausedBy, postJson } from './provider-call.ts';
 const signatureHeader = 'x-zevent-signature';
 
 const party = given(z.object({ id: z.string().min(1).max(64) }));
-/** Of a message. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
+/** The members of a message that are read. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
 const event = z.object({
   event_name: z.string(),
   sender: party,
@@ -20,7 +20,7 @@ const event = z.object({
   timestamp: given(z.union([z.string().max(20), z.number().transform(String)])),
 });
 
-/** What people send to the account. `oa_send_…` are its own messages, others are news. */
+/** Names of the events for messages of people. `oa_send_…` are its own messages, others are news. */
 const written = /^user_send_(?!group_)/;
 const onlyText = 'user_send_text';
 
@@ -95,7 +95,7 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
   };
 }
 
-/** Of the body, which is part of what is signed. */
+/** The time in the body, which is part of what is signed. */
 function timestampOf(body: Buffer): string {
   const { timestamp } = Object(parseOrNull(body)) as { timestamp?: unknown };
   return typeof timestamp === 'string' || typeof timestamp === 'number' ? String(timestamp) : '';

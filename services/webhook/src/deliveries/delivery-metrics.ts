@@ -1,6 +1,6 @@
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 
-/** What came of an attempt; `postponed` ones were not made, because too many requests are under way. */
+/** The outcome of an attempt; `postponed` ones were not made, because too many requests are under way. */
 const outcomes = ['delivered', 'retry', 'failed', 'postponed'] as const;
 
 export type DeliveryMetrics = ReturnType<typeof deliveryMetrics>;

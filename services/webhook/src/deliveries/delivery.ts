@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What is sent, and the object whose secret signs it. */
+/** The content of a delivery, and the object whose secret signs it. */
 export type DeliverySource =
   /** The result of a call. */
   | { kind: 'result'; callId: string; endpointId: string }
@@ -17,13 +17,13 @@ export interface Delivery {
   attempts: number;
 }
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export interface Attempt {
   at: Date;
   durationMs: number;
-  /** Of the response; null without one. */
+  /** The status of the response; null without one. */
   status: number | null;
-  /** Why there was no response. */
+  /** The reason for a missing response. */
   error: string | null;
   /** How long the receiver asks to wait. */
   retryAfterS: number | null;
@@ -31,7 +31,7 @@ export interface Attempt {
   exceedsHops: boolean;
 }
 
-/** What happens next. */
+/** The next step after an attempt. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'retry'; afterS: number }
@@ -40,7 +40,7 @@ export type Verdict =
 
 /** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
 const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];
-/** Of a delay, at random, so that receivers that were down don't get everything at once. */
+/** The random share of a delay, so that receivers that were down don't get everything at once. */
 const jitter = 0.2;
 const longestRetryAfterS = 24 * 3_600;
 

@@ -4,7 +4,7 @@ import type { CallStore } from '../store/call-store.ts';
 import type { DueDelivery } from '../store/delivery-store.ts';
 import { resultBody } from './result-body.ts';
 
-/** What is sent for a delivery, the same at each attempt. */
+/** The message of a delivery, the same at each attempt. */
 export interface Message {
   /** The `webhook-id`. */
   id: string;

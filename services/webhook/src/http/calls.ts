@@ -24,7 +24,7 @@ export interface CallDependencies {
   changes: Changes;
 }
 
-/** Of one result; as many as its call shows. */
+/** The deliveries that are read of one result; as many as its call shows. */
 const maxDeliveries = 50;
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */

@@ -51,7 +51,7 @@ export interface ChannelDependencies {
   secrets: WebhookSecrets;
   check: ChannelCheck;
   changes: Changes;
-  /** Where clients reach the gateway. */
+  /** The URL by which clients reach the gateway. */
   publicUrl: string;
 }
 
@@ -97,7 +97,7 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
     'channels.instances.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const { type } = found(await channels.find(tenantId, id), what);
-      // What a patch names is checked before the row is locked: no transaction waits for another service.
+      // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, { ...call.body, type }, dependencies);
       return changes.change(call, async (db) => {
         const before = found(await lockChannel(db, id), what);

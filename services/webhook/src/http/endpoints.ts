@@ -101,7 +101,7 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
       const { callback_secret: secret, overlap_seconds: overlapS } = call.body;
       const given = secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
       const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
-      // What a patch names is checked before the row is locked: no transaction waits for another service.
+      // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, call.body, dependencies);
       return changes.change(call, async (db) => {
         const before = found(await lockEndpoint(db, id), what);

@@ -160,7 +160,7 @@ async function accept(
     if (call.mode === 'async') await room.assert(call.tenantId);
     share.grow(Math.max(0, call.request.length - body.length));
   } catch (error) {
-    // What is checked, such as the template, may have changed since an earlier delivery was accepted.
+    // The template and other settings may have changed since an earlier delivery was accepted.
     const earlier = await findEarlier();
     if (earlier === null) throw error;
     return again(earlier);
@@ -171,7 +171,7 @@ async function accept(
   });
   if (known === 'closed') return null;
   if (known !== null) return again(known);
-  // What is asked stays in memory until it is answered.
+  // The request of a `sync` call stays in memory until it is answered.
   share.shrink(call.mode === 'sync' ? call.request.length : 0);
   return asked(dependencies, call, claim.claimId, context);
 }
@@ -246,7 +246,7 @@ async function newCall(
   return { call };
 }
 
-/** Where the id is not signed, a forger could send a delivery again under another one. */
+/** The keys by which repeats are known. An id that is not signed is not enough: a forger could send another one. */
 function keysOf(
   { scheme }: SealedEndpoint,
   { id, idIsSigned, bodySha256 }: { id: string | null; idIsSigned: boolean; bodySha256: Buffer },

@@ -146,7 +146,7 @@ async function addressedChannel(
   return other?.enabled === true ? other : null;
 }
 
-/** Of the provider's clock. */
+/** The most that the provider's clock may differ. */
 const skewMs = 5 * 60_000;
 
 /** Whether a message was sent before there was the channel: one that an earlier channel of the account may have had. */

@@ -47,7 +47,7 @@ export class Gate {
   }
 
   /**
-   * What a genuine delivery says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
+   * Returns what a genuine delivery says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
    * `rate_limit_exceeded` for an address that has sent too many of those.
    */
   async check(

@@ -4,7 +4,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 const longestMs = 30_000;
 const pollMs = 500;
-/** Of this replica; each looks for itself. */
+/** The most senders of this replica; each looks for itself. */
 const maxWaiting = 100;
 
 /** Senders that wait for the answer of an endpoint that is about to move to another tenant. */

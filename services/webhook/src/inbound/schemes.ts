@@ -1,6 +1,6 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 
-/** What a delivery brings to prove that it is genuine. */
+/** The parts of a delivery that prove that it is genuine. */
 export interface Delivery {
   /** All values of a header, in lower case, as they were sent; none if it was not. */
   header(name: string): readonly string[];
@@ -45,7 +45,7 @@ export function standardKey(secret: string): Buffer {
   return key;
 }
 
-/** Of a delivery: printable ASCII, as senders make them. */
+/** Whether a text may be the id of a delivery: printable ASCII, as senders make them. */
 function isId(text: string): boolean {
   return /^[\x21-\x7e]{1,255}$/.test(text);
 }

@@ -54,7 +54,7 @@ const body = '{"alert":"disk"}';
 const hmac = (secret: string | Buffer, text: string) => createHmac('sha256', secret).update(text);
 const standardSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-/** What each scheme's senders send. */
+/** The deliveries of each scheme's senders. */
 const sent: Record<Signed, { secret: string; headers: Record<string, string> }> = {
   standard: {
     secret: standardSecret,

@@ -5,7 +5,7 @@ import { schemes, type Claim, type Delivery } from './schemes.ts';
 /** How far the time of a signature may be from ours. */
 const toleranceS = 300;
 
-/** What a genuine delivery says of itself. */
+/** The id of a genuine delivery. */
 export interface Genuine {
   /** The sender's id of the delivery; null if it has none. */
   id: string | null;

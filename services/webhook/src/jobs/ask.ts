@@ -4,7 +4,7 @@ import { UnreadableAnswer, type Answer, type CompletionClient, type Question } f
 
 /** Chat's own limit of one run. A run that takes longer would take as long the next time. */
 export const longestRunMs = 10 * 60_000;
-/** Of one attempt: chat reports its limit before. */
+/** The most that one attempt may take: chat reports its limit before. */
 const longestAttemptMs = longestRunMs + 30_000;
 const pollMs = 1_000;
 

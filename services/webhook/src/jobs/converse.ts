@@ -160,7 +160,7 @@ async function answer(
 
 type Said = Pick<TurnEnd, 'status' | 'runId'> & { said: string[] };
 
-/** What is said to a turn: the agent's answer, or a sentence in its place. Throws if a later attempt may succeed. */
+/** The texts of the answer to a turn: the agent's, or a sentence in its place. Throws if a later attempt may succeed. */
 async function spokenFor(
   dependencies: ConverseDependencies,
   { turn, conversation, channel }: OpenTurn,

@@ -103,7 +103,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     log.warn({ resource_type: type, resource_id: id }, 'disabled a webhook whose receiver fails');
     const reason = verdict.kind === 'failed' && verdict.because === 'gone' ? 'gone' : 'failing';
     const data = { resource_type: type, resource_id: id, url, reason } as const;
-    // Of the owner: no type of the platform's events is about that.
+    // The owner gets no event: no type of the platform's is about that.
     if (tenantId !== platformId)
       await alerts.raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
   }

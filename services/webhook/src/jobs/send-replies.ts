@@ -46,7 +46,7 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
       const reply = await replies.next(tenantId, conversationId);
       if (reply === null) return;
       const usable = await channels.open(tenantId, reply.instanceId);
-      // What waits goes on when the channel is enabled or open again, has new credentials, or the tenant is active again.
+      // Waiting replies go on when the channel is enabled or open again, has new credentials, or the tenant is active again.
       if (usable === null || !isUsable(usable) || !(await tenants.isActive(tenantId))) return;
       if (reply.waitS > 0) return later({ tenantId, id: conversationId }, reply.waitS);
       const claimed = await replies.claim(reply);

@@ -2,7 +2,7 @@ import { defineTask } from '@gatehouse/jobs/task';
 
 const minute = 60;
 
-/** What webhook does in the background. */
+/** The background work of webhook. */
 export const tasks = {
   /** Asks the agent for an `async` call. Retries last for about a day. */
   run_call: defineTask<{ callId: string }>({

@@ -11,7 +11,7 @@ import type { Result } from '../calls/call-texts.ts';
 export interface Question {
   /** The id of the call: a repeat gets the stored answer. */
   callId: string;
-  /** Where it came in, such as `webhook`. */
+  /** The way that it came in, such as `webhook`. */
   channel: string;
   /** Whether several people read the answer: memory of the agent counts, memory of the user does not. */
   group?: boolean;
@@ -47,7 +47,7 @@ function readCompletion(json: string): z.output<typeof completion> {
   }
 }
 
-/** What an agent has answered. */
+/** An agent's answer. */
 export interface Answer {
   runId: string;
   result: Result;

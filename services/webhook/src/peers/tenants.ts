@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { platformId } from '../alerts/platform.ts';
 
-/** What webhook reads of a tenant's settings. */
+/** The settings of a tenant that webhook reads. */
 export interface TenantSettings {
   retentionDays: number;
 }

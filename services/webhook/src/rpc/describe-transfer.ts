@@ -5,14 +5,14 @@ import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/prot
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from '../store/transfer-store.ts';
 
-/** What a transfer would do with webhook endpoints and channels. */
+/** Shows the effect of a transfer on webhook endpoints and channels. */
 export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
       const ids = { endpoints: idsOf(refs, 'webhook_endpoint'), channels: idsOf(refs, 'channel_instance') };
       const found = await store.find(sourceTenantId, ids);
-      // What stays misses its agent only if that moves.
+      // Resources that stay miss their agent only if that moves.
       const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
       const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels) : [];
       const known = new Set(found.map(({ id }) => id));

@@ -179,7 +179,7 @@ export class CallStore {
     });
   }
 
-  /** What has become of a call. */
+  /** The end of a call, if it has one. */
   async progressOf({
     tenantId,
     id,
@@ -253,7 +253,7 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
   ).count;
 }
 
-/** What repeats of a delivery have in common. */
+/** The keys that repeats of a delivery have in common. */
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {

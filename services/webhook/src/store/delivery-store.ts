@@ -24,7 +24,7 @@ export type NewDelivery = { id: string; tenantId: string; url: string; target: s
   { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
 );
 
-/** What is sent, with the encrypted secrets that sign it: the second one during an overlap. */
+/** A delivery with the encrypted secrets that sign it: the second one during an overlap. */
 export interface DueDelivery extends Delivery {
   secret: Buffer;
   previousSecret: Buffer | null;
@@ -45,7 +45,7 @@ interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
 /** Deliveries of a tenant to one origin. */
 export interface Target {
   tenantId: string;
-  /** Of `targetOf`. */
+  /** As `targetOf` returns it. */
   target: string;
 }
 

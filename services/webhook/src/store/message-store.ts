@@ -8,7 +8,7 @@ export interface NewMessage {
   id: string;
   tenantId: string;
   instanceId: string;
-  /** By which duplicates are known, of the provider. */
+  /** The provider's ids by which duplicates are known. */
   keys: readonly string[];
   externalId: string;
   conversation: { id: string; externalId: string; group: boolean };

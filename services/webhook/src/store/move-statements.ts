@@ -8,7 +8,7 @@ import type { Transfer } from '@gatehouse/transfers/transfer';
 
 type Sides = Pick<Transfer, 'sourceTenantId' | 'targetTenantId'>;
 
-/** Of one batch. */
+/** The most of one batch. */
 const maxRows = 500;
 const maxBytes = 8_000_000;
 

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** What is hidden when it is deleted, and the parts that it is removed with, in their order. */
+/** Rows that are hidden when they are deleted, and the parts that they are removed with, in their order. */
 const removable = {
   endpoints: { owners: 'webhook.endpoints', by: 'endpoint_id', parts: ['webhook.calls'] },
   channels: {

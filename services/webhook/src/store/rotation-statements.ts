@@ -40,7 +40,7 @@ export function rotating(
       when ${previous} is not null then least(${expires}, ${until}) end`;
 }
 
-/** Of each table, its secrets that were replaced, and until when they are used. */
+/** The replaced secrets of each table, and until when they are used. */
 const replaced = {
   endpoints: [
     ['previous_secret', 'previous_secret_expires_at'],

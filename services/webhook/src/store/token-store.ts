@@ -67,7 +67,7 @@ export class TokenStore {
   }
 
   /**
-   * What to do about an access token that the provider refuses: it was replaced meanwhile, it is to be refreshed, which
+   * Decides about an access token that the provider refuses: it was replaced meanwhile, it is to be refreshed, which
    * is due now, or nothing helps.
    */
   async refused({ tenantId, id }: Ref, refused: Buffer): Promise<'replaced' | 'refresh' | 'lost'> {

@@ -2,7 +2,7 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 import { only } from '@gatehouse/pg/rows';
 
-/** What transfers of resources between tenants read, one tenant at a time. */
+/** Reads of transfers between tenants, one tenant at a time. */
 
 /** A resource as a transfer shows it. */
 export interface Transferable {
@@ -11,7 +11,7 @@ export interface Transferable {
   name: string;
   revision: string;
   agentId: string;
-  /** Of the calls of an endpoint, or the conversations and messages of a channel. */
+  /** Numbers of the calls of an endpoint, or of the conversations and messages of a channel. */
   counts: Record<string, number>;
 }
 
@@ -20,7 +20,7 @@ interface Ids {
   channels: readonly string[];
 }
 
-/** What of a row a transfer would bring to its target. */
+/** The columns of a row that a transfer would bring to its target. */
 export const revisionOf = {
   'webhook.endpoints': revisionHash(
     'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at)',
@@ -71,7 +71,7 @@ export class TransferStore {
     });
   }
 
-  /** What else uses these agents. */
+  /** The other endpoints and channels that use these agents. */
   async findUses(
     tenantId: string,
     agents: readonly string[],

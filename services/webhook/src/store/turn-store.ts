@@ -19,7 +19,7 @@ export interface Turn {
   id: string;
   tenantId: string;
   conversationId: string;
-  /** Whom the agent acts for. */
+  /** The user that the agent acts for. */
   userId: string;
   agentId: string;
   /** Encrypted; null if nothing in the messages can be read. */
@@ -49,7 +49,7 @@ export interface NewReply {
   textBytes: number;
 }
 
-/** What became of a turn. */
+/** The end of a turn. */
 export interface TurnEnd {
   status: 'answered' | 'failed';
   runId: string | null;
@@ -58,7 +58,7 @@ export interface TurnEnd {
 }
 
 const maxWaiting = 100;
-/** Of the messages before a turn, however few tokens they have. */
+/** The most messages before a turn that are read, however few tokens they have. */
 const maxEarlier = 200;
 
 /** Turns of conversations: one at a time in each. */

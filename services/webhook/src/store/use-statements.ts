@@ -54,7 +54,7 @@ export async function waitingConversations(db: Queryable, ids: readonly string[]
 }
 
 /**
- * What moves uses an agent of the target from now on, in place of one that stays: endpoints, channels, and the calls and
+ * Gives endpoints and channels that move an agent of the target, in place of one that stays, and so the calls and
  * turns that are still open. Earlier calls keep the agent that has answered them.
  */
 export async function useAgent(

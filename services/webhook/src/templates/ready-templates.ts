@@ -8,7 +8,7 @@ const pairs = (name: string): string =>
 /** At most this many of a list: a payload may have thousands, and a prompt should not. */
 const most = 50;
 
-/** What there is to say of an event that a template does not know. */
+/** The part for an event that a template does not know. */
 const general = '{{ payload | json_excerpt }}';
 
 const listOf = (names: readonly string[]): string => `"${names.join(',')}" | split: ","`;

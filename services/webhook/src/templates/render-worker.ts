@@ -14,7 +14,7 @@ export interface Rendering {
 export type Rendered = { text: string } | { problem: string; line: number | null };
 
 const maxTemplateChars = 65_536;
-/** Of the prompt, in UTF-16 units. */
+/** The longest prompt, in UTF-16 units. */
 const maxOutputChars = 256 * 1024;
 /** `memoryLimit` counts the characters and elements that a template makes; a range has 8 bytes an element. */
 const limits = { parseLimit: maxTemplateChars, renderLimit: 1_000, memoryLimit: 4_000_000 };

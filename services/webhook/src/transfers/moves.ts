@@ -43,7 +43,7 @@ export interface MovesOptions {
   log: Logger;
 }
 
-/** Of one call of a step; the rest is for the next one. */
+/** The most that one call of a step moves; the next call continues. */
 const budgetMs = 2_000;
 /** Conversations; the upkeep finds others within seconds. */
 const maxResumed = 500;
