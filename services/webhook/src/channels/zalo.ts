@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Sent } from './adapter.ts';
 import { given } from './given.ts';
-import { parseOrNull, pausedBy, postJson } from './provider-call.ts';
+import { pausedBy, postJson } from './provider-call.ts';
+import { timestampOf } from './zalo-timestamp.ts';
 
 /** https://developers.zalo.me/docs/official-account */
 
@@ -93,10 +94,4 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
       return { kind: unauthorized.has(answer.error) ? 'unauthorized' : 'rejected', reason };
     },
   };
-}
-
-/** The time in the body, which is part of what is signed. */
-function timestampOf(body: Buffer): string {
-  const { timestamp } = Object(parseOrNull(body)) as { timestamp?: unknown };
-  return typeof timestamp === 'string' || typeof timestamp === 'number' ? String(timestamp) : '';
 }
