@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { BodyBudget, type BodyShare } from './body-budget.ts';
+import { BodyBudget, type BodyShare, type TenantShare } from './body-budget.ts';
 
 const refusal = (code: string): unknown =>
   expect.objectContaining({ code, headers: { 'retry-after': '1', 'retry-after-ms': '1000' } });
@@ -34,7 +34,7 @@ describe('a body budget', () => {
   });
 
   it('refuses bytes past the limit that were not announced, and keeps what the share had', () => {
-    const budget = new BodyBudget({ perTenant: 100, perProcess: 150 });
+    const budget = new BodyBudget({ perTenant: 100, perProcess: 160 });
     budget.open('a', null).grow(60);
     const second = budget.open('a', null);
     second.grow(40);
@@ -68,7 +68,7 @@ describe('a body budget', () => {
 describe('a body that is announced', () => {
   const KiB = 1024;
   const budgetOf = (waitMs?: number): BodyBudget =>
-    new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 1_500 * KiB, ...(waitMs && { waitMs }) });
+    new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 2_000 * KiB, ...(waitMs && { waitMs }) });
   /** Whether a promise is fulfilled by now. */
   async function isIn(promise: Promise<void> | undefined): Promise<boolean> {
     let done = promise === undefined;
@@ -86,7 +86,7 @@ describe('a body that is announced', () => {
     expect(first?.enter(900 * KiB)).toBeUndefined();
     const [large, next] = [second?.enter(600 * KiB), third?.enter(70 * KiB)];
     expect([await isIn(large), await isIn(next)]).toEqual([false, false]);
-    expect(budget.open('b', null).enter(1_000 * KiB)).toBeUndefined();
+    expect(budget.open('b', null).enter(400 * KiB)).toBeUndefined();
     first?.grow(900 * KiB);
     first?.release();
     expect([await isIn(large), await isIn(next)]).toEqual([true, true]);
@@ -135,6 +135,88 @@ describe('a body that is announced', () => {
   });
 });
 
+describe('tenants whose bodies take much', () => {
+  const MiB = 1024 * 1024;
+  const limits = { perTenant: 48 * MiB, perProcess: 96 * MiB };
+  const pieceBytes = 64 * 1024;
+  /** In the pieces in which sockets hand it over. */
+  function arrive(share: TenantShare, bytes: number): void {
+    for (let come = 0; come < bytes; come += pieceBytes) share.grow(pieceBytes);
+  }
+  interface Kind {
+    announced: number | null;
+    arrives: number;
+  }
+  /** Bodies of a tenant, until the next one may not come at once. */
+  function fill(budget: BodyBudget, tenantId: string, { announced, arrives }: Kind): TenantShare[] {
+    for (const shares: TenantShare[] = []; ;) {
+      const share = budget.open(tenantId, null);
+      shares.push(share);
+      if (share.enter(announced) !== undefined) return shares;
+      try {
+        arrive(share, arrives);
+      } catch (error) {
+        expect([perTenantFull, perProcessFull]).toContainEqual(error);
+        return shares;
+      }
+    }
+  }
+
+  it.each<[string, Kind]>([
+    ['are announced', { announced: MiB, arrives: 0 }],
+    ['have come', { announced: MiB, arrives: MiB }],
+    ['come without having been announced', { announced: null, arrives: MiB }],
+    ['are small', { announced: pieceBytes, arrives: pieceBytes }],
+  ])('leave room for one that has nothing, when they %s', (_how, kind) => {
+    const budget = new BodyBudget(limits);
+    const filled = ['a', 'b'].map((tenantId) => fill(budget, tenantId, kind));
+    const third = budget.open('c', null);
+    expect(third.enter(20 * MiB)).toBeUndefined();
+    arrive(third, 20 * MiB);
+    expect(budget.inUse.bytes).toBeLessThanOrEqual(limits.perProcess);
+    for (const share of [...filled.flat(), third]) share.release();
+    expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  });
+
+  it('get what is free after one that has less', async () => {
+    const budget = new BodyBudget({ perTenant: 90 * MiB, perProcess: 96 * MiB });
+    const [large, other] = ['a', 'b'].map((tenantId) => budget.open(tenantId, 40 * MiB));
+    for (const share of [large, other]) share?.grow(40 * MiB);
+    const order: string[] = [];
+    for (const [tenantId, bytes] of [
+      ['b', 1],
+      ['c', 30],
+      ['d', 17],
+      ['c', 1],
+    ] as const)
+      void budget
+        .open(tenantId, null)
+        .enter(bytes * MiB)
+        ?.then(() => order.push(`${tenantId} ${bytes}`));
+    large?.release();
+    await new Promise(setImmediate);
+    // Those of `b` and the second of `c` would have more than is free then.
+    expect(order).toEqual(['d 17', 'c 30']);
+  });
+
+  it('have no more of the places to wait than are free', async () => {
+    let refusals = 0;
+    const budget = new BodyBudget({ ...limits, waitMs: 50, onRefusal: () => (refusals += 1) });
+    budget.open('x', 96 * MiB).grow(96 * MiB);
+    const waits: Promise<void>[] = [];
+    const placesOf = (tenantId: string): number => {
+      refusals = 0;
+      for (let places = 0; ; places += 1) {
+        waits.push(Promise.resolve(budget.open(tenantId, null).enter(MiB)));
+        if (refusals > 0) return places;
+      }
+    };
+    expect(['a', 'b', 'c', 'd', 'e'].map(placesOf)).toEqual([100, 100, 100, 50, 25]);
+    await Promise.allSettled(waits);
+    expect(budget.inUse.tenants).toBe(1);
+  });
+});
+
 const step = fc.record({
   kind: fc.constantFrom('open', 'grow', 'release'),
   tenant: fc.constantFrom('a', 'b', 'c'),
@@ -180,27 +262,56 @@ it('never exceeds a limit that more than one body is charged to, and ends empty'
   );
 });
 
-it('lets all bodies that come together come, and exceeds no limit of a tenant', async () => {
+it('lets bodies of many tenants come whole or refuses them before they begin, and ends empty', async () => {
   const KiB = 1024;
-  const body = fc.record({ tenant: fc.constantFrom('a', 'b'), pieces: fc.integer({ min: 1, max: 9 }) });
+  const limits = { perTenant: 500 * KiB, perProcess: 1_000 * KiB };
+  const body = fc.record({
+    tenant: fc.integer({ min: 0, max: 7 }),
+    pieces: fc.integer({ min: 1, max: 9 }),
+    leavesAfter: fc.option(fc.nat(8)),
+    /** Turns of the event loop for which it is held after it has come. */
+    heldFor: fc.nat(3),
+  });
+  type Coming = typeof body extends fc.Arbitrary<infer Value> ? Value : never;
   await fc.assert(
-    fc.asyncProperty(fc.array(body, { maxLength: 60 }), async (bodies) => {
-      const budget = new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 10_000 * KiB });
-      const held = { a: 0, b: 0 };
-      const come = async ({ tenant, pieces }: { tenant: 'a' | 'b'; pieces: number }): Promise<void> => {
-        const share = budget.open(tenant, null);
-        await share.enter(pieces * 100 * KiB);
-        for (let piece = 0; piece < pieces; piece += 1) {
-          await Promise.resolve();
-          share.grow(100 * KiB);
-          held[tenant] += 100;
-          expect(held[tenant]).toBeLessThanOrEqual(1_000);
+    fc.asyncProperty(fc.array(body, { maxLength: 80 }), async (bodies) => {
+      const budget = new BodyBudget(limits);
+      const held = new Map<number, number>();
+      const begun = new Set<number>();
+      const sum = (): number => [...held.values()].reduce((total, bytes) => total + bytes, 0);
+      const change = (tenant: number, bytes: number): void => {
+        held.set(tenant, (held.get(tenant) ?? 0) + bytes);
+      };
+      const come = async ({ tenant, pieces, leavesAfter, heldFor }: Coming): Promise<void> => {
+        const bytes = pieces * 65 * KiB;
+        const isFirst = !begun.has(tenant);
+        begun.add(tenant);
+        const free = limits.perProcess - sum();
+        const share = budget.open(String(tenant), null);
+        const turn = share.enter(bytes);
+        // One with nothing waits for no other tenant while there is room.
+        if (isFirst && bytes <= free) expect(turn).toBeUndefined();
+        if (turn !== undefined && leavesAfter === 0) {
+          share.release();
+          return;
         }
-        held[tenant] -= pieces * 100;
+        if (turn !== undefined) await turn;
+        change(tenant, bytes);
+        expect(sum()).toBeLessThanOrEqual(limits.perProcess);
+        const isAlone = held.get(tenant) === bytes;
+        if (!isAlone) expect(held.get(tenant)).toBeLessThanOrEqual(limits.perTenant);
+        // What has begun is not broken off.
+        for (let piece = 0; piece < pieces && piece !== leavesAfter; piece += 1) {
+          await new Promise(setImmediate);
+          share.grow(65 * KiB);
+        }
+        for (let turns = 0; turns < heldFor; turns += 1) await new Promise(setImmediate);
+        change(tenant, -bytes);
         share.release();
       };
       await Promise.all(bodies.map(come));
       expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
     }),
+    { numRuns: 200 },
   );
 });

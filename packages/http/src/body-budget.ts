@@ -36,40 +36,50 @@ const defaultWaitMs = 10_000;
 /** Bodies up to this size do not wait behind larger ones. */
 const smallBytes = 64 * 1024;
 
-/** Bodies that wait. Each has a piece in Node's buffers that is not charged. */
+/**
+ * Bodies that wait. Each has a piece in Node's buffers that is not charged. A tenant has no more of these places than are
+ * free.
+ */
 const maxWaiting = { perTenant: 100, perProcess: 400 };
+
+interface Wait {
+  bytes: number;
+  end: () => void;
+}
 
 interface Body {
   tenantId: string;
   /** Bytes that are charged. */
-  own: number;
+  bytes: number;
   /** Bytes that are announced and have not come. */
   promised: number;
   lapse: NodeJS.Timeout | undefined;
   isOpen: boolean;
-  wait: { bytes: number; end: () => void } | null;
+  wait: Wait | null;
 }
 
-interface Tenant {
+/** What one tenant has, or all of them. */
+interface Held {
   bytes: number;
   promised: number;
   waiting: number;
 }
 
 /**
- * Limits the bytes of request bodies in memory, per tenant and per process. A body that is announced waits before it is
- * read until it fits, and its tenant's limit then counts all of it, so that bodies which have begun never wait for each
- * other; after `waitMs` only what has come counts, so that a body which is never sent takes nothing for long. A body
- * always fits when no other body counts against the same limit, so a limit below the largest body of a route admits such
- * bodies one at a time.
+ * Limits the bytes of request bodies in memory, per tenant and per process. A tenant never gets more of the process than
+ * is free, so that there is room for one that has little beside any that have much. A body that is announced waits before
+ * it is read until it fits, and next comes the one with which its tenant has least. Then all of it counts, so that bodies
+ * which have begun never wait for each other; after `waitMs` only what has come counts, so that a body which is never
+ * sent takes nothing for long. A body always fits when no other body counts against the same limit, so a limit below the
+ * largest body of a route admits such bodies one at a time.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   /** Has no entry for a tenant without bytes, promises and bodies that wait. */
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #tenants = new Map<string, Held>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
-  #total = 0;
+  readonly #all: Held = { bytes: 0, promised: 0, waiting: 0 };
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options;
@@ -77,15 +87,16 @@ export class BodyBudget {
 
   /** Bytes charged in total, and the number of tenants that have bytes, promises or bodies that wait. */
   get inUse(): { bytes: number; tenants: number } {
-    return { bytes: this.#total, tenants: this.#tenants.size };
+    return { bytes: this.#all.bytes, tenants: this.#tenants.size };
   }
 
   /**
    * Opens the share of one body. `bytes`: what it has already, or null. Throws `rate_limit_exceeded` when that exceeds the
-   * free part of the tenant limit, and `service_unavailable` when it exceeds the free part of the process limit.
+   * free part of the tenant limit, and `service_unavailable` when its tenant would have more than is free of the process
+   * limit.
    */
   open(tenantId: string, bytes: number | null): TenantShare {
-    const body: Body = { tenantId, own: 0, promised: 0, lapse: undefined, isOpen: true, wait: null };
+    const body: Body = { tenantId, bytes: 0, promised: 0, lapse: undefined, isOpen: true, wait: null };
     if (bytes !== null) this.#check(body, bytes);
     return {
       enter: (announced) => (body.isOpen ? this.#enter(body, announced ?? 0) : undefined),
@@ -95,8 +106,8 @@ export class BodyBudget {
         this.#change(body, { bytes: more, promised: -Math.min(body.promised, more) });
       },
       shrink: (kept) => {
-        if (!body.isOpen || kept >= body.own) return;
-        this.#change(body, { bytes: kept - body.own });
+        if (!body.isOpen || kept >= body.bytes) return;
+        this.#change(body, { bytes: kept - body.bytes });
         this.#goOn();
       },
       release: () => {
@@ -104,13 +115,13 @@ export class BodyBudget {
         body.isOpen = false;
         clearTimeout(body.lapse);
         body.wait?.end();
-        this.#change(body, { bytes: -body.own, promised: -body.promised });
+        this.#change(body, { bytes: -body.bytes, promised: -body.promised });
         this.#goOn();
       },
     };
   }
 
-  #tenantOf({ tenantId }: Body): Tenant {
+  #tenantOf({ tenantId }: Body): Held {
     return this.#tenants.get(tenantId) ?? { bytes: 0, promised: 0, waiting: 0 };
   }
 
@@ -122,7 +133,7 @@ export class BodyBudget {
       this.#promise(body, bytes);
       return undefined;
     }
-    if (tenant.waiting >= maxWaiting.perTenant || this.#waiting.size >= maxWaiting.perProcess)
+    if (tenant.waiting >= Math.min(maxWaiting.perTenant, maxWaiting.perProcess - this.#all.waiting))
       return Promise.reject(this.#refusalOf(body, bytes));
     return this.#room(body, bytes);
   }
@@ -161,18 +172,29 @@ export class BodyBudget {
     return this.#options.waitMs ?? defaultWaitMs;
   }
 
-  /** Lets bodies that wait go on as far as they fit: those of a tenant in their order, but for small ones. */
+  /** Lets bodies that wait go on as far as they fit. */
   #goOn(): void {
-    if (this.#waiting.size === 0) return;
-    const full = new Set<string>();
+    for (let next = this.#next(); next !== null; next = this.#next()) {
+      this.#promise(next.body, next.wait.bytes);
+      next.wait.end();
+    }
+  }
+
+  /** The body with which its tenant has least, of those that fit. A tenant's own keep their order, but for small ones. */
+  #next(): { body: Body; wait: Wait } | null {
+    let next: { body: Body; wait: Wait } | null = null;
+    let least = Infinity;
+    const seen = new Set<string>();
     for (const body of this.#waiting) {
       const { wait, tenantId } = body;
-      if (wait === null || (full.has(tenantId) && wait.bytes > smallBytes)) continue;
-      if (this.#exceeded(body, wait.bytes) === null) {
-        this.#promise(body, wait.bytes);
-        wait.end();
-      } else full.add(tenantId);
+      if (wait === null || (seen.has(tenantId) && wait.bytes > smallBytes)) continue;
+      seen.add(tenantId);
+      const level = levelOf(this.#tenantOf(body)) + wait.bytes;
+      if (level >= least || this.#exceeded(body, wait.bytes) !== null) continue;
+      least = level;
+      next = { body, wait };
     }
+    return next;
   }
 
   #check(body: Body, bytes: number): void {
@@ -186,24 +208,25 @@ export class BodyBudget {
 
   /** The limit that a body would exceed with so many bytes more, of which it may have promised some. */
   #exceeded(body: Body, bytes: number): 'rate_limit_exceeded' | 'service_unavailable' | null {
+    const more = bytes - body.promised;
+    if (more <= 0) return null;
     const { perTenant, perProcess } = this.#options;
-    const tenant = this.#tenantOf(body);
-    const others = tenant.bytes + tenant.promised - body.own - body.promised;
-    const isPromised = bytes <= body.promised;
-    if (!isPromised && others > 0 && others + body.own + bytes > perTenant) return 'rate_limit_exceeded';
-    return this.#total + bytes > perProcess && this.#total > body.own ? 'service_unavailable' : null;
+    const [own, ofAll] = [levelOf(body), levelOf(this.#all)];
+    const ofTenant = levelOf(this.#tenantOf(body));
+    if (ofTenant > own && ofTenant + more > perTenant) return 'rate_limit_exceeded';
+    return ofAll > own && ofTenant + more > perProcess - ofAll ? 'service_unavailable' : null;
   }
 
-  #change(body: Body, { bytes = 0, promised = 0, waiting = 0 }: Partial<Tenant>): void {
+  #change(body: Body, { bytes = 0, promised = 0, waiting = 0 }: Partial<Held>): void {
     const tenant = this.#tenantOf(body);
-    body.own += bytes;
+    body.bytes += bytes;
     body.promised += promised;
-    tenant.bytes += bytes;
-    tenant.promised += promised;
-    tenant.waiting += waiting;
-    this.#total += bytes;
-    if (tenant.bytes > 0 || tenant.promised > 0 || tenant.waiting > 0)
-      this.#tenants.set(body.tenantId, tenant);
+    for (const held of [tenant, this.#all]) {
+      held.bytes += bytes;
+      held.promised += promised;
+      held.waiting += waiting;
+    }
+    if (levelOf(tenant) > 0 || tenant.waiting > 0) this.#tenants.set(body.tenantId, tenant);
     else this.#tenants.delete(body.tenantId);
   }
 
@@ -214,4 +237,9 @@ export class BodyBudget {
       headers: retryAfterHeaders(1_000),
     });
   }
+}
+
+/** What counts against limits. */
+function levelOf({ bytes, promised }: Pick<Held, 'bytes' | 'promised'>): number {
+  return bytes + promised;
 }

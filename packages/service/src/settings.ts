@@ -14,7 +14,10 @@ export const serviceSettings = {
   DRAIN_DELAY_MS: milliseconds.default(0),
   /** How long requests in flight, including streams, may take to finish during a stop. */
   DRAIN_TIMEOUT_MS: milliseconds.default(30_000),
-  /** Limits of request body bytes in memory, for one tenant and for all. Larger bodies are accepted one at a time. */
+  /**
+   * Limits of request body bytes in memory, for one tenant and for all. Larger bodies are accepted one at a time. A tenant
+   * has no more than is free, so half of the second at most.
+   */
   BODY_BYTES_PER_TENANT: bytes.default(48 * 1024 * 1024),
   BODY_BYTES_PER_PROCESS: bytes.default(96 * 1024 * 1024),
   /** A connection is closed when its client reads nothing of a pending response for this long. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { chat, ChatHarness } from './chat-harness.ts';
 
@@ -27,6 +28,28 @@ it('large bodies of a tenant that come together wait for each other', async () =
   const post = async (): Promise<number> =>
     (await harness.post('/v1/chat/completions', large, { principal })).status;
   expect(await Promise.all(Array.from({ length: 10 }, post))).toEqual(Array(10).fill(200));
+});
+
+it('large bodies of two tenants leave room for that of a third one', async () => {
+  const leave = new AbortController();
+  const large = (delayMs: number): unknown =>
+    chat('x'.repeat(11 * 1024 * 1024), { x_simulator: { delay_ms: delayMs } });
+  const slow = JSON.stringify(large(60_000));
+  const held = [newId(), newId()].flatMap((tenantId) =>
+    Array.from({ length: 4 }, () =>
+      harness.post('/v1/chat/completions', slow, { principal: { tenantId }, signal: leave.signal }),
+    ),
+  );
+  const all = Promise.allSettled(held);
+  // Until no more of theirs comes.
+  for (let before = -1, bytes = 0; bytes > before || bytes < 60 * 1024 * 1024;) {
+    await sleep(500);
+    before = bytes;
+    bytes = Number(/^gatehouse_body_bytes\S* (\S+)/m.exec(await harness.metrics())?.[1]);
+  }
+  expect((await harness.post('/v1/chat/completions', large(0))).status).toBe(200);
+  leave.abort();
+  await all;
 });
 
 it('a body of too many JSON values is a 413, and of too many members a 400', async () => {
