@@ -53,6 +53,47 @@ it.each<[Fields, Fields]>([
   ],
   [top({ a: { type: 'array' } }), top({ a: { type: 'array', items: {} } })],
   [top({ a: { type: 'list', items: 'str' } }), top({ a: { type: 'array', items: { type: 'string' } } })],
+  [
+    top({ a: { type: 'integer[]' }, b: { type: 'string | null' } }),
+    top({ a: { type: 'array', items: { type: 'integer' } }, b: { type: ['string', 'null'] } }),
+  ],
+  [
+    top({ a: { type: ['str', 'text'] }, b: { type: 'enum', enum: ['x', 'x'] } }),
+    top({ a: { type: 'string' }, b: { enum: ['x'] } }),
+  ],
+  // The draft 2020-12, which some providers hold schemas to, refuses these.
+  [
+    top({
+      a: { type: 'array', items: [city.city, { type: 'int' }], additionalItems: false },
+      b: { type: 'array', prefixItems: [{}] },
+    }),
+    top({
+      a: { type: 'array', prefixItems: [city.city, { type: 'integer' }], items: false },
+      b: { type: 'array', prefixItems: [{}], items: {} },
+    }),
+  ],
+  [
+    top({
+      a: { minimum: 1, exclusiveMinimum: true },
+      b: { maximum: 1, exclusiveMaximum: false },
+      c: { exclusiveMaximum: 3 },
+    }),
+    top({ a: { exclusiveMinimum: 1 }, b: { maximum: 1 }, c: { exclusiveMaximum: 3 } }),
+  ],
+  [
+    top({
+      a: {
+        minLength: '3',
+        maximum: null,
+        title: null,
+        description: ['x'],
+        uniqueItems: 'true',
+        pattern: null,
+        $ref: null,
+      },
+    }),
+    top({ a: { minLength: 3, uniqueItems: true } }),
+  ],
   [top({ a: { enum: [] }, b: { enum: 'x' }, c: { anyOf: [] } }), top({ a: {}, b: { enum: ['x'] }, c: {} })],
   [
     { anyOf: [top(city, { required: ['city'] }), top({ zip: { type: 'string' } })] },
@@ -61,6 +102,51 @@ it.each<[Fields, Fields]>([
   [
     { allOf: [top(city, { required: ['city'] }), top({ zip: true }, { required: ['zip'] })] },
     top({ zip: true, ...city }, { required: ['city', 'zip'] }),
+  ],
+  // A choice of one property is a choice for that property.
+  [
+    {
+      oneOf: [
+        top({ kind: { const: 'a' }, both: city.city }, { required: ['kind', 'both'] }),
+        top({ kind: { const: 'b' }, both: city.city }, { required: ['kind'] }),
+      ],
+    },
+    top({ kind: { anyOf: [{ const: 'a' }, { const: 'b' }] }, both: city.city }, { required: ['kind'] }),
+  ],
+  [
+    { properties: { a: { minLength: 1 } }, allOf: [top({ a: { maxLength: 2 } }), true] },
+    top({ a: { allOf: [{ minLength: 1 }, { maxLength: 2 }] } }),
+  ],
+  [{ anyOf: [top(city, { required: ['city'] }), { type: 'null' }] }, top(city, { required: ['city'] })],
+  [
+    {
+      anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }],
+      $defs: { a: top(city, { required: ['city'] }), b: top(city, { required: ['city'] }) },
+    },
+    top(city, {
+      required: ['city'],
+      $defs: { a: top(city, { required: ['city'] }), b: top(city, { required: ['city'] }) },
+    }),
+  ],
+  [
+    top(
+      { a: { $ref: '#/components/schemas/a' }, b: { $ref: '#/$defs/a' } },
+      { definitions: { a: city.city } },
+    ),
+    top(
+      { a: { $ref: '#/definitions/a' }, b: { $ref: '#/definitions/a' } },
+      { definitions: { a: city.city } },
+    ),
+  ],
+  [
+    {
+      allOf: [top(city)],
+      properties: { from: { $ref: '#/allOf/0/properties/city' }, to: { $ref: '#/allOf/0' } },
+    },
+    top(
+      { ...city, from: { $ref: '#/$defs/_allOf_0_properties_city' }, to: { $ref: '#/$defs/_allOf_0' } },
+      { $defs: { _allOf_0_properties_city: city.city, _allOf_0: top(city) } },
+    ),
   ],
   [{ $ref: '#/$defs/a~1b', $defs: { 'a/b': top(city) } }, top(city, { $defs: { 'a/b': top(city) } })],
 ])('mends %j', (schema, expected) => {
@@ -80,6 +166,9 @@ it.each<[Fields, string]>([
   [top({ a: { $ref: '#/$defs/none' } }), 'leads nowhere'],
   [top({ a: { $ref: 'https://example.com/schema.json' } }), 'leads nowhere'],
   [top({ a: { items: { $ref: 7 } } }), 'input_schema.properties.a.items has a reference'],
+  [top({ a: { $ref: '#/title' } }, { title: 'T' }), 'leads nowhere'],
+  [top({ a: { $ref: '#/$defs/0' } }, { $defs: [city.city] }), 'leads nowhere'],
+  [top({ a: { maxLength: 'many' } }), 'input_schema.properties.a.maxLength has the wrong type'],
   [{ $ref: '#' }, 'too many references'],
   [{ anyOf: [top(city), { type: 'string' }] }, 'not that of an object'],
 ])('says why %j can’t be used', (schema, reason) => {
@@ -89,6 +178,34 @@ it.each<[Fields, string]>([
 it('says so where a schema is nested beyond the stack', () => {
   const deep = Array.from({ length: 50_000 }).reduce<Fields>((items) => ({ type: 'array', items }), {});
   expect(judgedSchema(top({ deep })).reason).toBe('input_schema is nested too deeply.');
+});
+
+const many = <Value>(count: number, make: (n: number) => Value): Value[] =>
+  Array.from({ length: count }, (_, n) => make(n));
+const layer = (next: string): Fields => ({ allOf: many(500, () => ({ $ref: `#/${next}` })) });
+
+it.each<[string, Fields]>([
+  ['references that multiply', { a: layer('b'), b: layer('c'), c: layer('d'), d: top(city), $ref: '#/a' }],
+  ['choices of different properties', { anyOf: many(1_500, (n) => top({ [`p${n}`]: {} })) }],
+  ['choices with the same names', { anyOf: many(100, () => ({ required: many(100, (n) => `p${n}`) })) }],
+  ['choices of one property', { anyOf: many(1_000, (n) => top({ p: { const: n } })) }],
+  ['parts that each require another name', { allOf: many(2_500, (n) => ({ required: [`p${n}`] })) }],
+  [
+    'references to a large part that is lost',
+    {
+      allOf: [top({ p: { enum: many(2_000, (n) => n) } })],
+      properties: Object.fromEntries(many(1_000, (n) => [`q${n}`, { $ref: '#/allOf/0' }])),
+    },
+  ],
+])('judges 64 KiB of %s in a moment', (_name, schema) => {
+  expect(JSON.stringify(schema).length).toBeLessThan(64 * 1024);
+  const takenMs = many(5, () => {
+    const began = performance.now();
+    judgedSchema(schema);
+    return performance.now() - began;
+  });
+  // It takes up to 20 ms of a processor, and took from 700 ms to years.
+  expect(Math.min(...takenMs)).toBeLessThan(500);
 });
 
 it('does not change the schema that it judges', () => {

@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
@@ -7,14 +8,14 @@ export type JudgedSchema = { schema: Fields; reason: null } | { schema: null; re
 
 /**
  * Mends a schema where it is clear what its server means, since providers refuse a whole request for one schema. What is
- * right stays as it is.
+ * right stays as it is. Takes time in proportion to the schema: 64 KiB take up to 20 ms.
  */
 export function judgedSchema(schema: Fields): JudgedSchema {
   try {
-    return {
-      schema: topOf(mended(schema, { root: schema, place: 'input_schema' }) as Fields, schema),
-      reason: null,
-    };
+    const { schema: whole, references } = mendedSchema(schema);
+    const top = topOf(whole);
+    lead(references, whole, top);
+    return { schema: top, reason: null };
   } catch (error) {
     if (error instanceof Unusable) return { schema: null, reason: error.message };
     if (error instanceof RangeError) return { schema: null, reason: 'input_schema is nested too deeply.' };
@@ -22,176 +23,171 @@ export function judgedSchema(schema: Fields): JudgedSchema {
   }
 }
 
-class Unusable extends Error {}
+type Schema = Fields | boolean;
 
-interface Where {
-  /** The whole schema, in which references are looked up. */
-  root: Fields;
-  /** For people: `input_schema.properties.city`. */
-  place: string;
+/** What a schema of an object, and those that it refers to or is made of, say of the members. */
+interface Members {
+  properties: Map<string, Schema>;
+  required: Set<string>;
 }
 
-const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
-/** Names of types in other languages. */
-const otherTypes: ReadonlyMap<string, string> = new Map([
-  ...['str', 'text', 'char', 'date', 'datetime', 'uuid', 'uri', 'url'].map(
-    (name) => [name, 'string'] as const,
-  ),
-  ...['int', 'int32', 'int64', 'long', 'short'].map((name) => [name, 'integer'] as const),
-  ...['float', 'double', 'decimal', 'num'].map((name) => [name, 'number'] as const),
-  ...['list', 'tuple', 'set'].map((name) => [name, 'array'] as const),
-  ...['dict', 'map', 'record', 'json', 'struct'].map((name) => [name, 'object'] as const),
-  ...([
-    ['bool', 'boolean'],
-    ['none', 'null'],
-    ['nil', 'null'],
-  ] as const),
-]);
-/** Names that allow every type. */
-const anyType = new Set(['any', 'mixed', 'unknown', 'unspecified', 'type_unspecified']);
+/** The top, which providers take as an object with properties and nothing else. */
+function topOf(schema: Fields): Fields {
+  const { $ref: _ref, allOf: _all, anyOf: _any, oneOf: _one, ...own } = schema;
+  const { properties, required } = new Merger(schema).membersOf(schema);
+  return {
+    ...own,
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.size > 0 && { required: [...required] }),
+  };
+}
 
-const listsOfSchemas = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
-const mapsOfSchemas = ['patternProperties', '$defs', 'definitions', 'dependentSchemas'];
-const schemas = [
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
-  'additionalItems',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-];
+/** References in references, and choices in choices. */
+const maxDepth = 8;
+/** Members of all schemas that are put together. A schema may refer to another one many times. */
+const maxMembers = 10_000;
 
-/** A schema within another: booleans are schemas, too. */
-function mended(schema: unknown, where: Where): Fields | boolean {
-  if (typeof schema === 'boolean') return schema;
-  if (schema === null || schema === undefined) return {};
-  if (typeof schema === 'string') return typed({}, [typeOf(schema, where)]);
-  if (!isFields(schema)) throw new Unusable(`${where.place} is not a schema.`);
-  const { type, properties, required, items, additionalProperties, enum: values, ...others } = schema;
-  const result: Fields = { ...others };
-  for (const name of listsOfSchemas) if (name in others) mendList(result, name, where);
-  for (const name of mapsOfSchemas) if (name in others) mendMap(result, name, where);
-  for (const name of schemas) if (name in others) result[name] = mended(others[name], within(where, name));
-  if ('$ref' in others) assertFound(others['$ref'], where);
-  if (properties !== undefined && properties !== null) mendProperties(result, properties, where);
-  mendRequired(result, required);
-  if (items !== undefined && items !== null)
-    result['items'] = Array.isArray(items)
-      ? items.map((item, index) => mended(item, within(where, `items[${index}]`)))
-      : mended(items, within(where, 'items'));
-  const flag = flagOf(additionalProperties);
-  if (flag !== undefined)
-    result['additionalProperties'] = mended(flag, within(where, 'additionalProperties'));
-  if (values !== undefined && values !== null) {
-    const list = Array.isArray(values) ? values : [values];
-    if (list.length > 0) result['enum'] = list;
+/** Puts the schemas together that a schema is made of. */
+class Merger {
+  readonly #root: Fields;
+  #left = maxMembers;
+  readonly #texts = new Map<Schema, string>();
+  readonly #found = new Map<unknown, Schema | undefined>();
+
+  constructor(root: Fields) {
+    this.#root = root;
   }
-  return typed(result, typesOf(type, where));
-}
 
-function within({ root, place }: Where, name: string): Where {
-  return { root, place: `${place}.${name.slice(0, 64)}` };
-}
-
-function typed(schema: Fields, names: readonly (string | null)[]): Fields {
-  const known = names.filter((name) => name !== null);
-  if (known.length === 0 || known.length < names.length) return schema;
-  const withType = { type: known.length === 1 ? known[0] : known, ...schema };
-  const needsItems = known.includes('array') && !('items' in schema) && !('prefixItems' in schema);
-  return needsItems ? { ...withType, items: {} } : withType;
-}
-
-/** Null for a name that allows every type. */
-function typesOf(type: unknown, where: Where): (string | null)[] {
-  if (type === undefined || type === null) return [];
-  return (Array.isArray(type) ? (type as unknown[]) : [type]).map((name) => typeOf(name, where));
-}
-
-function typeOf(name: unknown, { place }: Where): string | null {
-  const plain = typeof name === 'string' ? name.trim().toLowerCase() : '';
-  if (types.has(plain)) return plain;
-  if (anyType.has(plain)) return null;
-  const other = otherTypes.get(plain);
-  if (other === undefined) throw new Unusable(`${place} has an unknown type.`);
-  return other;
-}
-
-function mendList(schema: Fields, name: string, where: Where): void {
-  const given = schema[name];
-  const list = isFields(given) ? [given] : listOf(given);
-  if (list.length === 0) Reflect.deleteProperty(schema, name);
-  else schema[name] = list.map((each, index) => mended(each, within(where, `${name}[${index}]`)));
-}
-
-function mendMap(schema: Fields, name: string, where: Where): void {
-  const given = schema[name];
-  if (isFields(given))
-    schema[name] = Object.fromEntries(
-      Object.entries(given).map(([key, each]) => [key, mended(each, within(where, `${name}.${key}`))]),
-    );
-  else Reflect.deleteProperty(schema, name);
-}
-
-/** Properties, with `required` of draft 3 in each of them, or of a server that has put the list among them. */
-function mendProperties(schema: Fields, given: unknown, where: Where): void {
-  const properties = propertiesOf(given, where);
-  const required: string[] = [];
-  const result: [string, Fields | boolean][] = [];
-  for (const [name, each] of Object.entries(properties)) {
-    if (name === 'required' && isNames(each)) {
-      required.push(...each);
-      continue;
+  membersOf(schema: unknown, depth = 0): Members {
+    if (schema === true) return { properties: new Map(), required: new Set() };
+    if (!isFields(schema) || !isOfObject(schema))
+      throw new Unusable('input_schema is not that of an object.');
+    if ('not' in schema || 'enum' in schema || 'const' in schema)
+      throw new Unusable('input_schema must not have not, enum or const at its top.');
+    const { properties = {}, required, $ref: ref, allOf, anyOf, oneOf } = schema;
+    const own = Object.entries(properties as Record<string, Schema>);
+    this.#left -= 1 + own.length + listOf(required).length;
+    if (depth > maxDepth || this.#left < 0) throw new Unusable('input_schema has too many references.');
+    const parts: Members[] = [{ properties: new Map(own), required: new Set(listOf(required) as string[]) }];
+    if (ref !== undefined) parts.push(this.membersOf(this.#find(ref), depth + 1));
+    for (const part of listOf(allOf)) parts.push(this.membersOf(part, depth + 1));
+    for (const choices of [anyOf, oneOf]) {
+      // No call has null as its arguments.
+      const possible = listOf(choices).filter((choice) => !isFields(choice) || choice['type'] !== 'null');
+      if (possible.length > 0)
+        parts.push(this.#oneOf(possible.map((choice) => this.membersOf(choice, depth + 1))));
     }
-    if (isFields(each) && each['required'] === true) required.push(name);
-    result.push([name, mended(each, within(where, `properties.${name}`))]);
+    return this.#all(parts);
   }
-  schema['properties'] = Object.fromEntries(result);
-  if (required.length > 0) schema['required'] = required;
+
+  /** Once for each reference, however often it is written. */
+  #find(ref: unknown): Schema | undefined {
+    if (!this.#found.has(ref)) this.#found.set(ref, found(this.#root, ref));
+    return this.#found.get(ref);
+  }
+
+  /** The members where all of the parts hold. */
+  #all([first, ...others]: readonly Members[]): Members {
+    const result = first ?? { properties: new Map(), required: new Set() };
+    if (others.length === 0) return result;
+    const required = [result, ...others].flatMap((part) => [...part.required]);
+    return { properties: this.#joined([result, ...others], 'allOf'), required: new Set(required) };
+  }
+
+  /** The members where any of the parts holds: only what all of them require is required. */
+  #oneOf(parts: readonly Members[]): Members {
+    const counts = new Map<string, number>();
+    for (const { required } of parts)
+      for (const name of required) counts.set(name, (counts.get(name) ?? 0) + 1);
+    const required = [...counts].filter(([, count]) => count === parts.length).map(([name]) => name);
+    return { properties: this.#joined(parts, 'anyOf'), required: new Set(required) };
+  }
+
+  /** The properties of all parts. Those of several that differ are joined under `keyword`. */
+  #joined(parts: readonly Members[], keyword: 'allOf' | 'anyOf'): Map<string, Schema> {
+    const different = new Map<string, Map<string, Schema>>();
+    for (const { properties } of parts)
+      for (const [name, schema] of properties) {
+        const known = different.get(name) ?? new Map<string, Schema>();
+        known.set(this.#textOf(schema), schema);
+        different.set(name, known);
+      }
+    const entries = [...different].map(([name, known]): [string, Schema] => {
+      const [first = true, ...others] = known.values();
+      return [name, others.length === 0 ? first : { [keyword]: [first, ...others] }];
+    });
+    return new Map(entries);
+  }
+
+  /** Once for each schema, however often it is referred to. */
+  #textOf(schema: Schema): string {
+    const text = this.#texts.get(schema) ?? JSON.stringify(schema);
+    this.#texts.set(schema, text);
+    return text;
+  }
 }
 
-/** PHP writes an empty object as a list; some servers write a list of named properties. */
-function propertiesOf(given: unknown, { place }: Where): Fields {
-  if (isFields(given)) return given;
-  const list = Array.isArray(given) ? (given as unknown[]) : null;
-  if (list?.every((each) => isFields(each) && typeof each['name'] === 'string'))
-    return Object.fromEntries((list as Fields[]).map(({ name, ...property }) => [String(name), property]));
-  throw new Unusable(`${place}.properties is not an object.`);
+function isOfObject({ type = 'object' }: Fields): boolean {
+  return type === 'object' || (Array.isArray(type) && type.includes('object'));
 }
 
-/** A list of names, each once; nothing else. */
-function mendRequired(schema: Fields, given: unknown): void {
-  const names = [
-    ...(Array.isArray(schema['required']) ? (schema['required'] as string[]) : []),
-    ...(isNames(given) ? given : typeof given === 'string' ? [given] : []),
-  ];
-  delete schema['required'];
-  if (names.length > 0) schema['required'] = [...new Set(names)];
+/**
+ * Makes each reference lead to a schema of `top`: what it leads to in `whole`, which the top may have lost, becomes a
+ * definition.
+ */
+function lead(references: readonly Reference[], whole: Fields, top: Fields): void {
+  const definitions = new Map(Object.entries(isFields(top['$defs']) ? top['$defs'] : {}));
+  const paths = new Map<unknown, string>();
+  const define = (ref: string, target: Schema): string => {
+    let name = ref.replaceAll(/[^\w-]+/g, '_');
+    while (definitions.has(name)) name += '_';
+    definitions.set(name, target);
+    return `#/$defs/${name}`;
+  };
+  for (const { holder, where } of references) {
+    // The top's own is put into it.
+    if (holder === whole) continue;
+    const { $ref: ref } = holder;
+    const target = found(whole, ref);
+    if (typeof ref !== 'string' || target === undefined)
+      throw new Unusable(`${placeOf(where)} has a reference that leads nowhere.`);
+    const isThere = (path: string): boolean => isSchema(at(top, path));
+    const path = paths.get(ref) ?? pathsOf(ref).find(isThere) ?? define(ref, target);
+    paths.set(ref, path);
+    holder['$ref'] = path;
+  }
+  if (definitions.size > 0) top['$defs'] = Object.fromEntries(definitions);
 }
 
-function flagOf(value: unknown): unknown {
-  if (value === null) return undefined;
-  return value === 'true' || value === 'false' ? value === 'true' : value;
+/** The schema that a reference leads to, also by the name of the place of definitions in other documents. */
+function found(root: Fields, ref: unknown): Schema | undefined {
+  if (typeof ref !== 'string') return undefined;
+  return pathsOf(ref)
+    .map((path) => at(root, path))
+    .find(isSchema);
 }
 
-function assertFound(ref: unknown, { root, place }: Where): void {
-  if (typeof ref !== 'string' || found(root, ref) === undefined)
-    throw new Unusable(`${place} has a reference that leads nowhere.`);
+function pathsOf(ref: string): string[] {
+  const [, name] = /^#\/(?:\$defs|definitions|components\/schemas)\/([^/]+)$/.exec(ref) ?? [];
+  return name === undefined ? [ref] : [ref, `#/$defs/${name}`, `#/definitions/${name}`];
 }
 
 /** Follows a JSON pointer in a fragment (RFC 6901). */
-function found(root: Fields, ref: string): unknown {
+function at(root: Fields, ref: string): unknown {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return undefined;
-  let at: unknown = root;
+  let value: unknown = root;
   for (const step of ref.slice(2).split('/')) {
     const name = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
-    at = (at as Fields)[name];
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Fields)[name];
   }
-  return at;
+  return value;
+}
+
+function isSchema(value: unknown): value is Schema {
+  return isFields(value) || typeof value === 'boolean';
 }
 
 function decoded(text: string): string {
@@ -200,54 +196,4 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** The top, which providers take as an object with properties and nothing else. */
-function topOf(schema: Fields, root: Fields): Fields {
-  const whole = merged(schema, root, 0);
-  const { type = 'object', properties = {}, ...others } = whole;
-  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'));
-  if (!isObject) throw new Unusable('input_schema is not that of an object.');
-  if ('not' in others || 'enum' in others || 'const' in others)
-    throw new Unusable('input_schema must not have not, enum or const at its top.');
-  return { type: 'object', properties, ...others };
-}
-
-/** References in references at the top. */
-const maxReferences = 8;
-
-/** The schema with those that it refers to, or is made of, put into it. */
-function merged(schema: Fields, root: Fields, depth: number): Fields {
-  const { $ref: ref, allOf, anyOf, oneOf, ...own } = schema;
-  let result: Fields = own;
-  const add = (other: unknown, requires: (names: readonly string[]) => readonly string[]): void => {
-    if (!isFields(other)) throw new Unusable('input_schema is not that of an object.');
-    const one = topOf(merged(other, root, depth + 1), root);
-    const required = requires(isNames(one['required']) ? one['required'] : []);
-    const names = [...new Set([...(isNames(result['required']) ? result['required'] : []), ...required])];
-    result = {
-      ...result,
-      type: 'object',
-      properties: {
-        ...(one['properties'] as Fields),
-        ...(isFields(result['properties']) ? result['properties'] : {}),
-      },
-      ...(names.length > 0 && { required: names }),
-    };
-  };
-  if (depth > maxReferences) throw new Unusable('input_schema has too many references.');
-  if (typeof ref === 'string') add(mended(found(root, ref), { root, place: ref }), (names) => names);
-  for (const one of listOf(allOf)) add(one, (names) => names);
-  for (const choices of [anyOf, oneOf]) {
-    const all = listOf(choices);
-    // A call may fit any of them: only what all of them require is required.
-    const lists = all.map((one) => (isFields(one) && isNames(one['required']) ? one['required'] : []));
-    for (const one of all)
-      add(one, (names) => names.filter((name) => lists.every((list) => list.includes(name))));
-  }
-  return result;
-}
-
-function isNames(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((name) => typeof name === 'string');
 }

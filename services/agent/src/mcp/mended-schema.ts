@@ -1,0 +1,251 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+
+/** A schema that no provider would take, and whose meaning is not clear. */
+export class Unusable extends Error {}
+
+/** The place of a schema in the whole one. */
+interface Where {
+  /** Null for the whole one. */
+  outer: Where | null;
+  name: string;
+  references: Reference[];
+}
+
+/** A reference in a schema. */
+export interface Reference {
+  /** The schema that has it as `$ref`. */
+  holder: Fields;
+  where: Where;
+}
+
+/** The place for people: `input_schema.properties.city`. */
+export function placeOf({ outer, name }: Pick<Where, 'outer' | 'name'>): string {
+  return outer === null ? name : `${placeOf(outer)}.${name.slice(0, 80)}`;
+}
+
+/**
+ * Mends a schema and all schemas within it where it is clear what its server means, for readers that know the draft
+ * 2020-12 of JSON Schema alone. Returns the references as well, which are not followed. Throws `Unusable`.
+ */
+export function mendedSchema(schema: Fields): { schema: Fields; references: Reference[] } {
+  const references: Reference[] = [];
+  return { schema: mendedFields(schema, { outer: null, name: 'input_schema', references }), references };
+}
+
+const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
+/** Names of types in other languages. */
+const namesOfTypes = {
+  string:
+    'str text char varchar date datetime date-time time uuid uri url email password bytes byte binary base64 file',
+  integer: 'int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 long short bigint',
+  number: 'float float32 float64 double decimal num',
+  array: 'list tuple set',
+  object: 'dict map record json struct',
+  boolean: 'bool',
+  null: 'none nil',
+};
+const otherTypes: ReadonlyMap<string, string> = new Map(
+  Object.entries(namesOfTypes).flatMap(([type, names]) =>
+    names.split(' ').map((name) => [name, type] as const),
+  ),
+);
+/** Names that allow every type, or leave it to `enum`. */
+const anyType = new Set(['any', 'mixed', 'unknown', 'unspecified', 'type_unspecified', 'enum']);
+
+/** Returns the value of a member as it should be; undefined where there should be none. */
+type Mend = (value: unknown, where: Where, name: string) => unknown;
+
+const mends: ReadonlyMap<string, Mend> = new Map([
+  ...membersOf('anyOf oneOf allOf prefixItems', mendedList),
+  ...membersOf('patternProperties $defs definitions dependentSchemas', mendedMap),
+  ...membersOf('not if then else contains propertyNames unevaluatedProperties unevaluatedItems', mendedInner),
+  ...membersOf('additionalProperties', (value, where, name) => {
+    const flag = flagOf(value);
+    return flag === undefined ? undefined : mendedInner(flag, where, name);
+  }),
+  // They only describe.
+  ...membersOf('title description $comment format contentEncoding contentMediaType', (value) =>
+    typeof value === 'string' ? value : undefined,
+  ),
+  ...membersOf('uniqueItems deprecated readOnly writeOnly', (value) => {
+    const flag = flagOf(value);
+    return typeof flag === 'boolean' ? flag : undefined;
+  }),
+  ...membersOf('minimum maximum multipleOf', mendedNumber),
+  ...membersOf('minLength maxLength minItems maxItems minProperties maxProperties', mendedNumber),
+  ...membersOf('exclusiveMinimum exclusiveMaximum', (value, where, name) => {
+    const flag = flagOf(value);
+    return typeof flag === 'boolean' ? flag : mendedNumber(value, where, name);
+  }),
+  ...membersOf('pattern', (value, where, name) => {
+    if (typeof value === 'string') return value;
+    assertNull(value, where, name);
+    return undefined;
+  }),
+  ...membersOf('enum', (value) => {
+    const list = new Set(value === null ? [] : [value].flat(1));
+    return list.size === 0 ? undefined : [...list];
+  }),
+  ...membersOf('$ref', (value) => value ?? undefined),
+]);
+
+function membersOf(names: string, mend: Mend): [string, Mend][] {
+  return names.split(' ').map((name) => [name, mend]);
+}
+
+/** A schema within another: booleans are schemas, too. */
+function mended(schema: unknown, where: Where): Fields | boolean {
+  if (typeof schema === 'boolean') return schema;
+  if (schema === null || schema === undefined) return {};
+  if (typeof schema === 'string') return mendedFields({ type: schema }, where);
+  if (!isFields(schema)) throw new Unusable(`${placeOf(where)} is not a schema.`);
+  return mendedFields(schema, where);
+}
+
+function mendedFields(schema: Fields, where: Where): Fields {
+  const { type, properties, required, items, additionalItems, ...others } = schema;
+  const result: Fields = {};
+  for (const [name, value] of Object.entries(others)) {
+    const mend = mends.get(name);
+    const after = mend === undefined ? value : mend(value, where, name);
+    // An assignment to `__proto__` would be no member.
+    if (after !== undefined && name !== '__proto__') result[name] = after;
+  }
+  mendExclusive(result, 'exclusiveMinimum', 'minimum');
+  mendExclusive(result, 'exclusiveMaximum', 'maximum');
+  if (properties !== undefined && properties !== null) mendProperties(result, properties, where);
+  mendRequired(result, required);
+  if (items !== undefined || additionalItems !== undefined)
+    mendItems(result, { items, additionalItems }, where);
+  if (type !== undefined && type !== null) mendType(result, type, where);
+  if (result['$ref'] !== undefined) where.references.push({ holder: result, where });
+  return result;
+}
+
+function within(outer: Where, name: string): Where {
+  return { outer, name, references: outer.references };
+}
+
+function mendedInner(schema: unknown, where: Where, name: string): Fields | boolean {
+  return mended(schema, within(where, name));
+}
+
+function mendedList(given: unknown, where: Where, name: string): unknown {
+  const list = isFields(given) ? [given] : listOf(given);
+  if (list.length === 0) return undefined;
+  return list.map((each, index) => mended(each, within(where, `${name}[${index}]`)));
+}
+
+function mendedMap(given: unknown, where: Where, name: string): unknown {
+  if (!isFields(given)) return undefined;
+  const at = within(where, name);
+  return Object.fromEntries(Object.entries(given).map(([key, each]) => [key, mended(each, within(at, key))]));
+}
+
+function mendedNumber(given: unknown, where: Where, name: string): number | undefined {
+  if (typeof given === 'number') return given;
+  const isNumber = typeof given === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(given);
+  if (isNumber) return Number(given);
+  assertNull(given, where, name);
+  return undefined;
+}
+
+function assertNull(given: unknown, where: Where, name: string): void {
+  if (given !== null) throw new Unusable(`${placeOf(where)}.${name} has the wrong type.`);
+}
+
+/** In draft 4 they are flags beside a limit. */
+function mendExclusive(schema: Fields, name: string, limit: string): void {
+  const flag = schema[name];
+  if (typeof flag !== 'boolean') return;
+  Reflect.deleteProperty(schema, name);
+  if (!flag || schema[limit] === undefined) return;
+  schema[name] = schema[limit];
+  Reflect.deleteProperty(schema, limit);
+}
+
+function mendType(schema: Fields, given: unknown, where: Where): void {
+  const element = typeof given === 'string' ? /^(.*)\[\]$/.exec(given)?.[1] : undefined;
+  if (element !== undefined) schema['items'] ??= mended(element, within(where, 'items'));
+  const names = element === undefined ? typesOf(given, where) : ['array'];
+  const known = [...new Set(names.filter((name) => name !== null))];
+  if (known.length === 0 || names.includes(null)) return;
+  schema['type'] = known.length === 1 ? known[0] : known;
+  if (known.includes('array')) schema['items'] ??= {};
+}
+
+/** Null for a name that allows every type. */
+function typesOf(given: unknown, where: Where): (string | null)[] {
+  const names: unknown[] = typeof given === 'string' ? given.split('|') : [given].flat();
+  return names.map((name) => typeOf(name, where));
+}
+
+function typeOf(name: unknown, where: Where): string | null {
+  const plain = typeof name === 'string' ? name.trim().toLowerCase() : '';
+  if (types.has(plain)) return plain;
+  if (anyType.has(plain)) return null;
+  const other = otherTypes.get(plain);
+  if (other === undefined) throw new Unusable(`${placeOf(where)} has an unknown type.`);
+  return other;
+}
+
+/** Until draft 2019-09, a list in `items` was what is `prefixItems` since, and `additionalItems` what is `items`. */
+function mendItems(
+  schema: Fields,
+  { items, additionalItems }: { items: unknown; additionalItems: unknown },
+  where: Where,
+): void {
+  const list = Array.isArray(items) ? (items as unknown[]) : null;
+  if (list !== null && list.length > 0)
+    schema['prefixItems'] = list.map((item, index) => mended(item, within(where, `items[${index}]`)));
+  const others = list === null ? items : flagOf(additionalItems);
+  if (others !== undefined && others !== null) schema['items'] = mended(others, within(where, 'items'));
+}
+
+/** Properties, with `required` of draft 3 in each of them, or of a server that has put the list among them. */
+function mendProperties(schema: Fields, given: unknown, where: Where): void {
+  const properties = propertiesOf(given, where);
+  const at = within(where, 'properties');
+  const required: string[] = [];
+  const result: [string, Fields | boolean][] = [];
+  for (const [name, each] of Object.entries(properties)) {
+    if (name === 'required' && isNames(each)) {
+      required.push(...each);
+      continue;
+    }
+    if (isFields(each) && each['required'] === true) required.push(name);
+    result.push([name, mended(each, within(at, name))]);
+  }
+  schema['properties'] = Object.fromEntries(result);
+  if (required.length > 0) schema['required'] = required;
+}
+
+/** PHP writes an empty object as a list; some servers write a list of named properties. */
+function propertiesOf(given: unknown, where: Where): Fields {
+  if (isFields(given)) return given;
+  const list = Array.isArray(given) ? (given as unknown[]) : null;
+  if (list?.every((each) => isFields(each) && typeof each['name'] === 'string'))
+    return Object.fromEntries((list as Fields[]).map(({ name, ...property }) => [String(name), property]));
+  throw new Unusable(`${placeOf(where)}.properties is not an object.`);
+}
+
+/** A list of names, each once; nothing else. */
+function mendRequired(schema: Fields, given: unknown): void {
+  if (given === undefined && schema['required'] === undefined) return;
+  const names = [
+    ...(Array.isArray(schema['required']) ? (schema['required'] as string[]) : []),
+    ...(isNames(given) ? given : typeof given === 'string' ? [given] : []),
+  ];
+  delete schema['required'];
+  if (names.length > 0) schema['required'] = [...new Set(names)];
+}
+
+/** Undefined for null. */
+function flagOf(value: unknown): unknown {
+  if (value === null) return undefined;
+  return value === 'true' || value === 'false' ? value === 'true' : value;
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string');
+}
