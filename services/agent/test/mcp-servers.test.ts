@@ -141,6 +141,7 @@ describe('registration', () => {
     server.tools = [
       { name: 'good', inputSchema: { type: 'object', properties: {} } },
       { name: 'odd', inputSchema: odd },
+      { name: 'large', inputSchema: { type: 'object', description: 'x'.repeat(70_000) } },
       { name: 'mended', inputSchema: { properties: { coin: { type: 'str' }, required: ['coin'] } } as never },
     ];
     const { status, body } = await create();
@@ -148,6 +149,7 @@ describe('registration', () => {
     expect(body.tools.map(({ name, usable, reason }) => [name, usable, reason])).toEqual([
       ['good', true, null],
       ['odd', false, 'input_schema.properties.a has a reference that leads nowhere.'],
+      ['large', false, 'input_schema is larger than 64 KiB.'],
       ['mended', true, null],
     ]);
     expect(body.tools[1]?.input_schema).toEqual(odd);

@@ -21,7 +21,7 @@ import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
 import { digestOf } from './tool-review.ts';
 import type { MessageReader } from './message-reader.ts';
-import { maxTools, pageBytesKey, schemaKey } from './rpc-message.ts';
+import { maxTools, pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-accesses.ts';
 
 export interface ConnectionOptions {
@@ -266,7 +266,7 @@ class ToolCollection {
     for (const { name, description = '', annotations, _meta: own } of tools) {
       this.#read += 1;
       if (name === '' || name.length > maxNameChars || this.#names.has(name)) continue;
-      const schema = String(own?.[schemaKey]);
+      const [schema, reason] = [String(own?.[schemaKey]), own?.[reasonKey]];
       this.#bytes += Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
       if (this.#bytes > maxListBytes || this.#tools.length === maxTools) break;
       this.#names.add(name);
@@ -274,6 +274,7 @@ class ToolCollection {
         ...{ name, description, inputSchema: JSON.parse(schema) as McpTool['inputSchema'] },
         readOnly: annotations?.readOnlyHint === true,
         idempotent: annotations?.idempotentHint === true,
+        ...(typeof reason === 'string' && { unusable: reason }),
       });
     }
     this.isFull = this.#bytes > maxListBytes || this.#read >= maxTools || this.#readBytes >= maxReadBytes;

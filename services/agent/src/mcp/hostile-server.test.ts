@@ -141,6 +141,11 @@ describe('the event loop goes on during', () => {
     ['lists in lists', `"content":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`, 'too_large'],
     ['52,000 members', `"content":[],${differentObjects.slice(1, -1).replaceAll('},{', ',')}`, 'ok'],
     ['26,000 different objects', `"content":[],"structuredContent":[${differentObjects}]`, 'ok'],
+    [
+      'texts that differ from the structured content at their ends',
+      `"content":[${repeated(`{"type":"text","text":"[${'{},'.repeat(39_000)}1]"}`, 30)}],"structuredContent":[${'{},'.repeat(39_000)}2]`,
+      'ok',
+    ],
     ['3 MB of escapes', `"content":[{"type":"text","text":"${'\\n\\"'.repeat(750_000)}"}]`, 'ok'],
   ])('a call that is answered with %s', async (_name, fields, expected) => {
     for (const answer of [
@@ -211,7 +216,7 @@ describe('the event loop goes on during', () => {
 });
 
 describe('a list', () => {
-  it('has schemas as they are, and leaves out tools whose schema is above 64 KiB', async () => {
+  it('has schemas as they are, and names tools whose schema is above 64 KiB', async () => {
     const schema = {
       ...{ type: 'object', required: ['a'], additionalProperties: false },
       properties: { a: { $ref: '#/$defs/x' }, b: true },
@@ -227,8 +232,14 @@ describe('a list', () => {
     for (const era of [{}, legacy]) {
       const { connection } = await connect({ ...era, 'tools/list': json(listOf(JSON.stringify(tools))) });
       const listed = (await connection.listTools(never)).tools;
-      expect(listed.map(({ name }) => name)).toEqual(['first', 'large', 'last']);
+      expect(listed.map(({ name, unusable }) => [name, unusable])).toEqual([
+        ['first', undefined],
+        ['large', undefined],
+        ['too large', 'input_schema is larger than 64 KiB.'],
+        ['last', undefined],
+      ]);
       expect(listed[0]?.inputSchema).toEqual(schema);
+      expect(listed[2]?.inputSchema).toEqual({ not: {} });
     }
   });
 
@@ -256,6 +267,10 @@ describe('a list', () => {
         ['text', { not: {} }],
         ['list', { not: {} }],
       ],
+    ]);
+    expect(listed.map(({ unusable }) => unusable).slice(3)).toEqual([
+      'input_schema is not a schema.',
+      'input_schema is not a schema.',
     ]);
     const none = await connect({ 'tools/list': json(listOf('[{},{}]')) });
     await expect(none.connection.listTools(never)).rejects.toThrow();
@@ -288,6 +303,19 @@ describe('a result', () => {
       JSON.stringify(data, null, 2),
     ],
     [
+      'its text, with members in another order',
+      {
+        content: [{ type: 'text', text: '{ "b": [1, {"c": "\\u00fc"}], "a": 1.0 }' }],
+        structuredContent: { a: 1, b: [1, { c: 'ü' }] },
+      },
+      '{ "b": [1, {"c": "\\u00fc"}], "a": 1.0 }',
+    ],
+    [
+      'a text that is almost the same',
+      { content: [{ type: 'text', text: '{"a":[1,2]}' }], structuredContent: { a: [1] } },
+      '{"a":[1,2]}\n{"a":[1]}',
+    ],
+    [
       'a part of an unknown type',
       { content: [{ type: 'text', text: 'x' }, { type: 'hologram' }] },
       'x\n[hologram, left out]',
@@ -296,6 +324,17 @@ describe('a result', () => {
     const { connection } = await connect({ ...legacy, 'tools/call': json(JSON.stringify(result)) });
     expect((await connection.callTool(tool, {}, never)).text).toBe(text);
   });
+});
+
+it('a server of PHP, whose empty objects are lists, has tools', async () => {
+  const discover = json(
+    complete(
+      '"supportedVersions":["2026-07-28"],"capabilities":{"tools":[]},"ttlMs":0,"cacheScope":"private"',
+    ),
+  );
+  const tools = '[{"name":"a","inputSchema":{"type":"object","properties":[]}}]';
+  const { connection } = await connect({ 'server/discover': discover, 'tools/list': json(listOf(tools)) });
+  expect((await connection.listTools(never)).tools).toHaveLength(1);
 });
 
 describe('requests of a server', () => {

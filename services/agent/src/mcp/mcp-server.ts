@@ -197,8 +197,8 @@ export function showServer(
   };
 }
 
-function usabilityOf({ inputSchema }: McpTool): Pick<WireMcpServer['tools'][number], 'usable' | 'reason'> {
-  const { reason } = judgedSchema(inputSchema);
+function usabilityOf(tool: McpTool): Pick<WireMcpServer['tools'][number], 'usable' | 'reason'> {
+  const reason = tool.unusable ?? judgedSchema(tool.inputSchema).reason;
   return { usable: reason === null, reason };
 }
 

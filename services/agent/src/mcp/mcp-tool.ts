@@ -5,6 +5,8 @@ export interface McpTool {
   inputSchema: Record<string, unknown>;
   readOnly: boolean;
   idempotent: boolean;
-  /** Of all of that; lists from before it existed lack it. */
+  /** A reason why models can't be given it, which its schema does not show. */
+  unusable?: string;
+  /** SHA-256 of what is above, without `unusable`; lists from before it existed lack it. */
   digest?: string;
 }

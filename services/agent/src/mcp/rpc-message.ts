@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import { maxResultChars } from '@gatehouse/contract/builtin-tools';
 import { cutText, shortened } from '@gatehouse/events/cut-text';
 import { isFields } from '@gatehouse/kit/fields';
 import { McpFailure } from './failure.ts';
+import { TextsOfJson } from './texts-of-json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,12 +21,14 @@ const maxTextChars = 8_192;
 /** Of an id, a cursor, a version. */
 const maxTokenChars = 4_096;
 const maxVersions = 100;
-/** Tools whose schema is larger are left out: to sort one of 830 kB for its digest took 140 ms. */
+/** Tools whose schema is larger can't be used: to sort one of 830 kB for its digest took 140 ms. */
 const maxSchemaBytes = 64 * 1024;
 /** Where a listed page says how many bytes of the server it was. */
 export const pageBytesKey = 'gatehouse/bytes';
 /** A listed tool has its schema under this key, as JSON text: the client would check each member, and describe each fault. */
 export const schemaKey = 'gatehouse/schema';
+/** The reason why it has none that can be used. */
+export const reasonKey = 'gatehouse/reason';
 
 const subscription = 'io.modelcontextprotocol/subscriptionId';
 
@@ -88,7 +90,7 @@ function resultOf(result: Fields, bytes: number): Fields {
     ...texts(result, ['resultType', 'protocolVersion', 'nextCursor', 'cacheScope']),
     ...(typeof result['ttlMs'] === 'number' && { ttlMs: result['ttlMs'] }),
     ...(result['isError'] === true && { isError: true }),
-    ...(capabilities !== undefined && { capabilities: capabilitiesOf(fieldsOf(capabilities)) }),
+    ...(capabilities !== undefined && { capabilities: capabilitiesOf(objectOf(capabilities)) }),
     ...(serverInfo !== undefined && { serverInfo: namedOf(fieldsOf(serverInfo)) }),
     ...(supportedVersions !== undefined && { supportedVersions: versionsOf(supportedVersions) }),
     ...(tools !== undefined && {
@@ -103,7 +105,7 @@ function resultOf(result: Fields, bytes: number): Fields {
 
 function capabilitiesOf({ tools }: Fields): Fields {
   if (tools === undefined) return {};
-  return { tools: { listChanged: fieldsOf(tools)['listChanged'] === true } };
+  return { tools: { listChanged: objectOf(tools)['listChanged'] === true } };
 }
 
 function namedOf({ name, version }: Fields): Fields {
@@ -123,13 +125,11 @@ function toolsOf(list: readonly unknown[]): Fields[] {
   return elements.map(toolOf).filter((tool) => tool !== null);
 }
 
-/** Null for one without a name, or whose schema is too large. */
+/** Null for one without a name. */
 function toolOf(value: unknown): Fields | null {
   if (!isFields(value)) return null;
   const { name, description, inputSchema, annotations } = value;
   if (typeof name !== 'string') return null;
-  const schema = schemaText(inputSchema);
-  if (Buffer.byteLength(schema) > maxSchemaBytes) return null;
   const hints = isFields(annotations) ? annotations : {};
   const text = typeof description === 'string' ? description : '';
   return {
@@ -140,37 +140,32 @@ function toolOf(value: unknown): Fields | null {
       readOnlyHint: hints['readOnlyHint'] === true,
       idempotentHint: hints['idempotentHint'] === true,
     },
-    _meta: { [schemaKey]: schema },
+    _meta: schemaOf(inputSchema),
   };
 }
 
-/** The text of a schema of arguments; of one that fits nothing where it is none. See `tool-schema.ts` for what becomes of it. */
-function schemaText(schema: unknown): string {
-  if (schema === undefined || schema === null || schema === true) return '{}';
-  return JSON.stringify(isFields(schema) ? schema : { not: {} });
+/** In place of a schema that can't be used. */
+const fitsNothing = JSON.stringify({ not: {} });
+
+/** The text of a schema of arguments. See `tool-schema.ts` for what becomes of it. */
+function schemaOf(schema: unknown): Fields {
+  if (schema === undefined || schema === null || schema === true) return { [schemaKey]: '{}' };
+  if (!isFields(schema)) return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is not a schema.' };
+  const text = JSON.stringify(schema);
+  if (Buffer.byteLength(text) <= maxSchemaBytes) return { [schemaKey]: text };
+  return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is larger than 64 KiB.' };
 }
 
 /** Models of the gateway's tools get text: of other content its kind and size. */
 function contentOf(content: readonly unknown[], structured: unknown): string {
   const parts = content.map((part) => partOf(fieldsOf(part)));
-  const isShown =
-    structured === undefined || structured === null || content.some((part) => isSame(part, structured));
-  return shortened([...parts, ...(isShown ? [] : [JSON.stringify(structured)])].join('\n'), maxResultChars);
-}
-
-/** Whether a part is the text of a structured content: servers give both, as the specification asks. */
-function isSame(part: unknown, structured: unknown): boolean {
-  const { text } = fieldsOf(part);
-  if (typeof text !== 'string' || text.length > maxSameChars || !/^\s*[[{]/.test(text)) return false;
-  try {
-    return isDeepStrictEqual(JSON.parse(text), structured);
-  } catch {
-    return false;
+  if (structured !== undefined && structured !== null) {
+    // Servers give both, as the specification asks.
+    const texts = new TextsOfJson(structured);
+    if (!content.some((part) => texts.has(fieldsOf(part)['text']))) parts.push(JSON.stringify(structured));
   }
+  return shortened(parts.join('\n'), maxResultChars);
 }
-
-/** Longer texts are taken for others. */
-const maxSameChars = 256 * 1024;
 
 function partOf(part: Fields): string {
   const { type } = part;
@@ -228,6 +223,11 @@ function listOf(value: unknown): unknown[] {
 function fieldsOf(value: unknown): Fields {
   if (!isFields(value)) throw invalid();
   return value;
+}
+
+/** PHP writes an empty object as a list. */
+function objectOf(value: unknown): Fields {
+  return Array.isArray(value) && value.length === 0 ? {} : fieldsOf(value);
 }
 
 function invalid(): McpFailure {

@@ -8,7 +8,7 @@ import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
 import { judgedSchema } from '../mcp/tool-schema.ts';
 
 /** A tool that may be used. */
-export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest'> {
+export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest' | 'unusable'> {
   /** Its schema as JSON text. */
   schemaJson: string;
 }
@@ -146,7 +146,9 @@ export class OfferedTools {
 }
 
 /** Null for a tool whose schema no provider would take. */
-function offered({ name, description, inputSchema, readOnly, idempotent }: McpTool): OfferedTool | null {
+function offered(tool: McpTool): OfferedTool | null {
+  if (tool.unusable !== undefined) return null;
+  const { name, description, inputSchema, readOnly, idempotent } = tool;
   const { schema } = judgedSchema(inputSchema);
   return schema && { name, description, schemaJson: JSON.stringify(schema), readOnly, idempotent };
 }
