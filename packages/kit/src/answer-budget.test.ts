@@ -61,6 +61,35 @@ describe('the memory of large answers', () => {
     expect(resumed).toEqual(['c']);
   });
 
+  it('has room for a tenant that begins, however much others take', async () => {
+    const budget = new AnswerBudget({ perTenant: 16 * MiB, perProcess: 48 * MiB });
+    const rooms: AnswerRoom[] = [];
+    /** Bytes of a tenant's answers, which are read on in turns by a piece each as far as they may. */
+    const taken = (tenantId: string): number => {
+      let bytes = 0;
+      for (const room of Array.from({ length: 5 }, () => budget.open(tenantId))) {
+        rooms.push(room);
+        let held = 0;
+        do held += 256 * KiB;
+        while (room.hold(held) && held < 4 * MiB);
+        bytes += held;
+      }
+      return bytes / MiB;
+    };
+    // Each answer that waits has a piece more.
+    const most = (tenants: number): number => 48 / (tenants + 1) + 2;
+    expect(taken('a')).toBeLessThan(16 + 2);
+    expect(taken('b')).toBeLessThan(16 + 2);
+    expect(taken('c')).toBeLessThan(most(3));
+    const [first, second] = [budget.open('d'), budget.open('e')];
+    expect(first.hold(4 * MiB)).toBe(true);
+    expect(second.hold(MiB)).toBe(true);
+    // Those that took more at first get no more than the others once their answers are delivered.
+    for (const room of rooms.filter(({ tenantId }) => tenantId === 'a')) room.close();
+    expect(taken('a')).toBeLessThan(most(4));
+    for (const room of rooms) room.close();
+  });
+
   it('is taken from clients that do not read for ten seconds, as long as other answers wait for it', async () => {
     const { budget, clock, cut, open, resumed } = setUp();
     const [slow, slower, quick] = [open('a', 'slow'), open('b', 'slower'), open('c', 'quick')];

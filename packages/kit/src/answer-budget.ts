@@ -7,7 +7,7 @@ const clientPatienceMs = 10_000;
 const checkEveryMs = 1_000;
 
 export interface AnswerBudgetOptions {
-  /** Bytes of large answers that one tenant may have in memory at a time. */
+  /** Bytes of large answers that one tenant may have in memory at a time, and no more than are free then. */
   perTenant: number;
   /** Bytes of large answers that all tenants together may have in memory at a time. */
   perProcess: number;
@@ -22,8 +22,9 @@ interface TenantRooms {
 
 /**
  * Limits the memory that large answers take together. Past a limit, answers are not read on until others are delivered,
- * except for the one that began first. A client that reads too slowly while others wait is disconnected. One answer has
- * a bound of its own, so the memory is at most the limit and one answer.
+ * except for the one that began first. A tenant may take as much as it leaves free, but for the first of its answers: the
+ * more tenants take, the less each of them may, and there is room for one that begins. A client that reads too slowly
+ * while others wait is disconnected. One answer has a bound of its own, so the memory is at most the limit and one answer.
  */
 export class AnswerBudget {
   readonly #options: AnswerBudgetOptions;
@@ -97,9 +98,11 @@ export class AnswerBudget {
   #admits(room: AnswerRoom, tenant: TenantRooms): boolean {
     const [oldest] = this.#rooms;
     if (room === oldest) return true;
+    const { perTenant, perProcess } = this.#options;
+    const free = perProcess - this.#counted;
     const [oldestOfTenant] = tenant.rooms;
-    const fitsTenant = tenant.bytes <= this.#options.perTenant || room === oldestOfTenant;
-    return fitsTenant && this.#counted <= this.#options.perProcess;
+    const fitsTenant = tenant.bytes <= Math.min(perTenant, free) || room === oldestOfTenant;
+    return fitsTenant && free >= 0;
   }
 
   #resume(): void {

@@ -96,6 +96,20 @@ describe.each(['application/json', 'text/event-stream'])('large bodies of %s', (
     expect([reader.answers.bytes, reader.answers.waiting]).toEqual([0, 0]);
   });
 
+  it('of three tenants, whose servers are slow, leave room for those of a fourth', async () => {
+    reader = new MessageReader(new AnswerBudget({ perTenant: 8 * MiB, perProcess: 24 * MiB }));
+    const slow = ['a', 'b', 'c'].flatMap((tenantId) =>
+      Array.from({ length: 6 }, () => ({ tenantId, body: stuck() })),
+    );
+    const ended = slow.map(({ tenantId, body }) => call(tenantId, body).catch((error: unknown) => error));
+    await eventually(() => expect(reader.answers.waiting).toBeGreaterThan(5));
+    expect(await call('d', new SlowBody(type))).toContain('"id":1');
+    expect(whole).toEqual(['d']);
+    left.abort(new Error('gone'));
+    await Promise.all(ended);
+    await eventually(() => expect([reader.answers.bytes, reader.answers.waiting]).toEqual([0, 0]));
+  });
+
   it('are given up when a server is slow while others wait for the memory, and not before', async () => {
     const slow = [stuck(), stuck()];
     const ended = slow.map((body) => call('a', body).then(String, (error: unknown) => error));
