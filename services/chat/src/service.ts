@@ -31,6 +31,7 @@ import { LeaseClient } from './peers/leases.ts';
 import { MemoryClient } from './peers/memory.ts';
 import { ToolClient } from './peers/tools.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
+import { loadTokenizer } from './openai/token-estimate.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderWatch } from './providers/provider-watch.ts';
 import { ProviderRegistry } from './providers/registry.ts';
@@ -166,6 +167,7 @@ export async function createChatService(
       }),
     ],
     parts: [
+      { start: loadTokenizer },
       { stop: () => providers.close() },
       alerts,
       new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
