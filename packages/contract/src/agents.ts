@@ -7,6 +7,7 @@ import {
   modelId,
   page,
   slug,
+  storableChar,
   storableForm,
   storableText,
   usd,
@@ -74,8 +75,7 @@ const serverRefs = z
     storableForm(
       1,
       321,
-      // eslint-disable-next-line no-control-regex -- names of tools have no NUL
-      /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(\/[^\x00]*[^/\x00])?$/,
+      new RegExp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/${storableChar}*[^/\\x00])?$`),
       'must be the name of a server, or that and the name of a tool: server/tool',
     ),
   )

@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { count, listOf, page, storableForm, storableText, timestamp, utcTime, uuid } from './fields.ts';
+import {
+  count,
+  listOf,
+  page,
+  storableChar,
+  storableForm,
+  storableText,
+  timestamp,
+  utcTime,
+  uuid,
+} from './fields.ts';
 import { noContent, ok, route, scope, type Route } from './route.ts';
 
 /** The cookies of a user's browser, for the tools of an agent: `/v1/browser/cookies*`. */
@@ -63,8 +73,7 @@ const partitionKey = member(
   ]),
 );
 
-// eslint-disable-next-line no-control-regex -- the rule is about NUL
-const cookiePath = storableForm(1, 1_024, /^\/[^\x00]*$/, 'must start with "/"');
+const cookiePath = storableForm(1, 1_024, new RegExp(`^/${storableChar}*$`), 'must start with "/"');
 
 const flag = member(z.boolean());
 

@@ -26,8 +26,9 @@ export const timestamp = z.iso
 export const utcTime = z.iso.datetime({ precision: 3 });
 
 const notStorable = 'must not contain NUL or lone surrogates';
-// eslint-disable-next-line no-control-regex -- the rule is about NUL
-const withoutNul = /^[^\x00]*$/;
+/** A character of such text, for patterns. The check of the shape finds lone surrogates. */
+export const storableChar = String.raw`[^\x00]`;
+const withoutNul = new RegExp(`^${storableChar}*$`);
 
 /** Text without NUL and lone surrogates, which PostgreSQL cannot store unchanged. */
 export const storableText = (min: number, max: number) => wellFormed(min, max).regex(withoutNul, notStorable);
