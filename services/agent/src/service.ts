@@ -56,7 +56,7 @@ import { AgentSteps } from './transfers/agent-steps.ts';
 
 const tenMinutesMs = 600_000;
 const batch = 500;
-/** Of MCP servers, whose sessions each hold one more; many tenants may use the same host. */
+/** Calls to MCP servers, whose sessions each hold one more; many tenants may use the same host. */
 const maxCalls = { all: 1_024, tenant: 128, origin: 512, tenantAtOrigin: 128 };
 
 /** The agent service: the agents of tenants, their visibility, and what users give to them. Opens nothing before `start`. */

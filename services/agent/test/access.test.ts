@@ -180,7 +180,7 @@ describe.each<[string, string[], Rpc]>([
       { assertion: await agents.identity.assertion({ role: 'owner' }) },
       { assertion: await (await agents.identity.signer('chat')).serviceToken('agent') },
     ]) {
-      // What the caller makes of UNAUTHENTICATED: its own credentials were refused, never its client's.
+      // UNAUTHENTICATED means that the caller's own credentials were refused, never its client's.
       await expect(rpc(chat, context)).rejects.toMatchObject({ code: 'bad_gateway' });
     }
   });

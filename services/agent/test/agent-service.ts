@@ -23,7 +23,7 @@ import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { MemoryOfAgents } from './memory-of-agents.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
-/** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
+/** Members that answers of this service may have. `call` holds each answer to its route's shape. */
 export type AnswerBody = Agent &
   WireMcpServer &
   SyncedCookies & {
@@ -173,7 +173,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     return (await this.visiblePage(as)).agents.map((agent) => agent.key);
   }
 
-  /** What goes with a call to the service for somebody. */
+  /** The context of a call to the service on behalf of a key. */
   async actingFor(as: As): Promise<CallContext> {
     return { deadlineMs: 5_000, assertion: await this.identity.assertion(as) };
   }

@@ -104,7 +104,7 @@ it('an event stream that names another host to post to is not followed', async (
   await server.stop();
 });
 
-/** Where a server names URLs of its login. `at` puts one there. */
+/** Places at which a server names URLs of its login. `at` puts one there. */
 const loginPlaces: [
   place: string,
   at: (url: string) => { challenge?: string; resource?: object; issuer?: object },

@@ -7,7 +7,7 @@ import { StandIn } from '@gatehouse/test/stand-in';
 export class MemoryOfAgents {
   /** Calls of `AgentDeleted`, in their order. */
   readonly calls: AgentDeletedRequest[] = [];
-  /** What it answers to the next calls; then it has completed. `fails`: its database is down. */
+  /** Answers to the next calls; then it has completed. `fails`: its database is down. */
   readonly answers: ('more' | 'fails')[] = [];
   #server: StandIn | undefined;
 

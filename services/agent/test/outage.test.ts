@@ -36,7 +36,7 @@ describe('while the database is away', () => {
       expect(error).toMatchObject({ code: 'database_unavailable' });
       expect(isOutage(error)).toBe(true);
     }
-    // What needs no database is answered as ever.
+    // Requests that need no database are answered as before.
     expect((await agents.call('GET', '/v1/agents', { as: null })).status).toBe(401);
     expect((await agents.call('GET', '/v1/agents?x=1', { as: tenant.admin })).status).toBe(400);
     expect(await probe('livez')).toBe(200);

@@ -11,7 +11,7 @@ let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
 let agentId: string;
 let site: Server;
-/** What the site got: path and cookies. */
+/** Requests that the site got: path and cookies. */
 const seen: [path: string, cookie: string | undefined][] = [];
 let answer: (request: IncomingMessage, response: ServerResponse) => unknown;
 

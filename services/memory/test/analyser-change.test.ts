@@ -36,7 +36,7 @@ async function changeAnalyser(tenant: TestTenant, analyser: string, passages: nu
   );
 }
 
-/** What the index has, without the numbers of passages, which differ. */
+/** The contents of the index, without the numbers of passages, which differ. */
 async function index(tenant: TestTenant): Promise<unknown[]> {
   return memory.rows(
     `select s.user_id, s.chunks, s.tokens, p.term, sum(octet_length(p.entries)) as bytes

@@ -10,7 +10,7 @@ import { MovingClient, recordsOf } from './moving-client.ts';
 let memory: MemoryServiceUnderTest;
 let moving: MovingClient;
 let tenant: TestTenant;
-/** Of a megabyte each: more than the buffers of a connection hold, 33 MB on some systems. */
+/** Documents of a megabyte each: more than the buffers of a connection hold, 33 MB on some systems. */
 const paths = Array.from({ length: 48 }, (_, n) => `large/${String(n).padStart(2, '0')}`);
 
 beforeAll(async () => {

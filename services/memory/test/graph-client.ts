@@ -4,7 +4,7 @@ import type { ErrorBody } from '@gatehouse/kit/errors';
 import type { As, CallOptions } from '@gatehouse/test/service-under-test';
 import type { MemoryServiceUnderTest, TestTenant } from './memory-service.ts';
 
-/** What answers of the graph may hold. */
+/** Members that answers of the graph may have. */
 export interface GraphBody extends Entity, Subgraph {
   error: ErrorBody['error'];
   data: (Entity & Relation)[];

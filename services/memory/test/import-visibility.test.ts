@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 import { manyDocuments, MovingClient } from './moving-client.ts';
 
-/** What others see of an import while it runs, and what becomes of one that does not end well. */
+/** Imports as others see them while they run, and the end of one that fails. */
 
 let memory: MemoryServiceUnderTest;
 let moving: MovingClient;

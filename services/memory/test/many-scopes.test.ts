@@ -7,7 +7,7 @@ import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 import { manyDocuments, MovingClient } from './moving-client.ts';
 import { addOtherTenants, addPassages } from './other-tenants.ts';
 
-/** What a tenant does in a database with 3,000 others, whose small memories PostgreSQL expects everywhere. */
+/** Requests of a tenant in a database with 3,000 others, whose small memories PostgreSQL expects everywhere. */
 
 let memory: MemoryServiceUnderTest;
 let recorded: { plans: ExecutedPlan[]; stop(): void };

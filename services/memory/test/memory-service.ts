@@ -14,7 +14,7 @@ import { createMemoryService } from '../src/service.ts';
 import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { EmbeddingModel } from './embedding-model.ts';
 
-/** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
+/** Members that answers of this service may have. `call` holds each answer to its route's shape. */
 export interface AnswerBody extends DocumentWithText, SearchResult, MemoryStats {
   error: ErrorBody['error'];
   data: DocumentWithText[];

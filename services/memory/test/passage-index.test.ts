@@ -4,7 +4,7 @@ import { everything } from '../src/store/removal-statements.ts';
 import { randomVector, randomVectors, recallAt10, StoredVectors, vectorsOfTopics } from './stored-vectors.ts';
 
 /**
- * What semantic search promises, however the database compares vectors. `make test` runs it against sketches,
+ * The promises of semantic search, however the database compares vectors. `make test` runs it against sketches,
  * `make test-outside` also against pgvector.
  */
 let stored: StoredVectors;

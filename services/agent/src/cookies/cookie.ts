@@ -18,7 +18,7 @@ export interface Cookie {
   expiresAt: Date | null;
 }
 
-/** Whose cookies they are, and which agent's. */
+/** The user and the agent that have cookies. */
 export interface CookieOwner {
   tenantId: string;
   userId: string;

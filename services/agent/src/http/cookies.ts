@@ -18,7 +18,7 @@ type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;
 type Delete = Call<unknown, z.output<typeof deleteCookies>>;
 
-/** Of a user, for all agents together: as many as browsers keep. */
+/** Cookies of a user for all agents together: as many as browsers keep. */
 const maxOfUser = 3_000;
 
 export interface CookieDependencies {

@@ -70,7 +70,7 @@ async function createLink(call: Call, dependencies: McpConsentDependencies): Pro
   });
 }
 
-/** Whose login the consent gives: the acting user's, or (empty) that of all users, which takes `mcp.write`. */
+/** The user who gets the login: the acting user, or (empty) all users, which takes `mcp.write`. */
 function ownerOf(server: McpServer, call: Pick<Call, 'principal'>): string {
   const { actingUser, scopes } = tenantOf(call);
   if (isPerUser(server)) {

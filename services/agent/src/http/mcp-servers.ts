@@ -80,7 +80,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     'mcp.servers.get': async (call: Call) => {
       const { tenantId, actingUser } = tenantOf(call);
       const server = found(await servers.find(tenantId, resourceId(call.params, what)), what);
-      // Of the lists that users have, only their own.
+      // Users see only their own list.
       const isOwn = isPerUser(server) && actingUser !== null;
       const own = isOwn ? await lists.find(server, actingUser) : null;
       return { body: showServer(server, own && { ...own, tools: own.tools ?? [] }) };
@@ -128,7 +128,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = found(await servers.find(tenantId, id), what);
-      // Where each user has a login, the list is fetched with the next call of one.
+      // The list of a user with a login is fetched with that user's next call.
       const isAskable = server.enabled && hasAuth(server) && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await registry.refresh(server, null).catch(unreachable);
@@ -191,7 +191,7 @@ async function known(db: Db, server: McpServer, listed: Listed | null): Promise<
   return listed === null ? server : ((await noteTools(db, server, listed))?.server ?? server);
 }
 
-/** What an update writes. Another origin gets no secret of the one before. */
+/** The values that an update writes. Another origin gets no secret of the one before. */
 function patched(
   { before, isConsented }: { before: McpServer; isConsented: boolean },
   body: PatchMcpServer,

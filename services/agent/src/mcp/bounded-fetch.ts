@@ -18,13 +18,13 @@ export interface BoundedFetchOptions {
   onFault: (error: unknown) => void;
 }
 
-/** Of a response that is an error. */
+/** Bytes of a response that is an error. */
 const maxErrorBytes = 64 * 1024;
-/** Of a stream. Between so many events, the loop takes a turn. */
+/** Events of a stream, and of a turn of the event loop. */
 const events = { most: 10_000, atOnce: 64 };
-/** Of the name of a place to post to, and of an id to go on from. */
+/** The length of an address to post to, and of an id to go on from. */
 const maxEventChars = 4_096;
-/** What a server may say without being asked: requests and notices. More is dropped. */
+/** Requests and notices of a server that are not answers. More are dropped. */
 const unasked = { burst: 8, perS: 2 };
 /** Answers to requests of a server. */
 const answers = { mostBytes: 4_096, atOnce: 4, timeoutMs: 5_000 };
@@ -150,7 +150,7 @@ class MessageGate {
       id: id !== '' && id.length <= maxEventChars ? id : undefined,
       retry: /^\d{1,9}$/.test(retry) ? retry : undefined,
     };
-    // Of the transport of 2024: where the client posts to.
+    // The address that the client posts to, in the transport of 2024.
     if (type === 'endpoint') return data.length > maxEventChars ? null : { ...head, data };
     const message = type === 'message' && data !== '' ? await this.#message(data, signal) : null;
     if (message !== null) return { ...head, data: JSON.stringify(message.content) };

@@ -30,7 +30,7 @@ export interface ConnectionOptions {
   tenantId: string;
   url: string;
   transport: McpTransport;
-  /** What authenticates each request. */
+  /** The authentication of each request. */
   access: Pick<ServerAccess, 'headers' | 'tokens'>;
   /** For each request. */
   timeoutMs: number;
@@ -45,7 +45,7 @@ export interface ToolList {
   ttlMs: number | null;
 }
 
-/** What a call of a tool returned. */
+/** The result of a call of a tool. */
 export interface ToolResult {
   /** Its content as text. */
   text: string;
@@ -53,12 +53,12 @@ export interface ToolResult {
   isError: boolean;
 }
 
-/** Of the body of a response. */
+/** Bytes of the body of a response. */
 const maxBytes = 4 * 1024 * 1024;
 const maxPages = 20;
-/** Of the tools that are kept; what is beyond is left out. */
+/** Bytes of the tools that are kept; the rest is left out. */
 const maxListBytes = 1024 * 1024;
-/** Of all pages of a list, whatever is kept of them. */
+/** Bytes of all pages of a list, whatever is kept of them. */
 const maxReadBytes = 4 * 1024 * 1024;
 const maxNameChars = 256;
 
@@ -208,7 +208,7 @@ async function connectBy(
   }
 }
 
-/** Whatever delay a server wants: its streams may end at once, again and again. */
+/** Limits on reconnections, whatever delay a server wants: its streams may end at once, again and again. */
 const reconnection = { leastMs: 250, most: 100 };
 
 function patientReconnection(): ReconnectionScheduler {

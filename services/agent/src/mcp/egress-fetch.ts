@@ -6,7 +6,7 @@ export interface EgressFetchOptions {
   tenantId: string;
   /** For a request and its response, and for a silence in it. */
   timeoutMs: number;
-  /** Of the body of a response. */
+  /** Bytes of the body of a response. */
   maxBytes: number;
 }
 

@@ -2,7 +2,7 @@ import { SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelc
 import { AppError } from '@gatehouse/kit/errors';
 import { EgressError, type EgressFailure } from '@gatehouse/egress/errors';
 
-/** What went wrong with a server. */
+/** The kind of a failure of a server. */
 export type McpFailureKind =
   /** No connection, or no answer of an MCP server: nothing was executed. */
   | 'unreachable'

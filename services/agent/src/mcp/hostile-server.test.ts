@@ -101,7 +101,7 @@ async function connect(answers: Record<string, Answer>): Promise<{ connection: M
 
 const never = new AbortController().signal;
 
-/** What a call or a list came to, and how long the event loop was held up by it. */
+/** The outcome of a call or a list, and the longest time for which it held up the event loop. */
 async function outcomeOf(work: () => Promise<unknown>): Promise<{ outcome: unknown; blockedMs: number }> {
   let outcome: unknown;
   const blockedMs = await longestBlock(async () => {

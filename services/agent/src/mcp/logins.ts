@@ -18,7 +18,7 @@ import {
 } from './oauth-client.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 
-/** What a login consists of. */
+/** The secret parts of a login. */
 interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
   grant: 'authorization_code' | 'client_credentials';
   binding: OAuthBinding;

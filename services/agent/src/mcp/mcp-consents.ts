@@ -13,7 +13,7 @@ import { isPerUser, type McpServer } from './mcp-server.ts';
 import { callbackPath, OAuthMixedUp, OAuthRefused, type OAuthClient, type Tokens } from './oauth-client.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 
-/** What is kept with the link to a consent page. */
+/** Details that are kept with the link to a consent page. */
 export interface ConsentDetails {
   binding: OAuthBinding;
   connectionId: string;

@@ -18,12 +18,12 @@ import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
 import type { AcceptedTool } from './tool-review.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 
-/** What a server listed. */
+/** The list of a server. */
 export interface Listed extends ToolList {
   protocolVersion: string | null;
 }
 
-/** Where the registry notes what it learns about servers. Each applies only while the connection is the same. */
+/** The record of what the registry learns about servers. Each entry applies only to the same connection. */
 export interface ServerRecord {
   /** Returns the tools that may be used. */
   setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]>;

@@ -14,7 +14,7 @@ import type { OAuthBinding } from './oauth-binding.ts';
 import { acceptance, digestOf, type AcceptedTool } from './tool-review.ts';
 import { judgedSchema } from './tool-schema.ts';
 
-/** What is public of the authentication of a server. */
+/** The public part of the authentication of a server. */
 export type PublicAuth =
   | { type: 'none' }
   | { type: 'bearer' }
@@ -35,7 +35,7 @@ export type AuthSecrets =
   | { headers: Record<string, string> }
   | {
       client_secret?: string;
-      /** Where the gateway has registered itself. */
+      /** The gateway's own registration. */
       binding?: OAuthBinding;
     };
 
@@ -44,7 +44,7 @@ export type OpenSecrets = (server: Pick<McpServer, 'tenantId' | 'id'>, sealed: B
 /** Encrypts the secrets of a server. */
 export type SealSecrets = (server: Pick<McpServer, 'tenantId' | 'id'>, secrets: AuthSecrets) => Buffer;
 
-/** What a tenant sets. */
+/** Settings of a tenant for a server. */
 export interface McpSettings {
   name: string;
   url: string;
@@ -151,7 +151,7 @@ export function isPerUser({ auth }: Pick<McpServer, 'auth'>): boolean {
   return auth.type === 'oauth' && auth.perUser;
 }
 
-/** Whose login calls as a user take: empty for the one that all users share, and without a user. */
+/** The user whose login a call uses; empty for the shared login, and without a user. */
 export function loginUserOf(server: Pick<McpServer, 'auth'>, user: string | null): string {
   return isPerUser(server) ? (user ?? '') : '';
 }

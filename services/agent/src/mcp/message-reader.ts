@@ -8,7 +8,7 @@ import { rpcMessage, type RpcMessage } from './rpc-message.ts';
 /** Messages of one body. */
 const maxBatch = 100;
 /**
- * Of the values of a body, and of how deep they lie. Parsing takes up to 40 ms at these limits (26,000 objects of
+ * Limits on the values of a body and on their depth. Parsing takes up to 40 ms at these limits (26,000 objects of
  * different members), and 12 ms for 100 tools of 300 properties.
  */
 const most = { values: 80_000, depth: 64 };

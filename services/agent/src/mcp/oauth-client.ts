@@ -59,16 +59,16 @@ export class OAuthMixedUp extends Error {
 
 export interface BindWith {
   tenantId: string;
-  /** Of the client that the tenant has. */
+  /** The secret of the tenant's own client. */
   secret: string | null;
-  /** What was found before. */
+  /** The binding that was found before. */
   known: OAuthBinding | null;
 }
 
 export interface OAuthClientOptions {
   egress: Egress;
   guard: Guard;
-  /** Where clients reach the gateway; empty if it is not known. */
+  /** The URL at which clients reach the gateway; empty if it is not known. */
   publicUrl: string;
 }
 
@@ -81,9 +81,9 @@ const requestMs = 10_000;
 const stepMs = 20_000;
 const maxBytes = 256 * 1024;
 const maxTokenChars = 16_384;
-/** Of what a browser is sent to: endpoints, ids of clients, and all scopes together. */
+/** The length of each part of a URL for browsers: endpoint, id of a client, all scopes together. */
 const maxUrlPartChars = 2_000;
-/** What servers mean by more is: for ever. */
+/** The longest lifetime of a token; a larger value means that it never expires. */
 const longestS = 365 * 86_400;
 /** Answers that say nothing about the grant. */
 const passing: ReadonlySet<string> = new Set([
@@ -155,7 +155,7 @@ export class OAuthClient {
     return { ...bound, client };
   }
 
-  /** Where the browser goes to consent. */
+  /** The URL at which a browser consents. */
   authorizationUrl(
     { metadata, client, resource, scope, redirectUrl }: OAuthBinding,
     { state, verifier }: { state: string; verifier: string },
@@ -225,7 +225,7 @@ export class OAuthClient {
     });
   }
 
-  /** What is kept of the metadata. Its endpoints are under the guard, also the one that only browsers open. */
+  /** The part of the metadata that is kept. Its endpoints are under the guard, also the one that only browsers open. */
   async #pin(
     metadata: AuthorizationServerMetadata,
     auth: OAuthSettings,
@@ -315,7 +315,7 @@ export class OAuthClient {
   }
 }
 
-/** Where nothing depends on why it was refused. */
+/** Makes a refusal a failure, if nothing depends on its reason. */
 function refusedToFailure(error: unknown): unknown {
   return error instanceof OAuthRefused ? new McpFailure('unauthorized') : error;
 }
@@ -329,7 +329,7 @@ function isResourceOf(url: string, resource: string): boolean {
 
 type Fetch = ReturnType<typeof egressFetch>;
 
-/** What a server says to a request without a token. */
+/** The answer of a server to a request without a token. */
 async function challengeOf(
   url: string,
   fetchFn: Fetch,

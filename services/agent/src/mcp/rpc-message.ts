@@ -13,17 +13,17 @@ export interface RpcMessage {
   content: Fields;
 }
 
-/** Of one page of a list; what is beyond is left out. */
+/** Tools of one page of a list; the rest is left out. */
 export const maxTools = 500;
 const maxNameChars = 256;
 const maxDescriptionChars = 8_192;
 const maxTextChars = 8_192;
-/** Of an id, a cursor, a version. */
+/** The length of an id, a cursor, a version. */
 const maxTokenChars = 4_096;
 const maxVersions = 100;
 /** Tools whose schema is larger can't be used: to sort one of 830 kB for its digest took 140 ms. */
 const maxSchemaBytes = 64 * 1024;
-/** Where a listed page says how many bytes of the server it was. */
+/** The member of a listed page with the bytes that the server sent for it. */
 export const pageBytesKey = 'gatehouse/bytes';
 /** A listed tool has its schema under this key, as JSON text: the client would check each member, and describe each fault. */
 export const schemaKey = 'gatehouse/schema';

@@ -12,12 +12,12 @@ interface Held {
   discarded: boolean;
 }
 
-/** Whose connection it is. */
+/** The key of a connection. */
 export interface SessionKey {
   tenantId: string;
-  /** Of the server's settings and secrets; see `McpServer`. */
+  /** The id of the server's settings and secrets; see `McpServer`. */
   connectionId: string;
-  /** Whose login it uses; null if all users of the tenant may use the connection. */
+  /** The login that it uses; null if all users of the tenant may use the connection. */
   loginId: string | null;
 }
 

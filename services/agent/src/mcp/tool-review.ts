@@ -3,7 +3,7 @@ import type { McpTrust } from '@gatehouse/contract/mcp-servers';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { McpTool } from './mcp-tool.ts';
 
-/** What a model and the gateway learn of a tool. */
+/** The parts of a tool that a model and the gateway use. */
 export type ToolDefinition = Pick<McpTool, 'description' | 'inputSchema' | 'readOnly' | 'idempotent'>;
 
 /** The definition of a tool that was accepted. */
@@ -28,7 +28,7 @@ export const maxAccepted = 1_000;
 /** Definitions are kept up to this many bytes of a row. */
 const maxDefinitionBytes = 1024 * 1024;
 
-/** Of everything that models and the gateway learn of a tool, whatever the order of members. */
+/** The digest of all that models and the gateway use of a tool, whatever the order of members. */
 export function digestOf(tool: McpTool): string {
   const { name, description, inputSchema, readOnly, idempotent } = tool;
   return (
@@ -57,9 +57,9 @@ export function acceptance({
 }
 
 /**
- * What is accepted after a server has listed its tools. A tool with a new name is accepted, unless the server has named a
- * thousand; another definition of a known one waits for a review, also if the tool was not listed for a while. Of tools
- * that are not listed, only digests are kept: a server may name others each time.
+ * Returns the tools that are accepted after a server has listed its own. A tool with a new name is accepted, unless
+ * the server has named a thousand; another definition of a known one waits for a review, also if the tool was not
+ * listed for a while. Only digests are kept of tools that are not listed: a server may name others each time.
  */
 export function reviewed(
   before: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] },
@@ -67,7 +67,7 @@ export function reviewed(
   trust: McpTrust,
 ): { accepted: AcceptedTool[]; changes: ToolChange[] } {
   const last = new Map(before.tools.map((tool) => [tool.name, tool]));
-  // What was listed before definitions were compared is accepted.
+  // Tools that were listed before definitions were compared are accepted.
   const known = new Map<string, AcceptedTool>([
     ...before.tools.map((tool) => [tool.name, { name: tool.name, digest: digestOf(tool) }] as const),
     ...before.accepted.map((entry) => [entry.name, entry] as const),

@@ -25,7 +25,7 @@ export function judgedSchema(schema: Fields): JudgedSchema {
 
 type Schema = Fields | boolean;
 
-/** What a schema of an object, and those that it refers to or is made of, say of the members. */
+/** Members of an object by its schema, and by those that it refers to or is made of. */
 interface Members {
   properties: Map<string, Schema>;
   required: Set<string>;

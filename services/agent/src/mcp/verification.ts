@@ -3,7 +3,7 @@ import type { AuthSecrets, McpSettings } from './mcp-server.ts';
 import { clientSecretOf, type OAuthClient } from './oauth-client.ts';
 import { headersOf } from './server-accesses.ts';
 
-/** What is known of a server before it is stored. */
+/** The result of a verification, before a server is stored. */
 export interface Verified {
   /** Null while a consent is missing. */
   listed: Listed | null;

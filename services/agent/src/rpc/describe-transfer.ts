@@ -4,7 +4,7 @@ import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfe
 import { idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from '../store/transfer-store.ts';
 
-/** What a transfer would do with agents and MCP servers. */
+/** Describes the effect of a transfer on agents and MCP servers. */
 export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
   return {
     callers: ['tenant'],

@@ -19,7 +19,7 @@ import { AgentTools, serverNames, type AgentTool } from '../tools/agent-tools.ts
 import type { OfferedTools, SeenServer } from '../tools/offered-tools.ts';
 import { agentOf } from './agent-of.ts';
 
-/** Of a tenant, at the same time. */
+/** Listings of a tenant at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };
 /** How long a turn waits for lists that are fetched again. */
 const maxWaitMs = 2_000;

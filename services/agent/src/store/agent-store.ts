@@ -28,7 +28,7 @@ export interface AgentFilter {
 
 /** The column of each setting, with the name of the setting on the wire. */
 const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
-/** What rows from before a setting existed lack. */
+/** Defaults for rows from before a setting existed. */
 const defaults: Partial<Record<keyof AgentSettings, string>> = {
   memory: JSON.stringify({ analyser: 'english', min_score: defaultMinScore }),
   tools: '{"max_cost_usd": null, "web_hosts": []}',

@@ -21,7 +21,7 @@ export interface Login {
   isLost: boolean;
 }
 
-/** Whose login it is. */
+/** The key of a login. */
 export interface LoginOf {
   tenantId: string;
   serverId: string;
@@ -88,7 +88,7 @@ export class LoginStore {
     });
   }
 
-  /** What the server listed for an owner; null without a login. */
+  /** Returns the list that the server gave an owner; null without a login. */
   async findList({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<LoginList | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<LoginList>(

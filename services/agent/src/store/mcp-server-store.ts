@@ -318,9 +318,9 @@ export async function noteTools(
   return { server: only(noted), changes };
 }
 
-/** Of one list; the API shows all. */
+/** Alerts of one list; the API shows all changes. */
 const maxRaised = 20;
-/** Of a description in an event. */
+/** The length of a description in an event. */
 const maxDescriptionChars = 1_000;
 
 /** Raises an alert for tools whose definition has changed. */

@@ -1,7 +1,7 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 
-/** What transfers of resources between tenants read, one tenant at a time. */
+/** Reads for transfers of resources between tenants, one tenant at a time. */
 
 type OwnType = 'agent' | 'mcp_server';
 
@@ -30,7 +30,7 @@ export interface TakenName extends Ref {
   freeName: string;
 }
 
-/** What of a row `r` a transfer would bring to its target. */
+/** The columns of a row `r` that a transfer brings to its target. */
 export const revisionOf = {
   'agent.agents': revisionHash(
     'row(key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility, owner_user_id, status, metadata)',

@@ -43,7 +43,7 @@ const typeOf = { 'agent.agents': 'agent', 'agent.mcp_servers': 'mcp_server' } as
 const tables = ['agent.mcp_servers', 'agent.agents'] as const;
 
 export interface AgentStepsOptions {
-  /** Of MCP servers and of logins. */
+  /** Secrets of MCP servers and of logins. */
   servers: SealedColumn;
   logins: SealedColumn;
 }
@@ -85,7 +85,7 @@ export class AgentSteps {
       if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       await actAs(db, transfer.sourceTenantId);
       for (const item of items) {
-        // What can't be decrypted is found before anything is effective.
+        // Secrets that can't be decrypted are found before anything is effective.
         if (table === 'agent.mcp_servers' && item.action === 'move')
           await this.#openLogin(db, transfer, item);
         const id = item.action === 'move' ? newId() : item.targetId;

@@ -10,7 +10,7 @@ export interface PageText {
   text: string;
 }
 
-/** Of a document, as far as it is used: the libraries' types need those of a browser. */
+/** A node of a document, as far as it is used: the libraries' types need those of a browser. */
 interface TreeNode {
   nodeType: number;
   nodeName: string;

@@ -15,7 +15,7 @@ import { pageTypeOf } from './page-type.ts';
 export interface FetchFor {
   tenantId: string;
   agentId: string;
-  /** Whose cookies are sent; null for none. */
+  /** The user whose cookies are sent; null for none. */
   user: string | null;
   /** Patterns of hosts that may be called; none: every host. */
   hosts: readonly string[];
@@ -36,7 +36,7 @@ export interface Fetched {
 /** As browsers. */
 const maxRedirects = 20;
 const maxBytes = 2 * 1024 * 1024;
-/** Of a tenant, in this process. */
+/** Calls of a tenant in this process. */
 const calls = { perKey: 16, maxWaiting: 1_000, tooMany: () => new EgressError('busy') };
 const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
 
@@ -49,7 +49,7 @@ export class WebFetch {
     this.#options = options;
   }
 
-  /** Whatever goes wrong is a result, for the model. Throws the reason of `signal`. */
+  /** Each failure is a result, for the model. Throws the reason of `signal`. */
   async call(of: FetchFor, args: unknown, signal: AbortSignal): Promise<Fetched> {
     const parsed = webFetchArguments.safeParse(args);
     if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };

@@ -3,7 +3,7 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { assertWritesAgents, ofAgent } from './memory-key.ts';
 
-/** What to forget: all that matches everything that is set. */
+/** The rows to forget: all that match everything that is set. */
 export interface Forgotten {
   users: readonly string[] | 'all';
   pathPrefix: string | null;
@@ -12,8 +12,9 @@ export interface Forgotten {
 }
 
 /**
- * What a caller may forget by a request. An acting user forgets what is their own. Other callers need the scope
- * `agents.write`; they forget for one user, what a run or session left for anyone, or documents of the agent.
+ * Returns the rows that a caller may forget by a request. An acting user forgets what is their own. Other callers
+ * need the scope `agents.write`; they forget for one user, what a run or session left for anyone, or documents of the
+ * agent.
  */
 export function forgottenBy(principal: TenantPrincipal, body: Forget): Forgotten {
   const {

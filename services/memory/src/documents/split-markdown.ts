@@ -126,7 +126,7 @@ class Headings {
     this.#open.push(heading);
   }
 
-  /** What a passage that begins with a piece repeats, as far as it has room, and the context of that. */
+  /** Returns the lead of a passage that begins with a piece, as far as it has room, and the context of that. */
   above({ start, end, heading, lead = '', tail = '' }: Piece): Pick<Span, 'context' | 'lead'> {
     const titles = this.#open.map(({ title }) => title);
     const room = Math.min(maxLeadChars, maxChars - (end - start) - tail.length);

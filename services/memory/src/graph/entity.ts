@@ -24,7 +24,7 @@ export interface EntityInput {
   properties: Record<string, unknown> | undefined;
 }
 
-/** What decides whether a stored entity is the same as a new one. */
+/** Members by which a stored entity is compared with a new one. */
 export interface KnownEntity {
   id: string;
   externalId: string | null;

@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { z } from 'zod';
 import { labelKey, type EntityInput } from './entity.ts';
 
-/** Of one answer of a model. */
+/** Entities of one answer of a model. */
 const maxEntities = 300;
 const maxRelations = 600;
 const maxAnswerCharacters = 1_000_000;
@@ -19,7 +19,7 @@ const time = z.iso
   .datetime({ offset: true })
   .refine((text) => /^(19[7-9]|[2-9]\d\d)\d-/.test(text) && !text.startsWith('9999'));
 
-/** What the model must answer. Every member is required, as strict JSON schemas demand. */
+/** The shape of the model's answer. Every member is required, as strict JSON schemas demand. */
 const answerShape = z.strictObject({
   entities: z
     .array(

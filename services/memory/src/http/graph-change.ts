@@ -2,7 +2,7 @@ import type { Outcome } from '@gatehouse/changes/changes';
 import { ofAgent } from '../documents/memory-key.ts';
 import type { MemoryCall } from './memory-call.ts';
 
-/** What the audit log says of a change of a graph: counts, if the graph is that of everyone who uses the agent. */
+/** The entry of the audit log for a change of a graph: counts, if the graph is shared by all users of the agent. */
 export function graphChange(
   { key }: Pick<MemoryCall, 'key'>,
   { userId }: { userId: string },

@@ -5,7 +5,7 @@ const minute = 60;
 /** Soon at first, then every five minutes for a day. */
 const retryAfterS = [10, minute, ...Array.from({ length: 288 }, () => 5 * minute)];
 
-/** What memory does in the background. */
+/** Background tasks of memory. */
 export const tasks = {
   /** Embeds all passages of an agent that wait for it. */
   embed: defineTask<{ agentId: string }>({

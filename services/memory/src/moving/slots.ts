@@ -4,7 +4,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 export interface SlotLimits {
   perTenant: number;
   perProcess: number;
-  /** What takes the slots, for error messages: `imports`. */
+  /** The work that takes the slots, for error messages: `imports`. */
   what: string;
 }
 

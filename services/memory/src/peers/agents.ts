@@ -9,7 +9,7 @@ import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { analyserOf, type Analyser } from '../documents/memory-key.ts';
 
 const deadlineMs = 2_000;
-/** Of a key; an id is shorter. */
+/** The longest key; an id is shorter. */
 const maxRefLength = 64;
 
 export type AgentCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'> & { principal: TenantPrincipal };

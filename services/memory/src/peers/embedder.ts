@@ -12,7 +12,7 @@ import type { Embedded } from '../search/vectors.ts';
 /** The caller of a request whose query is embedded. */
 export interface QueryCaller extends Pick<Call, 'requestId' | 'trace'> {
   assertion: Assertion | null;
-  /** What chat has delegated instead of an assertion, which memory has to delegate itself. */
+  /** The delegation by chat in place of an assertion, which memory has to delegate itself. */
   delegation?: Delegation | null;
 }
 

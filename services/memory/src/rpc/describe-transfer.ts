@@ -4,7 +4,7 @@ import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import type { TransferStore } from '../store/transfer-store.ts';
 
-/** What a transfer would do with the memory and the knowledge graph of agents. */
+/** Describes the effect of a transfer on the memory and the knowledge graph of agents. */
 export function describeTransfer(
   store: TransferStore,
   limits: MemoryLimitsClient,

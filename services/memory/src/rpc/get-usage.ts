@@ -3,7 +3,7 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { GetUsageRequest, GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
 import { tenantUsage } from '../store/scope-statements.ts';
 
-/** What a tenant uses of its limits. `pool` acts as `memory_app`. */
+/** Returns how much of its limits a tenant uses. `pool` acts as `memory_app`. */
 export function getUsage(pool: Pool): Rpc<GetUsageRequest, GetUsageResponse> {
   return {
     callers: ['tenant'],

@@ -77,7 +77,7 @@ export interface IndexView {
   select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<FoundPassage[]>;
 }
 
-/** Where a search looks. */
+/** The passages that a search looks at. */
 export interface Extent {
   filter: SearchFilter;
   /** The passages that the filter lets through; null to look at all passages first. */
@@ -117,7 +117,7 @@ const comparedCount = 100;
 const candidateSteps = [0, 1_000];
 /** If a filter lets through no more passages than these, they alone are ranked: the best of all may be others. */
 const fewPassages = 5_000;
-/** Where more pass, but too few of the best ones do, this many are ranked. */
+/** The number that is ranked if more pass the filter, but too few of the best ones do. */
 const mostPassages = 50_000;
 
 /** Searches the memory of an agent in all modes. */

@@ -44,7 +44,7 @@ const hangul = /^\p{scx=Hangul}+$/u;
 const mayBeWord = /[\p{scx=Han}\p{scx=Hangul}]/u;
 const asciiLetters = /^[a-z]+$/;
 const innerCapital = /[^]\p{Lu}/u;
-/** Where the words of `getUserById` and `HTTPServer2` begin. */
+/** The beginnings of words in `getUserById` and `HTTPServer2`. */
 const beforeCapital = /(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
 
 /** The words of a text of a few thousand characters. A mebibyte in such pieces takes 90 to 350 ms. */

@@ -12,7 +12,7 @@ import {
 } from '../graph/entity.ts';
 import { bytesOf, growGraph, lockGraph, type Graph, type GraphLimits } from './graph-statements.ts';
 
-/** Whose graph to write, and within which limit. */
+/** The graph to write, and its limit. */
 export interface GraphWrite {
   /** '' for the agent. */
   userId: string;

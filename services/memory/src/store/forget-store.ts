@@ -17,7 +17,7 @@ import {
 /** How long one call removes; the caller of an RPC calls again. */
 const budgetMs = 3_000;
 
-/** What was removed, by kind. */
+/** Counts of removed rows, by kind. */
 export type RemovedAll = Removed & GraphGrowth;
 
 export interface RemovedOfUser extends RemovedAll {

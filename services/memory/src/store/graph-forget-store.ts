@@ -10,7 +10,7 @@ import { isAgentDeleted, shareAgent, type AgentKey } from './scope-statements.ts
 /** Entities that one transaction removes at most. */
 const batchEntities = 1_000;
 
-/** What was removed. */
+/** Counts of removed rows. */
 export interface RemovedGraph extends GraphGrowth {
   /** False when more is to be removed: call again. */
   completed: boolean;

@@ -272,7 +272,7 @@ export async function markReplaced(
   );
 }
 
-/** What an import adds to a memory, and what it replaces. */
+/** Growth of a memory by an import, and the documents that it replaces. */
 export interface Published {
   documents: number;
   chunks: number;

@@ -27,7 +27,7 @@ import {
 } from './purge-statements.ts';
 import { growTenant, holdMemory, lockScopes, type MemoryLimits } from './scope-statements.ts';
 
-/** What an import adds. */
+/** Counts of the rows that an import adds. */
 export interface Imported {
   documents: number;
   chunks: number;

@@ -4,5 +4,5 @@ export interface Place {
   number: number;
 }
 
-/** Where a walk over all passages begins: before the first one. */
+/** The place where a walk over all passages begins: before the first one. */
 export const firstPlace: Place = { scopeId: '0', number: -1 };

@@ -12,7 +12,7 @@ import {
 
 export type GenerationKey = Omit<ImportKey, 'analyser'>;
 
-/** What an import has left to do. */
+/** The work that an import has left. */
 export type ImportState = 'staging' | 'published' | 'discarded';
 
 /** Discards an import that is not published, or only a dead one. Returns its state; null if nothing is left of it. */
@@ -40,7 +40,7 @@ const batchRows = 5_000;
 
 const ofGeneration = `in (select id from memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3)`;
 
-/** What discarded imports have stored, in the order in which it can be removed. */
+/** Rows of discarded imports, in the order in which they can be removed. */
 const stored = [
   `memory.postings where tenant_id = $1 and scope_id ${ofGeneration}`,
   `memory.chunks where tenant_id = $1 and scope_id ${ofGeneration}`,
@@ -77,7 +77,7 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
   return true;
 }
 
-/** What one transaction removes, in about a third of a second on one core. */
+/** The scopes that one transaction removes, in about a third of a second on one core. */
 const batchScopes = 20;
 const batchDocuments = 200;
 const batchChunks = 500;

@@ -13,7 +13,7 @@ import {
   type AgentKey,
 } from './scope-statements.ts';
 
-/** What a deletion removed. */
+/** Counts of rows that a deletion removed. */
 export interface Removed {
   documents: number;
   chunks: number;
@@ -24,7 +24,7 @@ export function everything(users: Forgotten['users']): Forgotten {
   return { users, pathPrefix: null, runId: null, sessionId: null };
 }
 
-/** What one transaction removes at most, so that it stays short. */
+/** The most that one transaction removes, so that it stays short. */
 const batchChunks = 500;
 const batchDocuments = 200;
 

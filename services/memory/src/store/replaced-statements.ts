@@ -3,7 +3,7 @@ import { only } from '@gatehouse/pg/rows';
 import type { NewDocument } from '../documents/document.ts';
 import { countedBytes, scopeOfDocument, visibleScope, type AgentKey } from './scope-statements.ts';
 
-/** What the scopes count although an import has replaced it. */
+/** Counts rows that an import has replaced, and that the scopes still count. */
 export async function countReplaced(
   db: Queryable,
   { tenantId, agentId }: AgentKey,

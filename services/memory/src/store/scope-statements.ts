@@ -219,7 +219,7 @@ export async function deleteScopes(
   );
 }
 
-/** What a tenant uses of its limits. */
+/** Returns how much of its limits a tenant uses. */
 export async function tenantUsage(
   db: Queryable,
   tenantId: string,

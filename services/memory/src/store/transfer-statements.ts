@@ -21,7 +21,7 @@ export interface Part {
   id: string;
   userId: string;
   generation: string;
-  /** Of a scope: the number of its next passage. */
+  /** The number of the next passage, for a scope. */
   nextNumber: number | null;
   isGraph: boolean;
 }
@@ -44,7 +44,7 @@ interface Copied {
   ids: readonly string[];
   /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
   ofRuns: boolean;
-  /** What a batch adds up: chunks by their tokens, others by what they count towards the limit of bytes. */
+  /** The sum of a batch: tokens of chunks, and of others the bytes that count towards the limit. */
   amount: string;
 }
 
@@ -118,7 +118,7 @@ export type PartTable = keyof typeof copied;
 /** A column of type `json`, which is read as a text: a parser would refuse NUL and lone surrogates in it. */
 const asText = 'properties';
 
-/** Of the documents of a batch, but for the last one. */
+/** Bytes of the documents of a batch, but for the last one. */
 const batchBytes = 4 * 1024 * 1024;
 
 /** The memory of an agent, as far as the target gets it. */
@@ -231,7 +231,7 @@ export interface Batch {
   after: unknown[] | null;
 }
 
-/** What a batch adds to what the target uses. */
+/** Growth of the target's usage by a batch. */
 export interface Grown {
   documents: number;
   bytes: number;

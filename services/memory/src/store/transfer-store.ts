@@ -1,18 +1,18 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { tenantUsage, visibleScope } from './scope-statements.ts';
 
-/** What an agent remembers, as a transfer shows it. */
+/** The memory of an agent, as a transfer shows it. */
 export interface TransferableMemory {
   agentId: string;
   documents: number;
   passages: number;
-  /** Of the documents. */
+  /** Bytes of the documents. */
   bytes: number;
   entities: number;
   relations: number;
 }
 
-/** What transfers of agents between tenants read, one tenant at a time. */
+/** Reads for transfers of agents between tenants, one tenant at a time. */
 export class TransferStore {
   readonly #pool: Pool;
 

@@ -6,7 +6,7 @@ import { cosine, packVector, sketchOf } from '../search/vectors.ts';
 import { filterValues, matching } from './document-filter.ts';
 import { visibleScope } from './scope-statements.ts';
 
-/** What the database has for pgvector. It may change at any time, so every search asks. */
+/** The state of pgvector in the database. It may change at any time, so every search asks. */
 interface HalfVectors {
   /** Whether all vectors of the agent are copied. Means nothing without `schema`. */
   complete: boolean | null;

@@ -197,7 +197,7 @@ async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<bo
   return true;
 }
 
-/** What is copied one after the other: the tables of each scope, then those of each graph. */
+/** Units that are copied one after the other: the tables of each scope, then those of each graph. */
 async function* unitsOf(
   db: Queryable,
   transfer: Transfer,
