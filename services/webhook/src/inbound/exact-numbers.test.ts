@@ -31,6 +31,20 @@ describe('integers in a payload', () => {
     expect(exact(json)).toBe(json);
   });
 
+  it('keep all digits, and are numbers wherever JavaScript holds them', () => {
+    const near = fc.bigInt({ min: -2n, max: 2n }).map((by) => 2n ** 53n + by);
+    const integers = fc.array(fc.oneof(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), near));
+    fc.assert(
+      fc.property(integers, fc.constantFrom(',', ' ,\n'), (list, comma) => {
+        const read = JSON.parse(exact(`[${list.join(comma)}]`)) as unknown[];
+        expect(read.map(String)).toEqual(list.map(String));
+        expect(read.map((each) => typeof each === 'number')).toEqual(
+          list.map((each) => Number.isSafeInteger(Number(each))),
+        );
+      }),
+    );
+  });
+
   it('stay as they are for JavaScript in any JSON without such integers', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
