@@ -2,7 +2,7 @@ import { signed } from '@gatehouse/test/webhook-senders';
 import { zaloHeaders } from '@gatehouse/test/channel-providers';
 import { makeAgent, newName, times, type Attack, type Ground } from './attacks.ts';
 import { hookAnswers } from './hook-answers.ts';
-import { worstValues } from './shapes.ts';
+import { deep, worstValues } from './shapes.ts';
 
 const KiB = 1024;
 /** With the rest of a message, less than the 256 KiB that it may have. */
@@ -122,6 +122,27 @@ export const inboundAttacks: Attack[] = [
     name: `messages of ${provider.type} that are as large as they may be, and answers to replies`,
     run: (ground: Ground) => write(ground, provider),
   })),
+  {
+    name: 'events of Zalo that nothing proves',
+    run: async (ground) => {
+      const [zalo] = providers.filter(({ type }) => type === 'zalo_oa');
+      const agent = await makeAgent(ground, {});
+      const { type, config, credentials } = zalo ?? {};
+      const made = await ground.send('/v1/channels/instances', {
+        body: { name: newName(), agent_id: agent, type, config, credentials },
+      });
+      const { id } = JSON.parse(made) as { id: string };
+      const forge = (body: string) => (): Promise<string> =>
+        ground.send(`/v1/webhooks/message?channel=${id}`, {
+          body,
+          headers: { 'x-zevent-signature': 'mac=forged' },
+          statuses: [401, 429],
+        });
+      // The slowest to parse.
+      const slowest = Array.from({ length: ground.few(64) }, () => forge(deep(messageBytes)));
+      await inGroups([...worstValues(messageBytes).map(forge), ...slowest], 16);
+    },
+  },
   {
     name: 'deliveries that are as large as they may be',
     run: async (ground) => {
