@@ -106,6 +106,7 @@ describe('a cookie', () => {
     [{ partitionKey: {} }, ''],
     [{ partitionKey: { topLevelSite: null, other: 1 } }, ''],
     [{ partitionKey: { sourceOrigin: 'https://top.example' } }, 'https://top.example'],
+    [{ partitionKey: { topLevelSite: '', sourceOrigin: 'https://top.example' } }, 'https://top.example'],
   ])('with %j is of the partition %s', async (fields, expected) => {
     expect((await read({ domain: 'example.com', ...fields })).partitionKey).toBe(expected);
   });

@@ -78,7 +78,9 @@ function sameSiteOf({ same_site, sameSite }: CookieInput): Cookie['sameSite'] {
 
 function partitionKeyOf({ partition_key, partitionKey }: CookieInput): string {
   const given = partition_key ?? partitionKey ?? '';
-  return typeof given === 'string' ? given : (given.topLevelSite ?? given.sourceOrigin ?? '');
+  if (typeof given === 'string') return given;
+  // An empty one is absent, too.
+  return [given.topLevelSite, given.sourceOrigin].find(Boolean) ?? '';
 }
 
 function expiryOf({ expires, expirationDate }: CookieInput): Date | null {
