@@ -20,6 +20,7 @@ import { egressFetch } from './egress-fetch.ts';
 import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
 import { digestOf } from './tool-review.ts';
+import { judgedSchema } from './tool-schema.ts';
 import type { MessageReader } from './message-reader.ts';
 import { maxTools, pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-accesses.ts';
@@ -134,7 +135,7 @@ export class McpConnection {
         cursor = listed.nextCursor;
         if (cursor === undefined) break;
       }
-      return await withDigests(list.collected);
+      return await judged(list.collected);
     } catch (error) {
       throw mcpFailure(this.#fault ?? error);
     }
@@ -227,20 +228,22 @@ function isClientError(error: unknown): boolean {
   return false;
 }
 
-/** Characters of definitions, which are sorted and hashed in about 10 ms; between so many, the loop takes a turn. */
-const hashedAtOnce = 64 * 1024;
+/** Characters of definitions, which are judged, sorted and hashed in about 20 ms; between so many, the loop takes a turn. */
+const judgedAtOnce = 64 * 1024;
 
-async function withDigests(list: ToolList): Promise<ToolList> {
+/** With the digest of each tool, and whether it can be used. */
+async function judged(list: ToolList): Promise<ToolList> {
   const tools: McpTool[] = [];
   let chars = 0;
   for (const tool of list.tools) {
     const size = JSON.stringify(tool).length;
-    if (chars > 0 && chars + size > hashedAtOnce) {
+    if (chars > 0 && chars + size > judgedAtOnce) {
       await turnOfTheLoop();
       chars = 0;
     }
     chars += size;
-    tools.push({ ...tool, digest: digestOf(tool) });
+    const unusable = tool.unusable ?? judgedSchema(tool.inputSchema).reason;
+    tools.push({ ...tool, digest: digestOf(tool), unusable });
   }
   return { ...list, tools };
 }

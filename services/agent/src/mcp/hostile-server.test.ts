@@ -233,10 +233,10 @@ describe('a list', () => {
       const { connection } = await connect({ ...era, 'tools/list': json(listOf(JSON.stringify(tools))) });
       const listed = (await connection.listTools(never)).tools;
       expect(listed.map(({ name, unusable }) => [name, unusable])).toEqual([
-        ['first', undefined],
-        ['large', undefined],
+        ['first', null],
+        ['large', null],
         ['too large', 'input_schema is larger than 64 KiB.'],
-        ['last', undefined],
+        ['last', null],
       ]);
       expect(listed[0]?.inputSchema).toEqual(schema);
       expect(listed[2]?.inputSchema).toEqual({ not: {} });

@@ -198,7 +198,7 @@ export function showServer(
 }
 
 function usabilityOf(tool: McpTool): Pick<WireMcpServer['tools'][number], 'usable' | 'reason'> {
-  const reason = tool.unusable ?? judgedSchema(tool.inputSchema).reason;
+  const reason = tool.unusable === undefined ? judgedSchema(tool.inputSchema).reason : tool.unusable;
   return { usable: reason === null, reason };
 }
 

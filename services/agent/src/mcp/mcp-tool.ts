@@ -5,8 +5,8 @@ export interface McpTool {
   inputSchema: Record<string, unknown>;
   readOnly: boolean;
   idempotent: boolean;
-  /** A reason why models can't be given it, which its schema does not show. */
-  unusable?: string;
+  /** The reason why models can't be given it; null if they can. Lists from before tools were judged lack it. */
+  unusable?: string | null;
   /** SHA-256 of what is above, without `unusable`; lists from before it existed lack it. */
   digest?: string;
 }
