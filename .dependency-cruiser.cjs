@@ -9,6 +9,49 @@ const only = (library, owners, comment) => ({
 
 const tests = '(\\.test\\.ts$|/test/|^test/)';
 
+/** The rooms of services, from the lowest: a room imports those before it. */
+const rooms = {
+  tenant: ['shared', 'limits', 'keys', 'tenants', 'audit', 'deletions', 'transfers'],
+};
+
+/** What the end of a file's name says that it may touch; a file with none of these ends is a rule. */
+const ends = '-(store|statements|handlers|rpc|peer|topic|job)\\.ts$|/create-[^/]+$';
+
+const roomRules = Object.entries(rooms).flatMap(([service, order]) => {
+  const src = `^services/${service}/src`;
+  return [
+    {
+      name: `${service}-room-without-place`,
+      comment: 'a room has a place in the order above',
+      severity: 'error',
+      from: { path: `${src}/(?!(${order.join('|')})/)[^/]+/` },
+      to: {},
+    },
+    ...order.slice(0, -1).map((room, index) => ({
+      name: `${service}-${room}-looks-down`,
+      comment: 'a room imports those below it',
+      severity: 'error',
+      from: { path: `${src}/${room}/`, pathNot: tests },
+      to: { path: `${src}/(${order.slice(index + 1).join('|')})/` },
+    })),
+    {
+      name: `${service}-rules-are-pure`,
+      comment: 'rules know neither database nor wire, nor what does',
+      severity: 'error',
+      from: { path: `${src}/[^/]+/`, pathNot: `${ends}|${src}/shared/|${tests}` },
+      to: {
+        path: `node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|${src}/[^/]+/[^/]*(${ends})`,
+      },
+    },
+    {
+      name: `${service}-only-service-knows-creators`,
+      severity: 'error',
+      from: { path: `${src}/[^/]+/` },
+      to: { path: `${src}/[^/]+/create-[^/]+$` },
+    },
+  ];
+});
+
 module.exports = {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
@@ -50,13 +93,14 @@ module.exports = {
       comment: 'the rules of a service, in the folders of its features, know neither database nor wire',
       severity: 'error',
       from: {
-        path: '/src/(domain|agents|keys|tenants|limits|traces|usage)/',
+        path: '/src/(agents|traces|usage)/',
         pathNot: tests,
       },
       to: {
         path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)',
       },
     },
+    ...roomRules,
     {
       name: 'edge-rules-know-no-proxy',
       comment: 'the rules of the edge know neither its HTTP server nor how requests are forwarded',

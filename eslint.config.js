@@ -10,7 +10,7 @@ const restrictedSyntax = {
   sql: {
     selector:
       'TemplateElement[value.raw=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i], Literal[value=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i]',
-    message: 'SQL lives in store/*-store.ts (STYLE.md, Shape).',
+    message: 'SQL lives in *-store.ts and *-statements.ts (STYLE.md, Shape).',
   },
   selectStar: {
     selector: 'TemplateElement[value.raw=/select\\s+\\*/i]',
@@ -85,7 +85,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', restrictedSyntax.sql, restrictedSyntax.selectStar] },
   },
   {
-    files: ['**/store/*.ts', 'packages/pg/src/**/*.ts'],
+    files: ['**/*-{store,statements}.ts', '**/store/*.ts', 'packages/pg/src/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

@@ -108,7 +108,7 @@ function rpcsOf(service: string): [string, string[]][] {
   return files.flatMap((file) => {
     const callers = /^ +callers: \[([^\]]*)\]/m.exec(read(file))?.[1];
     if (callers === undefined) return [];
-    const words = path.parse(file).name.split('-');
+    const words = path.parse(file).name.replace(/-rpc$/, '').split('-');
     const rpc = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
     return [[rpc.replace(/^DescribeTransfer$/, 'Describe'), all(callers, /'(\w+)'/g).toSorted()]];
   });

@@ -18,7 +18,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'once an hour, looks for secrets under an old key among those of all tenants',
   },
   {
-    file: 'services/tenant/src/store/lease-system-store.ts',
+    file: 'services/tenant/src/limits/lease-system-store.ts',
     begins: 'select id, timezone from tenant.tenants',
     problem: 'until its limit reads all of tenant.tenants',
     reason: 'once an hour, checks the time zones of all tenants',
@@ -107,7 +107,7 @@ export const sentElsewhere: readonly { file: string; begins: string; reason: str
     reason: 'the migration step sends it as the owner',
   },
   {
-    file: 'services/tenant/src/store/api-key-system-store.ts',
+    file: 'services/tenant/src/keys/api-key-system-store.ts',
     begins: "select pg_advisory_xact_lock(hashtextextended('gatehouse.tenant.bootstrap'",
     reason: 'the bootstrap command is a process of its own',
   },

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Client } from 'pg';
+import { storeFiles } from '../../lint/store-files.ts';
 import { migratedServices } from '../support/migrated-template.ts';
-import { fullRecord, partialRecord, storeFiles, type StatementSample } from '../support/statement-record.ts';
+import { fullRecord, partialRecord, type StatementSample } from '../support/statement-record.ts';
 import { accepted, sentElsewhere, type Accepted } from './accepted.ts';
 import { arraysOf, explain, hasPlan, readCatalogue, type ExplainOptions } from './explain.ts';
 import { withGround } from './ground-database.ts';
@@ -29,7 +30,7 @@ interface Problem {
 }
 
 async function storeLiterals(): Promise<StoreLiteral[]> {
-  const files = storeFiles().map(async (file) => ({
+  const files = storeFiles(root).map(async (file) => ({
     file,
     source: await readFile(path.join(root, file), 'utf8'),
   }));

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDate } from 'node:util/types';
+import { storeFiles } from '../../lint/store-files.ts';
 
 /** A value as it is sent: text, null, or bytes as base64. */
 export type SentValue = string | null | { base64: string };
@@ -71,16 +72,12 @@ function samplesIn(folder: string): StatementSample[] {
     .map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as StatementSample);
 }
 
-/** Source files with statements, from the repository's root. */
-export function storeFiles(): string[] {
-  return globSync('{packages,services}/*/src/**/store/**/*.ts', { cwd: root })
-    .filter((file) => !file.endsWith('.test.ts'))
-    .sort();
-}
-
 function stateOfStores(): string {
   const hash = createHash('sha256');
-  for (const file of [...storeFiles(), ...globSync('services/*/migrations/**/*.sql', { cwd: root }).sort()])
+  for (const file of [
+    ...storeFiles(root),
+    ...globSync('services/*/migrations/**/*.sql', { cwd: root }).sort(),
+  ])
     hash.update(`${file}\0`).update(readFileSync(path.join(root, file)));
   return hash.digest('hex');
 }

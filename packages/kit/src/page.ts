@@ -6,3 +6,9 @@ export interface PageRows<Row> {
   rows: Row[];
   more: boolean;
 }
+
+export interface PageRequest {
+  limit: number;
+  /** Continue below this id; null for the first page. */
+  before: string | null;
+}

@@ -9,9 +9,9 @@ import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { loadBootstrapConfig, migrations } from './config.ts';
 import type { NewApiKey } from './keys/api-key.ts';
-import { keyCreated } from './http/changes.ts';
-import { insertFirstOwnerKey } from './store/api-key-system-store.ts';
-import { changeRecorder } from './audit/change-recorder.ts';
+import { keyCreated } from './keys/key-changes.ts';
+import { insertFirstOwnerKey } from './keys/api-key-system-store.ts';
+import { changeRecorder } from './audit/change-store.ts';
 
 /** The audit context of a change outside of any request, made without an API key. */
 const bySystem = {

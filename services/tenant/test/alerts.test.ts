@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import { ApiKeySystemStore } from '../src/store/api-key-system-store.ts';
+import { ApiKeySystemStore } from '../src/keys/api-key-system-store.ts';
 import { Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 

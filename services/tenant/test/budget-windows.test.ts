@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { picoOf, usdOf } from '@gatehouse/kit/money';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
-import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
+import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { noRecords } from './no-records.ts';

@@ -3,8 +3,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { pageBytes } from '@gatehouse/kit/page';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { AuditLogSystemStore } from '../src/store/audit-log-system-store.ts';
-import { TenantSystemStore } from '../src/store/tenant-system-store.ts';
+import { AuditLogSystemStore } from '../src/audit/audit-log-system-store.ts';
+import { TenantSystemStore } from '../src/tenants/tenant-system-store.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
 const count = 40;

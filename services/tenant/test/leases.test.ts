@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
+import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 import { noRecords } from './no-records.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { ApiKeySystemStore, type ApiKeyFilter } from '../src/store/api-key-system-store.ts';
+import { ApiKeySystemStore, type ApiKeyFilter } from '../src/keys/api-key-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const log = createLogger('test', 'silent');

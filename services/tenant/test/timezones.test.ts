@@ -3,7 +3,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { inLanes, timezoneNames } from '@gatehouse/test/timezones';
-import { LeaseSystemStore } from '../src/store/lease-system-store.ts';
+import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 import { noRecords } from './no-records.ts';

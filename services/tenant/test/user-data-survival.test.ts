@@ -11,7 +11,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { deletionTasks } from '../src/deletions/deletion-tasks.ts';
 import { deletionUpkeep } from '../src/deletions/deletion-upkeep.ts';
-import { DeletionSystemStore } from '../src/store/deletion-system-store.ts';
+import { DeletionSystemStore } from '../src/deletions/deletion-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
 import { participants } from '../src/deletions/participants.ts';

@@ -1,5 +1,6 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type { MemoryLimits, PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
+import { withoutNulls } from '../limits/stored-limits.ts';
 
 /** All settings of a tenant that an owner can change. */
 export interface TenantSettings {
@@ -46,10 +47,4 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
       max_chars: previews?.max_chars ?? current.previews.max_chars,
     },
   };
-}
-
-/** Limits in the stored form: without the members that set nothing. */
-export function withoutNulls<Set extends Limits | MemoryLimits>(limits: Set): Set {
-  // Every member is optional.
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number')) as Set;
 }

@@ -1,7 +1,4 @@
-import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { TenantSystemStore } from '../store/tenant-system-store.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { problemsOf } from './preview.ts';
 import {
@@ -13,10 +10,8 @@ import {
 } from './transfer-plan.ts';
 
 export interface TransferPartiesOptions {
-  tenants: TenantSystemStore;
+  findTenant: (id: string) => Promise<Tenant | null>;
   describe: DescribeTransfer;
-  app: Pool;
-  system: Pool;
 }
 
 /** The tenants of transfers, and what services know of them. */
@@ -27,15 +22,9 @@ export class TransferParties {
     this.#options = options;
   }
 
-  /** Reads the rows that the caller may see: all of them for an owner. */
-  reading<Result>({ tenantId }: Principal, work: (db: Queryable) => Promise<Result>): Promise<Result> {
-    const { app, system } = this.#options;
-    return tenantId === null ? work(system) : withTenant(app, tenantId, work);
-  }
-
   /** Throws if there is no such tenant, or it is not active. */
   async activeTenant(id: string, param: string): Promise<Tenant> {
-    const tenant = await this.#options.tenants.find(id);
+    const tenant = await this.#options.findTenant(id);
     if (tenant === null)
       throw new AppError('invalid_value', `Invalid value for ${param}: there is no such tenant.`, { param });
     if (tenant.status !== 'active')

@@ -1,0 +1,96 @@
+import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
+import type { DeadLetter } from '@gatehouse/events/dead-letters';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+
+export interface AuditFilter extends PageRequest {
+  tenantId: string | null;
+  /** Id of an API key. */
+  actor: string | null;
+  action: string | null;
+  /** Inclusive. */
+  from: string | null;
+  /** Exclusive. */
+  to: string | null;
+}
+
+/** A stored entry. */
+export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
+
+/** Adds an entry to the log, in the transaction and with the time of the change that it records. */
+export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
+  await insert(db, entry, null);
+}
+
+/** The log of administrative changes, of all tenants and of owners. */
+export class AuditLogSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first. Entries are never deleted, so the id of an entry is a stable cursor. */
+  async list(filter: AuditFilter): Promise<PageRows<KeptEntry>> {
+    return readPage<KeptEntry>(this.#pool, {
+      columns: `id, at, action,
+         json_build_object('key_id', actor_key_id, 'role', actor_role, 'user_id', actor_user_id) as actor,
+         tenant_id, json_build_object('type', resource_type, 'id', resource_id) as resource,
+         client_ip, request_id, before, after`,
+      from: `tenant.audit_log
+       where ($1::uuid is null or tenant_id = $1)
+         and ($2::uuid is null or actor_key_id = $2)
+         and ($3::text is null or action = $3)
+         and ($4::timestamptz is null or at >= $4)
+         and ($5::timestamptz is null or at < $5)
+         and ($6::uuid is null or (at, id) < (select at, id from tenant.audit_log where id = $6))`,
+      order: 'at desc, id desc',
+      size: sizeOf('before::text', 'after::text'),
+      limit: filter.limit,
+      values: [filter.tenantId, filter.actor, filter.action, filter.from, filter.to, filter.before],
+    });
+  }
+
+  /** Stores entries of other services: all of them or none, and each once. */
+  async takeIn(entries: readonly AuditEntry[]): Promise<void> {
+    await withTransaction(this.#pool, async (db) => {
+      for (const { at, ...entry } of entries) await insert(db, entry, at);
+    });
+  }
+
+  /** Stores the dead letter once, and deletes those older than 30 days. */
+  async insertDeadLetter(letter: DeadLetter): Promise<void> {
+    await this.#pool.query(
+      `with old as (delete from tenant.dead_letters where received_at < now() - interval '30 days')
+       insert into tenant.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
+      [letter.id, letter.origin, letter.reason, letter.payload],
+    );
+  }
+}
+
+async function insert(db: Queryable, entry: NewAuditEntry, at: string | null): Promise<void> {
+  const { actor, resource } = entry;
+  await db.query(
+    `insert into tenant.audit_log (id, at, action, actor_key_id, actor_role, actor_user_id, tenant_id, resource_type,
+       resource_id, client_ip, request_id, before, after)
+     values ($1, coalesce($2, now()), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+     on conflict do nothing`,
+    [
+      entry.id,
+      at,
+      entry.action,
+      actor.key_id,
+      actor.role,
+      actor.user_id,
+      entry.tenant_id,
+      resource.type,
+      resource.id,
+      entry.client_ip,
+      entry.request_id,
+      entry.before === null ? null : JSON.stringify(entry.before),
+      entry.after === null ? null : JSON.stringify(entry.after),
+    ],
+  );
+}

@@ -1,0 +1,17 @@
+import type { RecordChange } from '@gatehouse/changes/changes';
+import { auditTopic } from '@gatehouse/events/audit-event';
+import { kafkaPlace } from '@gatehouse/events/settings';
+import type { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import { insertEntry } from './audit-log-system-store.ts';
+
+/** Writes changes of this service to the audit log and, with Kafka, to the outbox. */
+export function changeRecorder(
+  config: Parameters<typeof kafkaPlace>[0],
+  outbox: Pick<AuditOutbox, 'add'>,
+): RecordChange {
+  if (kafkaPlace(config, auditTopic) === null) return insertEntry;
+  return async (db, entry) => {
+    await insertEntry(db, entry);
+    await outbox.add(db, entry);
+  };
+}

@@ -1,0 +1,41 @@
+import { Changes } from '@gatehouse/changes/changes';
+import { readAuditEvent } from '@gatehouse/events/audit-event';
+import { EventIntake } from '@gatehouse/events/intake';
+import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { TenantConfig } from '../config.ts';
+import { AuditLogSystemStore } from './audit-log-system-store.ts';
+import { shareAuditTopic } from './audit-topic.ts';
+import { changeRecorder } from './change-store.ts';
+import { ownerAuditLogHandlers } from './owner-audit-log-handlers.ts';
+import { recordAudit } from './record-audit-rpc.ts';
+
+export interface AuditOptions {
+  config: TenantConfig;
+  app: Pool;
+  system: Pool;
+}
+
+/** The audit log of all services, and what executes the administrative changes of this one. */
+export function createAudit(shell: Shell, { config, app, system }: AuditOptions) {
+  const { log, registry } = shell;
+  const entries = new AuditLogSystemStore(system);
+  const outbox = new AuditOutbox('tenant');
+  const recordChange = changeRecorder(config, outbox);
+  const intake = new EventIntake({
+    read: readAuditEvent,
+    store: (some) => entries.takeIn(some),
+    keep: (letter) => entries.insertDeadLetter(letter),
+    log,
+    registry,
+  });
+  shareAuditTopic(shell, { config, outbox, intake });
+  const keyRing = config.SECRETS_KEYRING;
+  const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
+  return {
+    handlers: ownerAuditLogHandlers(entries),
+    rpcs: { recordAudit: recordAudit(intake) },
+    ...{ recordChange, changes },
+  };
+}

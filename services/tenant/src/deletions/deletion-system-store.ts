@@ -1,0 +1,73 @@
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { lostAfterMinutes, type PartKey } from './deletion-tasks.ts';
+import type { OverdueDeletion } from './deletion-upkeep.ts';
+import { participants, type Participant } from './participants.ts';
+import { addJob, type DeletionJobs } from './deletion-statements.ts';
+
+const keptDays = 90;
+const resumedAtOnce = 100;
+
+/** The deletions of users' data of all tenants. */
+export class DeletionSystemStore {
+  readonly #pool: Pool;
+  readonly #jobs: DeletionJobs;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool, jobs: DeletionJobs) {
+    this.#pool = pool;
+    this.#jobs = jobs;
+  }
+
+  /**
+   * Adds jobs for services that have not completed and were not called for a while: their jobs are dead or lost.
+   * Returns whether there may be more.
+   */
+  async resume(): Promise<boolean> {
+    return withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<PartKey>(
+        `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
+         where (deletion_id, service) in (
+           select deletion_id, service from tenant.user_deletion_services
+           where completed_at is null and attempted_at < now() - make_interval(mins => $1) and service = any ($2::text[])
+           order by attempted_at limit $3 for update skip locked)
+         returning tenant_id as "tenantId", deletion_id as "deletionId", service`,
+        [lostAfterMinutes, participants, resumedAtOnce],
+      );
+      for (const part of rows) await addJob(db, this.#jobs, part);
+      return rows.length === resumedAtOnce;
+    });
+  }
+
+  async countOverdue(): Promise<number> {
+    const counted = await this.#pool.query<{ count: number }>(
+      `select count(*)::integer as count from tenant.user_deletions
+       where completed_at is null and created_at < now() - interval '1 hour'`,
+    );
+    return only(counted).count;
+  }
+
+  /** The 10 oldest. */
+  async findOverdue(): Promise<OverdueDeletion[]> {
+    const { rows } = await this.#pool.query<{ id: string; tenantId: string; services: Participant[] }>(
+      `select d.id, d.tenant_id as "tenantId", array(
+         select s.service from tenant.user_deletion_services as s
+         where s.deletion_id = d.id and s.completed_at is null) as services
+       from tenant.user_deletions as d
+       where d.completed_at is null and d.created_at < now() - interval '1 hour'
+       order by d.created_at limit 10`,
+    );
+    return rows;
+  }
+
+  /** Deletes a batch of deletions that completed long ago. Returns whether there are more. */
+  async deleteOld(batch = 1_000): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.user_deletions where id = any (array(
+         select id from tenant.user_deletions
+         where completed_at < now() - make_interval(days => ${keptDays}) limit $1))`,
+      [batch],
+    );
+    return rowCount === batch;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { userId as userIdShape } from '@gatehouse/contract/fields';
+import type { UserDataDeletion } from '@gatehouse/contract/users';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { found, pathParameter, resourceId } from '@gatehouse/http/resource';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { DeletionStore } from './deletion-store.ts';
+import {
+  countRunning,
+  findDeletion,
+  startDeletion,
+  type Deletion,
+  type DeletionJobs,
+} from './deletion-statements.ts';
+
+const what = 'deletion';
+/** Deletions of one tenant that run at the same time. More wait for services that are down. */
+const maxRunning = 10_000;
+
+export interface UserDataDependencies {
+  deletions: DeletionStore;
+  jobs: DeletionJobs;
+  keyRing: KeyRing;
+  changes: Changes;
+}
+
+/** `/v1/users/{user_id}/data*` */
+export function userDataHandlers(dependencies: UserDataDependencies): Record<string, Handler> {
+  const { deletions, jobs, keyRing, changes } = dependencies;
+  const hashesOf = (tenantId: string, userId: string) => keyRing.hashes(userId, `tenant/${tenantId}/user`);
+  return {
+    'users.data.delete': async (call: Call) => {
+      const { principal, userId } = userOf(call);
+      const { tenantId } = principal;
+      const userHashes = hashesOf(tenantId, userId);
+      // A key that is bound to the user would put the user id into the audit log.
+      const anonymous = { ...call, principal: { ...principal, actingUser: null } };
+      return changes.change(anonymous, async (db) => {
+        if ((await countRunning(db, tenantId, maxRunning)) >= maxRunning) throw tooManyRunning();
+        const [userHash] = userHashes;
+        const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
+        const deletion = found(await findDeletion(db, tenantId, { id, userHashes }), what);
+        const after = { user_hash: userHash };
+        return {
+          body: showDeletion(deletion),
+          changes: [{ action: 'user_data.deletion_requested', id, before: null, after }],
+        };
+      });
+    },
+
+    'users.data.deletions.get': async (call: Call) => {
+      const { principal, userId } = userOf(call);
+      const { tenantId } = principal;
+      const id = resourceId(call.params, what);
+      const deletion = await deletions.find(tenantId, { id, userHashes: hashesOf(tenantId, userId) });
+      return { body: showDeletion(found(deletion, what)) };
+    },
+  };
+}
+
+/** The user in the path. Throws `user_mismatch` for a key that is bound to another one. */
+function userOf(call: Call): { principal: TenantPrincipal; userId: string } {
+  const principal = tenantOf(call);
+  const userId = pathParameter(call.params, 'user_id', userIdShape);
+  const { boundUser } = principal;
+  if (boundUser !== null && boundUser !== userId)
+    throw new AppError('user_mismatch', 'The API key is bound to another user.', { param: 'user_id' });
+  return { principal, userId };
+}
+
+function tooManyRunning(): AppError {
+  return new AppError(
+    'rate_limit_exceeded',
+    `The tenant has ${maxRunning} running deletions. Try again when some have completed.`,
+    { headers: { 'retry-after': '60' } },
+  );
+}
+
+function showDeletion({ id, completed, services }: Deletion): UserDataDeletion {
+  return {
+    id,
+    status: statusOf(completed),
+    services: services.map((part) => ({
+      service: part.service,
+      status: statusOf(part.completed),
+      counts: part.counts,
+    })),
+  };
+}
+
+function statusOf(completed: boolean): UserDataDeletion['status'] {
+  return completed ? 'completed' : 'running';
+}

@@ -1,0 +1,97 @@
+import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
+import type { Changes } from '@gatehouse/changes/changes';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import { nowMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
+import { withoutNulls } from '../limits/stored-limits.ts';
+import { insertApiKey, replaceSecret, revokeApiKey } from './api-key-statements.ts';
+import type { ApiKeyStore } from './api-key-store.ts';
+import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
+import { showApiKey } from './key-views.ts';
+
+type List = Call<unknown, z.output<typeof listApiKeys>>;
+type Create = Call<CreateApiKey>;
+type Rotate = Call<z.output<typeof rotateApiKey>>;
+
+const what = 'API key';
+
+/** `/v1/api-keys*`: a tenant's admin manages the tenant's own keys. */
+export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<string, Handler> {
+  return {
+    'api-keys.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await apiKeys.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showApiKey) };
+    },
+
+    'api-keys.create': async (call: Create) => {
+      const { body } = call;
+      const creator = tenantOf(call);
+      const power = { scopes: scopesForNewKey(body.role, body.scopes), userId: body.user_id ?? null };
+      const expiresAt = body.expires_at ?? null;
+      assertInFuture(expiresAt, nowMs());
+      assertMayGive(powerOf(creator), power);
+      const { text, keyId, secretSha256 } = newKeyText();
+      const newKey = {
+        id: newId(),
+        tenantId: creator.tenantId,
+        keyId,
+        secretSha256,
+        name: body.name,
+        role: body.role,
+        ...power,
+        limits: body.limits ? withoutNulls(body.limits) : null,
+        budget: body.budget ?? null,
+        expiresAt,
+        createdBy: creator.keyId,
+      };
+      return changes.change(call, async (db) => {
+        const key = await insertApiKey(db, newKey);
+        return {
+          body: { ...showApiKey(key), key: text },
+          headers: { location: `/v1/api-keys/${key.id}` },
+          changes: [keyCreated(key)],
+        };
+      });
+    },
+
+    'api-keys.get': async (call: Call) => {
+      const key = await apiKeys.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: showApiKey(found(key, what)) };
+    },
+
+    'api-keys.revoke': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const changed = found(await revokeApiKey(db, id), what);
+        return { body: showApiKey(changed.after), changes: keyRevoked(changed) };
+      });
+    },
+
+    'api-keys.rotate': async (call: Rotate) => {
+      const principal = tenantOf(call);
+      const key = found(await apiKeys.find(principal.tenantId, resourceId(call.params, what)), what);
+      // The caller receives the new secret, so the same rules as for the creation of a key apply.
+      assertMayGive(powerOf(principal), key);
+      const { text, secretSha256 } = newKeyText(key.keyId);
+      const overlapSeconds = call.body.overlap_seconds;
+      return changes.change(call, async (db) => {
+        const changed = await replaceSecret(db, { id: key.id, secretSha256, overlapSeconds });
+        if (changed === null)
+          throw new AppError('key_revoked', 'A revoked or expired API key cannot be rotated.');
+        return { body: { ...showApiKey(changed.after), key: text }, changes: [keyRotated(changed)] };
+      });
+    },
+  };
+}
+
+function powerOf(principal: TenantPrincipal): Power {
+  return { scopes: principal.scopes, userId: principal.boundUser };
+}

@@ -1,0 +1,200 @@
+import type { Role, Scope } from '@gatehouse/contract/scopes';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
+import type { Credentials } from './authentication.ts';
+import type { PageRequest } from '@gatehouse/kit/page';
+import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
+
+/** A key as `Authenticate` needs it: the values to verify, and those of the answer. */
+export interface KeyToAuthenticate extends Credentials {
+  id: string;
+  tenantId: string | null;
+  tenantSlug: string | null;
+  tenantStatus: TenantStatus | null;
+  role: Role;
+  scopes: readonly Scope[];
+  userId: string | null;
+  expiresAt: Date | null;
+  /** Whether the last noted use is more than a minute ago. */
+  lastUseIsStale: boolean;
+}
+
+export interface ApiKeyFilter extends PageRequest {
+  roles: readonly Role[];
+  tenantId: string | null;
+  status: ApiKeyStatus | null;
+  unusedSince: string | null;
+}
+
+interface ExpiringKey {
+  id: string;
+  tenantId: string;
+  name: string;
+  expiresAt: Date;
+}
+
+/** API keys of all tenants and of owners, for authentication and for the routes of owners. */
+export class ApiKeySystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** One query, by the public half of a key's text. */
+  async findToAuthenticate(keyId: string): Promise<KeyToAuthenticate | null> {
+    const { rows } = await this.#pool.query<KeyToAuthenticate>(
+      `select
+         k.id, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
+         k.user_id as "userId", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
+         case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
+         k.revoked_at is not null as revoked,
+         coalesce(k.expires_at <= now(), false) as expired,
+         coalesce(k.last_used_at < now() - interval '1 minute', true) as "lastUseIsStale"
+       from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
+       where k.key_id = $1`,
+      [keyId],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** Writes once a minute at most, however many replicas call it. */
+  async touch(id: string): Promise<void> {
+    await this.#pool.query(
+      `update tenant.api_keys set last_used_at = now()
+       where id = $1 and coalesce(last_used_at < now() - interval '1 minute', true)`,
+      [id],
+    );
+  }
+
+  /**
+   * Calls `raise` once for each active key of a tenant that expires within a week, for up to `limit` of them. Returns
+   * how many there were.
+   */
+  async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
+    return withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<ExpiringKey>(
+        `with due as (
+           select id from tenant.api_keys
+           where tenant_id is not null and revoked_at is null and expiry_alert_for is distinct from expires_at
+             and expires_at > now() and expires_at <= now() + interval '7 days'
+           order by expires_at limit $1 for update skip locked)
+         update tenant.api_keys k set expiry_alert_for = expires_at from due where k.id = due.id
+         returning k.id, k.tenant_id as "tenantId", k.name, k.expires_at as "expiresAt"`,
+        [limit],
+      );
+      for (const { id, tenantId, name, expiresAt } of rows) {
+        const data = { api_key_id: id, name, expires_at: expiresAt.toISOString() };
+        await raise(db, { id: newId(), tenant_id: tenantId, type: 'key.expiring', data });
+      }
+      return rows.length;
+    });
+  }
+
+  /**
+   * Newest first, one more than `limit` when there are more. A filter by status or last use reads `maxLooked` keys at
+   * most: then `lookedTo` is the id of the last one read, where the next page continues. Otherwise it is null.
+   */
+  async list(filter: ApiKeyFilter): Promise<{ rows: ApiKey[]; lookedTo: string | null }> {
+    const looked = filter.status === null && filter.unusedSince === null ? filter.limit + 1 : maxLooked;
+    const lookedTo = looked === maxLooked ? await findLookedTo(this.#pool, filter) : null;
+    // Joined by id: with the filters, the planner would expect enough matches among the newest keys of all roles.
+    const { rows } = await this.#pool.query<ApiKey>(
+      `select ${apiKeyColumns} from tenant.api_keys
+       where id = any(array(${newestOfRoles} limit $4))
+         and ($5::text is null or tenant.api_key_status(api_keys) = $5)
+         and ($6::timestamptz is null or coalesce(last_used_at < $6, true))
+       order by id desc limit $7`,
+      [...newestOf(filter, looked), filter.status, filter.unusedSince, filter.limit + 1],
+    );
+    return { rows, lookedTo };
+  }
+}
+
+/**
+ * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`. Of two
+ * concurrent calls one inserts a key.
+ */
+export async function insertFirstOwnerKey(
+  db: Queryable,
+  key: NewApiKey,
+  { force }: { force: boolean },
+): Promise<ApiKey | null> {
+  await lockBootstrap(db);
+  if (!force && (await lockActiveOwnerKeys(db)).length > 0) return null;
+  return insertApiKey(db, key);
+}
+
+/**
+ * Revokes any key. Throws `last_owner_key` for the last active owner key that never expires, and for the last active
+ * owner key: without one, no other could be created. Null when there is no such key.
+ */
+export async function revokeAnyApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
+  assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
+  return revokeApiKey(db, id);
+}
+
+/** Keys that a page reads for a filter without an index: about 40 ms. */
+const maxLooked = 10_000;
+
+/** Parameters: one or two roles, tenant, exclusive upper id, rows. */
+function newestOfRole(role: string): string {
+  return `
+    (select id from tenant.api_keys
+     where role = ${role} and ($2::uuid is null or tenant_id = $2) and ($3::uuid is null or id < $3)
+     order by id desc limit $4)`;
+}
+
+/** The ids of the newest keys, merged from those of each role: each is read from an index in order. */
+const newestOfRoles = `${newestOfRole('($1::text[])[1]')} union all ${newestOfRole('($1::text[])[2]')} order by id desc`;
+
+function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
+  return [filter.roles, filter.tenantId, filter.before, count];
+}
+
+/** The id of the last key that a page reads; null when there are fewer keys. */
+async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `${newestOfRoles} offset $4 - 1 limit 1`,
+    newestOf(filter, maxLooked),
+  );
+  return rows[0]?.id ?? null;
+}
+
+interface OwnerKey {
+  id: string;
+  expires: boolean;
+}
+
+/** The active owner keys, locked against revocation by other transactions. */
+async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
+  const { rows } = await db.query<OwnerKey>(
+    `select id, expires_at is not null as expires from tenant.api_keys
+     where role = 'owner' and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     order by id for update`,
+  );
+  return rows;
+}
+
+function assertNotLastOwnerKey(id: string, active: readonly OwnerKey[]): void {
+  const key = active.find((owner) => owner.id === id);
+  if (key === undefined) return;
+  const others = active.filter((owner) => owner.id !== id);
+  // When all owner keys expire, revoking one of several is allowed.
+  if (others.some(({ expires }) => !expires || key.expires)) return;
+  throw new AppError(
+    'last_owner_key',
+    key.expires || others.length === 0
+      ? 'This is the last active owner key. Create another one before you revoke it.'
+      : 'This is the last active owner key that does not expire. Create another one without expires_at before you revoke it.',
+  );
+}
+
+async function lockBootstrap(db: Queryable): Promise<void> {
+  await db.query(`select pg_advisory_xact_lock(hashtextextended('gatehouse.tenant.bootstrap', 0))`);
+}

@@ -1,0 +1,56 @@
+import { isKeyId } from '@gatehouse/identity/key-text';
+import {
+  Rejection,
+  type AuthenticateRequest,
+  type AuthenticateResponse,
+} from '@gatehouse/proto/tenant/v1/tenant';
+import type { Rpc } from '@gatehouse/grpc/rpc';
+import { judge, type Verdict } from './authentication.ts';
+import { effectiveScopes } from './key-rules.ts';
+import type { LastUse } from './last-use.ts';
+import type { ApiKeySystemStore, KeyToAuthenticate } from './api-key-system-store.ts';
+
+export interface AuthenticateDependencies {
+  apiKeys: ApiKeySystemStore;
+  lastUse: LastUse;
+}
+
+/**
+ * Checks a key by its id and the hash of its secret. An invalid key is a rejection in the answer; an error means that
+ * the key could not be checked. The answer carries the tenant's status: the edge decides whether the tenant may act.
+ */
+export function authenticate({
+  apiKeys,
+  lastUse,
+}: AuthenticateDependencies): Rpc<AuthenticateRequest, AuthenticateResponse> {
+  return {
+    callers: ['edge'],
+    handle: async ({ keyId, secretSha256 }) => {
+      const key = isKeyId(keyId) ? await apiKeys.findToAuthenticate(keyId) : null;
+      const verdict = judge(key, secretSha256);
+      if (key === null || verdict !== 'accepted') {
+        return { result: { $case: 'rejection', value: rejectionOf(verdict) } };
+      }
+      if (key.lastUseIsStale) lastUse.note(key.id);
+      return { result: { $case: 'key', value: showKey(key) } };
+    },
+  };
+}
+
+function rejectionOf(verdict: Verdict): Rejection {
+  if (verdict === 'revoked') return Rejection.REVOKED;
+  return verdict === 'expired' ? Rejection.EXPIRED : Rejection.UNKNOWN;
+}
+
+function showKey(key: KeyToAuthenticate) {
+  return {
+    id: key.id,
+    tenantId: key.tenantId ?? '',
+    tenantSlug: key.tenantSlug ?? '',
+    tenantStatus: key.tenantStatus ?? '',
+    role: key.role,
+    scopes: [...effectiveScopes(key.role, key.scopes)],
+    userId: key.userId ?? undefined,
+    expiresAt: key.expiresAt ?? undefined,
+  };
+}

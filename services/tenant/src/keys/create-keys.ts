@@ -1,0 +1,45 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { Shell } from '@gatehouse/service/shell';
+import { apiKeyHandlers } from './api-key-handlers.ts';
+import { ApiKeyStore } from './api-key-store.ts';
+import { ApiKeySystemStore } from './api-key-system-store.ts';
+import { authenticate } from './authenticate-rpc.ts';
+import { LastUse } from './last-use.ts';
+import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
+import { whoamiHandlers } from './whoami-handlers.ts';
+
+export interface KeysOptions {
+  app: Pool;
+  system: Pool;
+  changes: Changes;
+  raise: RaiseAlert;
+  isTenant: (id: string) => Promise<boolean>;
+}
+
+const expiring = { everyMs: 60_000, batch: 200 };
+
+/** API keys: who may do what, and since when a key was not used. */
+export function createKeys({ log }: Shell, { app, system, changes, raise, isTenant }: KeysOptions) {
+  const ofAll = new ApiKeySystemStore(system);
+  const lastUse = new LastUse({ touch: (id) => ofAll.touch(id), log });
+  return {
+    handlers: {
+      ...whoamiHandlers(),
+      ...apiKeyHandlers(new ApiKeyStore(app), changes),
+      ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
+    },
+    rpcs: { authenticate: authenticate({ apiKeys: ofAll, lastUse }) },
+    parts: [
+      lastUse,
+      new PeriodicWork({
+        task: 'report keys that expire',
+        log,
+        everyMs: expiring.everyMs,
+        round: async () => (await ofAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
+      }),
+    ],
+  };
+}

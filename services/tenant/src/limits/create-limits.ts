@@ -1,0 +1,37 @@
+import type { RecordChange } from '@gatehouse/changes/changes';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { Shell } from '@gatehouse/service/shell';
+import { lease } from './lease-rpc.ts';
+import { LeaseSystemStore } from './lease-system-store.ts';
+import { limitCleanup } from './limit-cleanup.ts';
+import { limitHandlers } from './limit-handlers.ts';
+import { LimitStore } from './limit-store.ts';
+import { MemoryUsageClient } from './memory-usage-peer.ts';
+import { settle } from './settle-rpc.ts';
+
+export interface LimitsOptions {
+  app: Pool;
+  /** For leases: a slow list must not delay completions, which wait for them. */
+  lease: Pool;
+  memory: Peer<MemoryServiceClient>;
+  recordChange: RecordChange;
+  raise: RaiseAlert;
+}
+
+/** Limits and budgets: leases to replicas of chat, and what is left. */
+export function createLimits({ log }: Shell, options: LimitsOptions) {
+  const { recordChange, raise } = options;
+  const leases = new LeaseSystemStore(options.lease, { recordChange, raise });
+  return {
+    handlers: limitHandlers(new LimitStore(options.app), new MemoryUsageClient(options.memory)),
+    rpcs: { lease: lease(leases), settle: settle(leases) },
+    parts: limitCleanup({
+      deleteOld: () => leases.deleteOld(),
+      findUnknownTimezones: () => leases.findUnknownTimezones(),
+      log,
+    }),
+  };
+}

@@ -1,0 +1,395 @@
+import type { NewAuditEntry } from '@gatehouse/contract/audit';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import type { RecordChange } from '@gatehouse/changes/changes';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { usdOf } from '@gatehouse/kit/money';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import {
+  isHeld,
+  lease,
+  thresholdsReached,
+  validForMs,
+  type Ask,
+  type Lease,
+  type LimitUse,
+  type Resource,
+  type Threshold,
+} from './leases.ts';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
+import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
+
+/** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
+const touchEveryMs = 1_000;
+const maxTouched = 1_000;
+/** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
+const settleMs = 2_000;
+/** Replicas that one round of the cleanup deletes. */
+const maxOldHolders = 10;
+
+export interface ResourceAsk extends Ask {
+  subjectId: string;
+  resource: Resource;
+}
+
+export interface Granted {
+  resource: Resource;
+  limit: bigint;
+  lease: Lease;
+  toldPercent: number;
+  validForMs: number;
+  resetsInMs: number;
+}
+
+/** The costs of runs that one holder reserved for. */
+export interface Settlement {
+  id: string;
+  tenantId: string;
+  holderId: string;
+  /** The budgets that the runs were reserved in. */
+  charges: readonly { subjectId: string; windowStart: number }[];
+  /** Negative where exact costs replace higher estimates that were charged before. */
+  costPico: bigint;
+}
+
+/** Settlements of a tenant that could not be charged. */
+export interface Uncharged {
+  tenantId: string;
+  ids: string[];
+  error: unknown;
+}
+
+/** The limits of all tenants, from which replicas of chat lease. */
+export class LeaseSystemStore {
+  readonly #pool: Pool;
+  readonly #recordChange: RecordChange;
+  readonly #raise: RaiseAlert;
+  /** When the heartbeat of each holder was last written, by the monotonic clock. */
+  readonly #touched = new Map<string, number>();
+
+  /** `pool` acts as `tenant_system`; `recordChange` and `raise` get the thresholds that a budget's use reaches. */
+  constructor(pool: Pool, { recordChange, raise }: { recordChange: RecordChange; raise: RaiseAlert }) {
+    this.#pool = pool;
+    this.#recordChange = recordChange;
+    this.#raise = raise;
+  }
+
+  /**
+   * Leases to `holder`; null for resources without a limit. Throws `lease_superseded` when a later call of the holder
+   * was already answered, and `tenant_suspended` when requests wait and the tenant is not active.
+   */
+  async lease(
+    holder: { id: string; sequence: bigint },
+    tenantId: string,
+    asks: readonly ResourceAsk[],
+  ): Promise<(Granted | null)[]> {
+    const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
+    await this.#touchHolder(holder.id);
+    return withTransaction(this.#pool, async (db) => {
+      await insertMissing(db, tenantId, asks);
+      // The holds of others are read after locking: a statement sees what was committed before it began.
+      const limitRows = await findLimitRows(db, subjectIds, { lock: 'for update' });
+      const held = await findHeld(db, subjectIds, holder.id);
+      const replicas = await countHolders(db);
+      const { now, tenantStatus, limits } = await readLimits(db, tenantId, {
+        keyIds: subjectIds,
+        limitRows,
+        held,
+      });
+      assertActive(tenantStatus, asks);
+      const answers = asks.map((ask) => {
+        const found = limits.find(
+          (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
+        );
+        return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now }) };
+      });
+      const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
+      await updateLimitRows(db, leases);
+      await upsertHolds(db, { holder, tenantId, leases });
+      await dropHolds(
+        db,
+        holder.id,
+        answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
+      );
+      return answers.map(({ granted }) => granted);
+    });
+  }
+
+  /**
+   * Charges settlements that have not been charged yet, and records once in a window each threshold that a budget
+   * reaches. Each tenant has a transaction of its own, so that a failure affects no other tenant. Returns the failures.
+   */
+  async settle(holderId: string, settlements: readonly Settlement[]): Promise<Uncharged[]> {
+    await this.#touchHolder(holderId);
+    const startedAt = monotonicMs();
+    const uncharged: Uncharged[] = [];
+    for (const [tenantId, own] of Map.groupBy(settlements, (settlement) => settlement.tenantId)) {
+      try {
+        if (monotonicMs() - startedAt > settleMs)
+          throw new AppError('service_timeout', 'No time was left to charge these settlements.');
+        await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
+      } catch (error) {
+        uncharged.push({ tenantId, ids: own.map(({ id }) => id), error });
+      }
+    }
+    return uncharged;
+  }
+
+  /** Heartbeats of replicas that hold something, on the word of another one. Several say the same at once. */
+  async touchHolders(holderIds: readonly string[]): Promise<void> {
+    await this.#pool.query(
+      `update tenant.quota_holders set seen_at = now() where id = any (array (
+         select id from tenant.quota_holders
+         where id = any($1::uuid[]) and seen_at < now() - interval '1 second' order by id for update skip locked))`,
+      [holderIds],
+    );
+  }
+
+  /**
+   * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
+   * that used it, and finished replicas stay released when the call exceeds its deadline.
+   */
+  async releaseHolders(holderIds: readonly string[]): Promise<void> {
+    for (const id of holderIds)
+      await this.#pool.query('delete from tenant.quota_holders where id = $1', [id]);
+  }
+
+  /**
+   * Deletes settlements that are no longer repeated, buckets of spending that are older than any window, and replicas
+   * that were never released. Returns whether there may be more.
+   */
+  async deleteOld(batch = 1_000): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.settlements where id = any (array(
+         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1))`,
+      [batch],
+    );
+    const { rows: oldHolders } = await this.#pool.query<{ id: string }>(
+      `select id from tenant.quota_holders where seen_at < now() - interval '40 days' limit $1`,
+      [maxOldHolders],
+    );
+    await this.releaseHolders(oldHolders.map(({ id }) => id));
+    const moreSpend = await deleteOldSpend(this.#pool, batch);
+    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
+  }
+
+  /** Tenants, up to 10, whose time zone PostgreSQL does not know: their budgets use UTC. */
+  async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
+    const { rows } = await this.#pool.query<{ id: string; timezone: string }>(
+      `select id, timezone from tenant.tenants where tenant.timezone_or_utc(timezone) <> timezone order by id limit 10`,
+    );
+    return rows;
+  }
+
+  async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
+    await db.query(`set local lock_timeout = '1s'`);
+    const fresh = await insertSettlements(db, settlements);
+    const charges = settlements
+      .filter((settlement) => fresh.has(settlement.id))
+      .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
+    const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
+    if (subjectIds.length === 0) return;
+    await findLimitRows(db, subjectIds, { of: ['budget'], lock: 'for update' });
+    await chargeBudgets(db, tenantId, charges);
+    await chargeHolds(db, charges);
+    const limitRows = await findLimitRows(db, subjectIds, { of: ['budget'] });
+    const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
+    for (const { subjectId, resource, limitUse, counted, toldPercent } of limits) {
+      if (resource !== 'budget' || counted !== 'kept') continue;
+      const reached = thresholdsReached(limitUse.used, limitUse.limit, toldPercent);
+      for (const percent of reached) {
+        const entry = thresholdReached(tenantId, { subjectId, percent, limitUse });
+        await this.#recordChange(db, entry);
+        for (const alert of thresholdAlerts(tenantId, { subjectId, percent, limitUse }))
+          await this.#raise(db, alert);
+      }
+      const highest = reached.at(-1);
+      if (highest !== undefined)
+        await updateTold(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
+    }
+  }
+
+  /** Writes rarely and in a transaction of its own: otherwise all calls of the holder would wait for this row. */
+  async #touchHolder(id: string): Promise<void> {
+    const now = monotonicMs();
+    const last = this.#touched.get(id);
+    if (last !== undefined && now - last < touchEveryMs) return;
+    await this.#pool.query(
+      `insert into tenant.quota_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
+      [id],
+    );
+    if (this.#touched.size > maxTouched) this.#touched.clear();
+    this.#touched.set(id, now);
+  }
+}
+
+function thresholdReached(
+  tenantId: string,
+  { subjectId, percent, limitUse }: { subjectId: string; percent: number; limitUse: LimitUse },
+): NewAuditEntry {
+  return {
+    id: newId(),
+    action: 'budget.threshold_reached',
+    actor: { key_id: null, role: 'system', user_id: null },
+    tenant_id: tenantId,
+    resource: { type: subjectId === tenantId ? 'tenant' : 'api_key', id: subjectId },
+    client_ip: null,
+    request_id: null,
+    before: null,
+    after: {
+      percent,
+      used_usd: usdOf(limitUse.used),
+      budget_usd: usdOf(limitUse.limit),
+      window_start: new Date(limitUse.window.start).toISOString(),
+    },
+  };
+}
+
+function thresholdAlerts(
+  tenantId: string,
+  { subjectId, percent, limitUse }: { subjectId: string; percent: Threshold; limitUse: LimitUse },
+): NewAlert[] {
+  const data = {
+    subject_type: subjectId === tenantId ? 'tenant' : 'api_key',
+    subject_id: subjectId,
+    percent,
+    used_usd: usdOf(limitUse.used),
+    budget_usd: usdOf(limitUse.limit),
+    window_start: new Date(limitUse.window.start).toISOString(),
+  } as const;
+  return [
+    { id: newId(), tenant_id: tenantId, type: 'budget.threshold', data },
+    {
+      ...{ id: newId(), tenant_id: null, type: 'tenant.budget_threshold' },
+      data: { tenant_id: tenantId, ...data },
+    },
+  ];
+}
+
+/** An inactive tenant may return what it holds. */
+function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[]): void {
+  if (status === null || status === 'active' || asks.every(({ needs }) => needs.length === 0)) return;
+  throw tenantNotActive(status);
+}
+
+function grant(
+  { resource, limitUse, toldPercent }: Limited,
+  { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
+): Granted {
+  const leased = lease(resource, limitUse, ask, replicas);
+  const { window } = leased;
+  return {
+    resource,
+    limit: limitUse.limit,
+    lease: leased,
+    toldPercent,
+    validForMs: validForMs(window, now),
+    resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
+  };
+}
+
+async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
+  await db.query(
+    `insert into tenant.quotas (tenant_id, subject_id, resource)
+     select $1, a.subject_id, a.resource from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
+     where not exists (select from tenant.quotas q where q.subject_id = a.subject_id and q.resource = a.resource)
+       and (a.subject_id = $1 or exists (
+         select from tenant.api_keys k where k.id = a.subject_id and k.tenant_id = $1))
+     order by a.subject_id, a.resource
+     on conflict do nothing`,
+    [tenantId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
+  );
+}
+
+interface AskedLease {
+  ask: ResourceAsk;
+  lease: Lease;
+  toldPercent: number;
+}
+
+/** When a budget moves to a new window, the previous one is kept for runs that settle late. */
+async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
+  const budget = (asked: AskedLease, bound: number | null): number | null =>
+    asked.ask.resource === 'budget' ? bound : null;
+  await db.query(
+    `update tenant.quotas q set
+       used = l.used, told_percent = l.told_percent, window_start = to_timestamp(l.name / 1000),
+       starts_at = to_timestamp(l.starts_at / 1000), ends_at = to_timestamp(l.ends_at / 1000),
+       previous_window = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_window else q.window_start end,
+       previous_ends_at = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_ends_at else q.ends_at end
+     from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
+       as l (subject_id, resource, used, told_percent, name, starts_at, ends_at)
+     where q.subject_id = l.subject_id and q.resource = l.resource and q.subject_id = any ($1::uuid[])`,
+    [
+      leases.map(({ ask }) => ask.subjectId),
+      leases.map(({ ask }) => ask.resource),
+      leases.map(({ lease: { used } }) => used.toString()),
+      leases.map(({ toldPercent }) => toldPercent),
+      leases.map(({ lease: { name } }) => name),
+      leases.map((asked) => budget(asked, asked.lease.window.start)),
+      leases.map((asked) => budget(asked, asked.lease.window.end)),
+    ],
+  );
+}
+
+/** Sets the amount of a hold instead of adding to it, so that the next call corrects a lost answer. */
+async function upsertHolds(
+  db: Queryable,
+  {
+    holder,
+    tenantId,
+    leases,
+  }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly AskedLease[] },
+): Promise<void> {
+  const holds = leases.filter(({ ask }) => isHeld(ask.resource));
+  if (holds.length === 0) return;
+  const { rowCount } = await db.query(
+    `insert into tenant.quota_holds as h
+       (holder_id, tenant_id, subject_id, resource, window_start, amount, sequence)
+     select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, $3
+     from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[]) as l (subject_id, resource, window_start, amount)
+     order by l.subject_id, l.resource
+     on conflict (subject_id, resource, holder_id) do update set
+       window_start = excluded.window_start, amount = excluded.amount, sequence = excluded.sequence
+     where h.sequence < excluded.sequence`,
+    [
+      holder.id,
+      tenantId,
+      holder.sequence.toString(),
+      holds.map(({ ask }) => ask.subjectId),
+      holds.map(({ ask }) => ask.resource),
+      holds.map(({ lease: { name } }) => name),
+      holds.map(({ lease: { hold } }) => hold.toString()),
+    ],
+  );
+  if (rowCount !== holds.length)
+    throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
+}
+
+/** Sets the holds of a removed limit to 0: they must not count when the limit is set again. */
+async function dropHolds(db: Queryable, holderId: string, asks: readonly ResourceAsk[]): Promise<void> {
+  if (asks.length === 0) return;
+  await db.query(
+    `update tenant.quota_holds h set amount = 0
+     from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
+     where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource
+       and h.subject_id = any ($2::uuid[])`,
+    [holderId, asks.map((ask) => ask.subjectId), asks.map((ask) => ask.resource)],
+  );
+}
+
+/** Stores the settlements and returns the ids of the new ones. */
+async function insertSettlements(
+  db: Queryable,
+  settlements: readonly Settlement[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
+     on conflict do nothing returning id`,
+    [settlements.map(({ id }) => id)],
+  );
+  return new Set(rows.map((row) => row.id));
+}

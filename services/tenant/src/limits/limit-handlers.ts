@@ -1,0 +1,74 @@
+import type { LimitState } from '@gatehouse/contract/limits';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { isTenantPrincipal } from '@gatehouse/identity/principal';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { usdOf } from '@gatehouse/kit/money';
+import { taken } from './leases.ts';
+import type { MemoryAmounts } from './memory-limits.ts';
+import type { MemoryUsageClient } from './memory-usage-peer.ts';
+import type { LimitStore } from './limit-store.ts';
+import type { Limited } from './limit-statements.ts';
+
+/** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
+export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Record<string, Handler> {
+  return {
+    'limits.get': async (call: Call) => {
+      const { principal } = call;
+      // An owner key belongs to no tenant and has no limits.
+      if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
+      const [{ limits, memoryLimits }, memoryUse] = await Promise.all([
+        store.find(principal.tenantId, principal.keyId),
+        memory.find(principal.tenantId, call),
+      ]);
+      return {
+        body: { limits: [...tightest(limits).map(showLimit), ...showMemory(memoryLimits, memoryUse)] },
+      };
+    },
+  };
+}
+
+/** Where the tenant and the key both limit a resource in the same window, keeps the limit with less remaining. */
+function tightest(limits: readonly Limited[]): Limited[] {
+  const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
+  return [...byWindow.values()].flatMap((same) =>
+    same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as Limited),
+  );
+}
+
+function remaining({ limitUse }: Limited): bigint {
+  const left = limitUse.limit - taken(limitUse);
+  return left > 0n ? left : 0n;
+}
+
+function showLimit(limited: Limited): LimitState {
+  const { resource, limitUse, period } = limited;
+  const isBudget = resource === 'budget';
+  const amount = isBudget ? usdOf : Number;
+  const { end } = limitUse.window;
+  return {
+    resource,
+    window: resource === 'concurrency' ? null : (period ?? 'minute'),
+    limit: amount(limitUse.limit),
+    used: amount(isBudget ? limitUse.used : taken(limitUse)),
+    reserved: amount(isBudget ? limitUse.othersHold : 0n),
+    remaining: amount(remaining(limited)),
+    resets_at: end === null ? null : new Date(end).toISOString(),
+  };
+}
+
+/** `use` is null while it is unknown. */
+function showMemory(limits: MemoryAmounts, use: MemoryAmounts | null): LimitState[] {
+  return (['documents', 'bytes', 'entities'] as const).map((amount) => {
+    const limit = limits[amount];
+    const used = use?.[amount] ?? null;
+    return {
+      resource: `memory_${amount}`,
+      window: null,
+      limit,
+      used,
+      reserved: 0,
+      remaining: used === null ? null : Math.max(0, limit - used),
+      resets_at: null,
+    };
+  });
+}

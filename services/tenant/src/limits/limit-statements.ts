@@ -1,0 +1,248 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { Queryable } from '@gatehouse/pg/pool';
+import {
+  limitOf,
+  moveWindow,
+  resources,
+  type CountedWindow,
+  type LimitUse,
+  type Resource,
+  type Window,
+  type WindowMove,
+} from './leases.ts';
+import { findSpend } from './budget-spend-statements.ts';
+
+/** The queries that both stores of limits share. The connection's role and tenant decide which rows they reach. */
+
+/** A replica without a heartbeat for this long is dead, and its concurrency slots are free. */
+const deadAfter = `interval '20 seconds'`;
+const minuteMs = 60_000;
+
+/** A limit of a tenant or a key. */
+export interface Limited {
+  subjectId: string;
+  resource: Resource;
+  /** Only for a budget. */
+  period: Budget['period'] | null;
+  limitUse: LimitUse;
+  /** What happens to the amount that the row has counted. */
+  counted: WindowMove['used'];
+  /** For a budget: the highest threshold in percent that the audit log has for this window. */
+  toldPercent: number;
+}
+
+/** Limits at one moment of the database's clock, in milliseconds since the epoch. */
+export interface LimitsNow {
+  now: number;
+  /** Null when there is no such tenant. */
+  tenantStatus: TenantStatus | null;
+  limits: Limited[];
+}
+
+interface SubjectRow {
+  id: string;
+  status: TenantStatus;
+  limits: Limits | null;
+  budget: Budget | null;
+  now: number;
+  minute_start: number;
+  minute_end: number;
+  period_start: number;
+  period_end: number;
+}
+
+export interface LimitRow {
+  subjectId: string;
+  resource: Resource;
+  window: CountedWindow;
+  used: bigint;
+  toldPercent: number;
+}
+
+export interface HeldRow {
+  subjectId: string;
+  resource: Resource;
+  windowStart: number;
+  amount: bigint;
+}
+
+/**
+ * The limits of a tenant and of its keys `keyIds`, with the amounts spent and held. A limit without a row has no
+ * spending yet.
+ */
+export async function readLimits(
+  db: Queryable,
+  tenantId: string,
+  {
+    keyIds,
+    limitRows,
+    held,
+  }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
+): Promise<LimitsNow> {
+  const subjects = await findSubjects(db, tenantId, keyIds);
+  const found = subjects.flatMap((subject) =>
+    resources.flatMap((resource) => {
+      const limit = limitOf(subject, resource);
+      if (limit === null) return [];
+      const row = limitRows.find(
+        (limitUse) => limitUse.subjectId === subject.id && limitUse.resource === resource,
+      );
+      const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
+      return [{ subject, resource, limit, row, move }];
+    }),
+  );
+  const recounted = await findSpend(
+    db,
+    found
+      .filter(({ move }) => move.used === 'recount')
+      .map(({ subject, move }) => ({ subjectId: subject.id, window: move.window })),
+  );
+  const limits = found.map(({ subject, resource, limit, row, move }) => {
+    const { name, window } = move;
+    const { used, toldPercent } = {
+      kept: row,
+      zero: undefined,
+      recount: recounted.get(subject.id),
+    }[move.used] ?? { used: 0n, toldPercent: 0 };
+    const othersHold = held
+      .filter(
+        (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
+      )
+      .reduce((sum, hold) => sum + hold.amount, 0n);
+    return {
+      subjectId: subject.id,
+      resource,
+      period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
+      limitUse: { limit, window, name, used, othersHold },
+      counted: move.used,
+      toldPercent,
+    };
+  });
+  return { now: subjects[0]?.now ?? 0, tenantStatus: subjects[0]?.status ?? null, limits };
+}
+
+/** The lock `for update` blocks other writers of the same rows. Rows are locked in a fixed order. */
+export async function findLimitRows(
+  db: Queryable,
+  subjectIds: readonly string[],
+  { of = resources, lock = '' }: { of?: readonly Resource[]; lock?: 'for update' | '' } = {},
+): Promise<LimitRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    starts_at: number | null;
+    ends_at: number | null;
+    used: string;
+    told_percent: number;
+  }>(
+    `select subject_id, resource, ${milliseconds('window_start')} as window_start,
+            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text, told_percent
+     from tenant.quotas where subject_id = any($1::uuid[]) and resource = any($2::text[])
+     order by subject_id, resource ${lock}`,
+    [subjectIds, of],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    window: { name: row.window_start, bounds: boundsOf(row) },
+    used: BigInt(row.used),
+    toldPercent: row.told_percent,
+  }));
+}
+
+/** The end of a minute follows from its start. */
+function boundsOf(row: {
+  resource: Resource;
+  window_start: number;
+  starts_at: number | null;
+  ends_at: number | null;
+}): CountedWindow['bounds'] {
+  const { window_start: start, starts_at: startsAt, ends_at: endsAt } = row;
+  if (row.resource !== 'budget') return { start, end: start + minuteMs };
+  // A replica of the previous release moves the window without updating its bounds, which then are outdated.
+  return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
+}
+
+/** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
+export async function findHeld(
+  db: Queryable,
+  subjectIds: readonly string[],
+  exceptHolder: string | null,
+): Promise<HeldRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    amount: string;
+  }>(
+    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount
+     from tenant.quota_holds h join tenant.quota_holders o on o.id = h.holder_id
+     where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
+       and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
+     group by h.subject_id, h.resource, h.window_start`,
+    [subjectIds, exceptHolder],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    windowStart: row.window_start,
+    amount: BigInt(row.amount),
+  }));
+}
+
+/** The number of live replicas. */
+export async function countHolders(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::integer as count from tenant.quota_holders where seen_at > clock_timestamp() - ${deadAfter}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+async function findSubjects(
+  db: Queryable,
+  tenantId: string,
+  keyIds: readonly string[],
+): Promise<SubjectRow[]> {
+  const { rows } = await db.query<SubjectRow>(
+    `with clock as materialized (select clock_timestamp() as at),
+     subjects as materialized (
+       select id, status, limits, budget, tenant.timezone_or_utc(timezone) as timezone
+       from tenant.tenants where id = $1
+       union all
+       select k.id, t.status, k.limits, k.budget, tenant.timezone_or_utc(t.timezone) from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
+       where k.tenant_id = $1 and k.id = any($2::uuid[])
+     ), periods as (
+       select id, status, limits, budget, timezone, at,
+              date_trunc(coalesce(budget ->> 'period', 'day'), at at time zone timezone) as period,
+              ('1 ' || coalesce(budget ->> 'period', 'day'))::interval as length
+       from subjects, clock
+     )
+     select id, status, limits, budget, ${milliseconds('at')} as now,
+            ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
+            ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
+            ${milliseconds('period at time zone timezone')} as period_start,
+            ${milliseconds('(period + length) at time zone timezone')} as period_end
+     from periods`,
+    [tenantId, keyIds],
+  );
+  return rows;
+}
+
+/** An SQL expression: the time in milliseconds since the epoch. */
+function milliseconds(time: string): string {
+  return `floor(extract(epoch from ${time}) * 1000)::float8`;
+}
+
+function windowOf(subject: SubjectRow, resource: Resource): Window {
+  switch (resource) {
+    case 'requests':
+    case 'tokens':
+      return { start: subject.minute_start, end: subject.minute_end };
+    case 'budget':
+      return { start: subject.period_start, end: subject.period_end };
+    case 'concurrency':
+      return { start: 0, end: null };
+  }
+}

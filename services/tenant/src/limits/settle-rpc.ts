@@ -1,0 +1,52 @@
+import type { Rpc } from '@gatehouse/grpc/rpc';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { LeaseSystemStore } from './lease-system-store.ts';
+
+/** Charges the cost of runs, and releases what dead replicas held. */
+export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleResponse> {
+  return {
+    callers: ['chat'],
+    handle: async (request, { log }) => {
+      const { holderId, settlements, releasedHolderIds, liveHolderIds, acceptsPartial } = request;
+      assertValid(request);
+      if (liveHolderIds.length > 0) await leases.touchHolders(liveHolderIds);
+      const uncharged = await leases.settle(
+        holderId,
+        settlements.map(({ charges, ...settlement }) => ({
+          ...settlement,
+          charges: charges.map(({ subjectId, windowStart }) => ({
+            subjectId,
+            windowStart: Number(windowStart),
+          })),
+        })),
+      );
+      const [first] = uncharged;
+      if (first !== undefined) {
+        const { tenantId, error } = first;
+        log.warn(
+          { err: error, tenant_id: tenantId, tenants: uncharged.length },
+          'failed to charge settlements',
+        );
+        if (acceptsPartial !== true) throw error;
+      }
+      if (releasedHolderIds.length > 0) await leases.releaseHolders(releasedHolderIds);
+      return { unchargedIds: uncharged.flatMap(({ ids }) => ids) };
+    },
+  };
+}
+
+function assertValid({ holderId, settlements, releasedHolderIds, liveHolderIds }: SettleRequest): void {
+  const ids = settlements.flatMap((settlement) => [
+    settlement.id,
+    settlement.tenantId,
+    settlement.holderId,
+    ...settlement.charges.map((charge) => charge.subjectId),
+  ]);
+  if (![holderId, ...releasedHolderIds, ...liveHolderIds, ...ids].every(isUuid))
+    throw new AppError(
+      'invalid_value',
+      'The ids of holders, settlements, tenants and subjects must be UUIDs.',
+    );
+}

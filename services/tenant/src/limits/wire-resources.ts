@@ -1,0 +1,25 @@
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import { Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
+import { limitOf, resources, type Resource } from './leases.ts';
+
+const wire: Record<Resource, WireResource> = {
+  requests: WireResource.REQUESTS,
+  tokens: WireResource.TOKENS,
+  concurrency: WireResource.CONCURRENCY,
+  budget: WireResource.BUDGET,
+};
+
+function toWire(resource: Resource): WireResource {
+  return wire[resource];
+}
+
+/** Null for a resource of a newer release. */
+export function fromWire(resource: WireResource): Resource | null {
+  const found = Object.entries(wire).find(([, value]) => value === resource);
+  return found === undefined ? null : (found[0] as Resource);
+}
+
+/** The resources that the limits and the budget restrict, under their names on the wire. */
+export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
+  return resources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
+}

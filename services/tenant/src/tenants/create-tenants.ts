@@ -1,0 +1,23 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Pool } from '@gatehouse/pg/pool';
+import { getTenantSettings } from './get-tenant-settings-rpc.ts';
+import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
+import { TenantStore } from './tenant-store.ts';
+import { TenantSystemStore } from './tenant-system-store.ts';
+
+export interface TenantsOptions {
+  /** For settings: a slow list must not delay completions, which wait for them. */
+  settings: Pool;
+  system: Pool;
+  changes: Changes;
+}
+
+/** Tenants, and the settings that other services ask for. */
+export function createTenants({ settings, system, changes }: TenantsOptions) {
+  const tenants = new TenantSystemStore(system);
+  return {
+    handlers: ownerTenantHandlers(tenants, changes),
+    rpcs: { getTenantSettings: getTenantSettings(new TenantStore(settings)) },
+    findTenant: (id: string) => tenants.find(id),
+  };
+}

@@ -1,0 +1,90 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract/tenants';
+import type { Call, Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import type { NewApiKey } from '../keys/api-key.ts';
+import { scopesForNewKey } from '../keys/key-rules.ts';
+import { withoutNulls } from '../limits/stored-limits.ts';
+import { patchSettings, type NewTenant } from './tenant.ts';
+import { changeTenant, insertTenantWithKey, type TenantSystemStore } from './tenant-system-store.ts';
+import { keyCreated } from '../keys/key-changes.ts';
+import { showTenant, tenantCreated, tenantUpdated } from './tenant-views.ts';
+
+type List = Call<unknown, z.output<typeof listTenants>>;
+
+const what = 'tenant';
+
+/** `/internal/v1/owner/tenants*`: an owner creates, limits, suspends and archives tenants. */
+export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes): Record<string, Handler> {
+  return {
+    'owner.tenants.list': async ({ query }: List) => {
+      const rows = await tenants.list({
+        status: query.status ?? null,
+        q: query.q ?? null,
+        limit: query.limit,
+        before: decodeCursor(query.cursor),
+      });
+      return { body: pageOf(rows, query.limit, showTenant) };
+    },
+
+    'owner.tenants.create': async (call: Call<CreateTenant>) => {
+      const { body, principal } = call;
+      const { text, keyId, secretSha256 } = newKeyText();
+      const { memory, ...limits } = body.limits;
+      const newTenant: NewTenant = {
+        id: newId(),
+        slug: body.slug,
+        name: body.name,
+        status: 'active',
+        limits: withoutNulls(limits),
+        memoryLimits: withoutNulls(memory ?? {}),
+        budget: body.budget,
+        allowedModels: body.allowed_models,
+        timezone: body.timezone,
+        retentionDays: body.retention_days,
+        previews: body.previews,
+      };
+      const firstKey: Omit<NewApiKey, 'tenantId'> = {
+        id: newId(),
+        keyId,
+        secretSha256,
+        name: 'First admin key',
+        role: 'admin',
+        scopes: scopesForNewKey('admin', undefined),
+        userId: null,
+        limits: null,
+        budget: null,
+        expiresAt: null,
+        createdBy: principal.keyId,
+      };
+      return changes.change(call, async (db) => {
+        const { tenant, adminKey } = await insertTenantWithKey(db, newTenant, firstKey);
+        return {
+          body: { ...showTenant(tenant), admin_key: text },
+          headers: { location: `/internal/v1/owner/tenants/${tenant.id}` },
+          changes: [tenantCreated(tenant), keyCreated(adminKey)],
+        };
+      });
+    },
+
+    'owner.tenants.get': async ({ params }: Call) => {
+      const tenant = await tenants.find(resourceId(params, what));
+      return { body: showTenant(found(tenant, what)) };
+    },
+
+    'owner.tenants.patch': async (call: Call<PatchTenant>) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const changed = found(
+          await changeTenant(db, id, (current) => patchSettings(current, call.body)),
+          what,
+        );
+        return { body: showTenant(changed.after), changes: [tenantUpdated(changed)] };
+      });
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUniqueViolation, refuseUnknownTimezone } from '@gatehouse/pg/errors';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
+import type { NewTenant, Tenant, TenantSettings } from './tenant.ts';
+import { insertApiKey } from '../keys/api-key-statements.ts';
+import type { PageRequest } from '@gatehouse/kit/page';
+import { tenantColumns } from './tenant-statements.ts';
+
+export interface TenantFilter extends PageRequest {
+  status: TenantStatus | null;
+  /** Part of the name or slug; case-insensitive. */
+  q: string | null;
+}
+
+/** All tenants, for the routes of owners. */
+export class TenantSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first. */
+  async list(filter: TenantFilter): Promise<PageRows<Tenant>> {
+    return readPage<Tenant>(this.#pool, {
+      columns: tenantColumns,
+      from: `tenant.tenants
+       where ($1::text is null or status = $1)
+         and ($2::text is null or strpos(lower(name), lower($2)) > 0 or strpos(slug, lower($2)) > 0)
+         and ($3::uuid is null or id < $3)`,
+      order: 'id desc',
+      size: sizeOf('name', 'allowed_models::text'),
+      limit: filter.limit,
+      values: [filter.status, filter.q, filter.before],
+    });
+  }
+
+  async find(id: string): Promise<Tenant | null> {
+    const { rows } = await this.#pool.query<Tenant>(
+      `select ${tenantColumns} from tenant.tenants where id = $1`,
+      [id],
+    );
+    return rows[0] ?? null;
+  }
+}
+
+/**
+ * Inserts a tenant together with its first admin key. Throws `tenant_slug_taken`, and `invalid_value` for a time zone
+ * that the database does not know.
+ */
+export async function insertTenantWithKey(
+  db: Queryable,
+  tenant: NewTenant,
+  key: Omit<NewApiKey, 'tenantId'>,
+): Promise<{ tenant: Tenant; adminKey: ApiKey }> {
+  await assertTimezone(db, tenant.timezone);
+  const inserted = await insertTenant(db, tenant).catch((error: unknown) =>
+    nameSlugConflict(error, tenant.slug),
+  );
+  return { tenant: inserted, adminKey: await insertApiKey(db, { ...key, tenantId: tenant.id }) };
+}
+
+/**
+ * Locks the tenant and applies `change` to its current settings. Null when there is no such tenant.
+ * Throws what `insertTenantWithKey` throws.
+ */
+export async function changeTenant(
+  db: Queryable,
+  id: string,
+  change: (current: TenantSettings) => TenantSettings,
+): Promise<Changed<Tenant> | null> {
+  const before = await lockTenant(db, id);
+  if (before === null) return null;
+  const settings = change(before);
+  // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
+  if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
+  const after = await updateTenant(db, id, settings).catch((error: unknown) =>
+    nameSlugConflict(error, settings.slug),
+  );
+  return { before, after };
+}
+
+/** The database computes the windows of budgets, and it lacks some time zones that JavaScript has. */
+async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
+  await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
+}
+
+function nameSlugConflict(error: unknown, slug: string): never {
+  if (!isUniqueViolation(error, 'tenants_slug_key')) throw error;
+  throw new AppError('tenant_slug_taken', `The slug ${slug} belongs to another tenant.`, {
+    param: 'slug',
+    cause: error,
+  });
+}
+
+async function lockTenant(db: Queryable, id: string): Promise<Tenant | null> {
+  const { rows } = await db.query<Tenant>(
+    `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
+  const inserted = await db.query<Tenant>(
+    `insert into tenant.tenants
+       (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
+        previews_max_chars, memory_limits)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     returning ${tenantColumns}`,
+    [tenant.id, ...settingValues(tenant)],
+  );
+  return only(inserted);
+}
+
+async function updateTenant(db: Queryable, id: string, settings: TenantSettings): Promise<Tenant> {
+  const updated = await db.query<Tenant>(
+    `update tenant.tenants set
+       slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
+       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12, updated_at = now()
+     where id = $1
+     returning ${tenantColumns}`,
+    [id, ...settingValues(settings)],
+  );
+  return only(updated);
+}
+
+/** The values in the order of the columns of both statements above. */
+function settingValues(settings: TenantSettings): unknown[] {
+  return [
+    settings.slug,
+    settings.name,
+    settings.status,
+    settings.limits,
+    settings.budget,
+    settings.allowedModels,
+    settings.timezone,
+    settings.retentionDays,
+    settings.previews.enabled,
+    settings.previews.max_chars,
+    settings.memoryLimits,
+  ];
+}

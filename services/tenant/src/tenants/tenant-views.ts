@@ -1,0 +1,43 @@
+import type { Change } from '@gatehouse/changes/audit-entry';
+import type * as tenants from '@gatehouse/contract/tenants';
+
+import type { Tenant } from './tenant.ts';
+
+/** The wire shape of tenants, and their changes for the audit log. */
+
+export function showTenant(tenant: Tenant): tenants.Tenant {
+  return {
+    id: tenant.id,
+    slug: tenant.slug,
+    name: tenant.name,
+    status: tenant.status,
+    limits: isEmpty(tenant.memoryLimits) ? tenant.limits : { ...tenant.limits, memory: tenant.memoryLimits },
+    budget: tenant.budget,
+    allowed_models: tenant.allowedModels === null ? null : [...tenant.allowedModels],
+    timezone: tenant.timezone,
+    retention_days: tenant.retentionDays,
+    previews: tenant.previews,
+    created_at: tenant.createdAt.toISOString(),
+    updated_at: tenant.updatedAt.toISOString(),
+  };
+}
+
+function isEmpty(fields: object): boolean {
+  return Object.keys(fields).length === 0;
+}
+
+export function tenantCreated(tenant: Tenant): Change {
+  const { id } = tenant;
+  return { action: 'tenant.created', id, tenantId: id, before: null, after: showTenant(tenant) };
+}
+
+export function tenantUpdated({ before, after }: Record<'before' | 'after', Tenant>): Change {
+  const { id } = after;
+  return {
+    action: 'tenant.updated',
+    id,
+    tenantId: id,
+    before: showTenant(before),
+    after: showTenant(after),
+  };
+}

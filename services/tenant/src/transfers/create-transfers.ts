@@ -1,0 +1,60 @@
+import type { Changes, RecordChange } from '@gatehouse/changes/changes';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import type { TransferParticipantServiceClient } from '@gatehouse/proto/transfer/v1/transfer';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { Shell } from '@gatehouse/service/shell';
+import type { Tenant } from '../tenants/tenant.ts';
+import { carryOut, type transferTask, type TransferService } from './carry-out-job.ts';
+import { TransferParties } from './parties.ts';
+import { describeTransferAt } from './participants-peer.ts';
+import { deleteOldPreviews } from './preview-statements.ts';
+import { isBusyAt, runStepAt } from './steps-peer.ts';
+import { transferHandlers } from './transfer-handlers.ts';
+import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
+import { oldestTransfers, TransferSystemStore } from './transfer-system-store.ts';
+import { transferUpkeep } from './transfer-upkeep.ts';
+import { readVisible } from './visible-store.ts';
+
+export interface TransfersOptions {
+  app: Pool;
+  system: Pool;
+  jobs: Jobs<{ transfer: typeof transferTask }>;
+  participants: Readonly<Record<TransferService, Peer<TransferParticipantServiceClient>>>;
+  chat: Peer<ChatServiceClient>;
+  findTenant: (id: string) => Promise<Tenant | null>;
+  changes: Changes;
+  recordChange: RecordChange;
+  raise: RaiseAlert;
+}
+
+/** Transfers of resources between tenants. */
+export function createTransfers({ log, registry }: Shell, options: TransfersOptions) {
+  const { app, system, jobs, participants, chat, findTenant, changes, recordChange: record, raise } = options;
+  const parties = new TransferParties({ findTenant, describe: describeTransferAt(participants) });
+  const read = readVisible({ app, system });
+  const transfers = new TransferSystemStore(system, { jobs, record, raise });
+  return {
+    handlers: {
+      ...transferPreviewHandlers({ parties, read, changes }),
+      ...transferHandlers({ parties, read, jobs, changes }),
+    },
+    jobs: {
+      transfer: carryOut({
+        record: transfers,
+        runStep: runStepAt(participants),
+        isBusy: isBusyAt(chat),
+      }),
+    },
+    parts: transferUpkeep({
+      resume: () => transfers.resume(),
+      oldest: () => oldestTransfers(system),
+      deleteOld: () => transfers.deleteOld(),
+      deleteOldPreviews: () => deleteOldPreviews(system),
+      log,
+      registry,
+    }),
+  };
+}

@@ -1,0 +1,89 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { Preview } from './preview.ts';
+import type { SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
+
+/** Statements on previews of transfers. The role and the tenant of the connection decide which rows they reach. */
+
+interface Row extends Omit<Preview, 'plan'> {
+  sourceTenantId: string;
+  targetTenantId: string;
+  request: Pick<TransferPlan, 'mode' | 'resources' | 'include' | 'onConflict'>;
+}
+
+const columns = `id, source_tenant_id as "sourceTenantId", target_tenant_id as "targetTenantId", request, source, target,
+  by_owner as "byOwner", used_at is not null as "isUsed", expires_at <= now() as "isExpired",
+  created_at as "createdAt", expires_at as "expiresAt"`;
+
+export interface NewPreview {
+  id: string;
+  plan: TransferPlan;
+  source: SourceSide;
+  target: TargetSide | null;
+  createdBy: string;
+  byOwner: boolean;
+}
+
+export async function insertPreview(
+  db: Queryable,
+  { id, plan, source, target, createdBy, byOwner }: NewPreview,
+): Promise<Preview> {
+  const { sourceTenantId, targetTenantId, ...request } = plan;
+  const inserted = await db.query<Row>(
+    `insert into tenant.transfer_previews
+       (id, source_tenant_id, target_tenant_id, request, source, target, created_by, by_owner, accepted_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, case when $6::json is not null then now() end) returning ${columns}`,
+    [
+      ...[id, sourceTenantId, targetTenantId, JSON.stringify(request), JSON.stringify(source)],
+      ...[target === null ? null : JSON.stringify(target), createdBy, byOwner],
+    ],
+  );
+  return previewOf(only(inserted));
+}
+
+export async function findPreview(
+  db: Queryable,
+  id: string,
+  lock: '' | 'for update' = '',
+): Promise<Preview | null> {
+  const { rows } = await db.query<Row>(
+    `select ${columns} from tenant.transfer_previews where id = $1 ${lock}`,
+    [id],
+  );
+  const [row] = rows;
+  return row === undefined ? null : previewOf(row);
+}
+
+/** Previews of a source that can still be used. Others that add one wait until the transaction ends. */
+export async function countOpenPreviews(db: Queryable, sourceTenantId: string): Promise<number> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`previews of ${sourceTenantId}`]);
+  return only(
+    await db.query<{ count: number }>(
+      `select count(*)::integer as count from tenant.transfer_previews
+       where source_tenant_id = $1 and expires_at > now() and used_at is null`,
+      [sourceTenantId],
+    ),
+  ).count;
+}
+
+export async function acceptPreview(db: Queryable, id: string, target: TargetSide): Promise<Preview> {
+  const updated = await db.query<Row>(
+    `update tenant.transfer_previews set target = $2, accepted_at = now() where id = $1 returning ${columns}`,
+    [id, JSON.stringify(target)],
+  );
+  return previewOf(only(updated));
+}
+
+/** Deletes a batch of previews that expired a day ago. Returns whether there are more. */
+export async function deleteOldPreviews(db: Queryable, batch = 100): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `delete from tenant.transfer_previews where id = any (array(
+       select id from tenant.transfer_previews where expires_at < now() - interval '1 day' limit $1))`,
+    [batch],
+  );
+  return rowCount === batch;
+}
+
+function previewOf({ sourceTenantId, targetTenantId, request, ...row }: Row): Preview {
+  return { ...row, plan: { sourceTenantId, targetTenantId, ...request } };
+}

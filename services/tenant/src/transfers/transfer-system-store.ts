@@ -1,0 +1,105 @@
+import { auditEntryOf } from '@gatehouse/changes/audit-entry';
+import type { RecordChange } from '@gatehouse/changes/changes';
+import { newId } from '@gatehouse/kit/ids';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { TransferRecord } from './carry-out-job.ts';
+import { showTransfer, type Phase, type Transfer } from './transfer.ts';
+import { addTransferJob, findTransfer, type TransferJobs } from './transfer-statements.ts';
+
+/** Without a sign of work for this long, the job of a transfer is dead or was lost. */
+const lostAfterMinutes = 15;
+const batch = 100;
+
+/** The transfers of all tenants. */
+export class TransferSystemStore implements TransferRecord {
+  readonly #pool: Pool;
+  readonly #jobs: TransferJobs;
+  readonly #record: RecordChange;
+  readonly #raise: RaiseAlert;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(
+    pool: Pool,
+    { jobs, record, raise }: { jobs: TransferJobs; record: RecordChange; raise: RaiseAlert },
+  ) {
+    this.#pool = pool;
+    this.#jobs = jobs;
+    this.#record = record;
+    this.#raise = raise;
+  }
+
+  async find(id: string): Promise<Transfer | null> {
+    await this.#pool.query('update tenant.transfers set attempted_at = now() where id = $1', [id]);
+    return findTransfer(this.#pool, id);
+  }
+
+  async enter(id: string, from: Phase, to: Phase, error: Transfer['error'] = null): Promise<void> {
+    await this.#pool.query(
+      `update tenant.transfers set phase = $3, phase_at = now(), error = $4 where id = $1 and phase = $2`,
+      [id, from, to, error === null ? null : JSON.stringify(error)],
+    );
+  }
+
+  async finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void> {
+    await withTransaction(this.#pool, async (db) => {
+      const { rowCount } = await db.query(
+        `update tenant.transfers set phase = $2, phase_at = now(), finished_at = now()
+         where id = $1 and finished_at is null`,
+        [transfer.id, to],
+      );
+      if (rowCount === 0) return;
+      await db.query('delete from tenant.transfer_resources where transfer_id = $1', [transfer.id]);
+      const { id, mode, sourceTenantId, targetTenantId, asked } = transfer;
+      const data = {
+        ...{ transfer_id: id, mode, status: to },
+        ...{ source_tenant_id: sourceTenantId, target_tenant_id: targetTenantId },
+      };
+      for (const tenantId of [sourceTenantId, targetTenantId]) {
+        const after = showTransfer({ ...transfer, phase: to, finishedAt: new Date() }, tenantId);
+        const change = { action: 'transfer.finished' as const, id, tenantId, before: null, after };
+        await this.#record(db, auditEntryOf(change, { ...asked, tenantId }));
+        await this.#raise(db, { id: newId(), tenant_id: tenantId, type: 'transfer.finished', data });
+      }
+    });
+  }
+
+  goOn(transfer: Transfer): Promise<void> {
+    return addTransferJob(this.#pool, this.#jobs, transfer);
+  }
+
+  /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
+  async resume(): Promise<boolean> {
+    return withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<Pick<Transfer, 'id' | 'sourceTenantId'>>(
+        `update tenant.transfers set attempted_at = now() where id = any (array(
+           select id from tenant.transfers
+           where finished_at is null and attempted_at < now() - make_interval(mins => $1)
+           order by attempted_at limit $2 for update skip locked))
+         returning id, source_tenant_id as "sourceTenantId"`,
+        [lostAfterMinutes, batch],
+      );
+      for (const transfer of rows) await addTransferJob(db, this.#jobs, transfer);
+      return rows.length === batch;
+    });
+  }
+
+  /** Deletes a batch of transfers that ended a year ago. Returns whether there are more. */
+  async deleteOld(): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.transfers where id = any (array(
+         select id from tenant.transfers where finished_at < now() - interval '1 year' limit $1))`,
+      [batch],
+    );
+    return rowCount === batch;
+  }
+}
+
+/** Seconds since the transfer that has been longest in its phase entered it, by phase. `pool` acts as `tenant_system`. */
+export async function oldestTransfers(pool: Pool): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ phase: string; seconds: number }>(
+    `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
+     where finished_at is null group by phase`,
+  );
+  return Object.fromEntries(rows.map(({ phase, seconds }) => [phase, Math.max(0, seconds)]));
+}
