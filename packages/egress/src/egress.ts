@@ -1,10 +1,10 @@
 import { getCACertificates } from 'node:tls';
 import { unlessAborted } from '@gatehouse/kit/clock';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { CallShares, type MaxCalls } from './call-shares.ts';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
-import { paceReads } from './paced-reads.ts';
+import { pacedConnections } from './paced-reads.ts';
 
 export interface EgressRequest {
   /** The tenant whose share of the calls it takes; null for the platform. */
@@ -91,22 +91,14 @@ export class Egress {
     this.#guard = guard;
     this.maxCalls = maxCalls;
     this.#shares = new CallShares(maxCalls);
-    const connect = buildConnector({
-      timeout: connectTimeoutMs,
-      lookup: guard.lookup,
-      autoSelectFamilyAttemptTimeout: nextAddressMs,
-      rejectUnauthorized: true,
-      // Headers have no limit in undici's HTTP/2.
-      allowH2: false,
-      ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
-    });
     this.#agent = new Agent({
-      connect: (options, callback) =>
-        connect(options, (...connected) => {
-          if (connected[0] === null) paceReads(connected[1], options.host ?? options.hostname);
-          callback(...connected);
-        }),
-      allowH2: false,
+      ...pacedConnections({
+        timeout: connectTimeoutMs,
+        lookup: guard.lookup,
+        autoSelectFamilyAttemptTimeout: nextAddressMs,
+        rejectUnauthorized: true,
+        ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
+      }),
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: idleMs,
       bodyTimeout: idleMs,

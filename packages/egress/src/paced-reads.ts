@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Turns } from '@gatehouse/kit/turns';
+import { buildConnector } from 'undici';
 
 /** How long a process reads responses in one turn of its event loop. */
 const turnMs = 10;
@@ -50,11 +51,26 @@ class LoopShare {
 const share = new LoopShare();
 
 /**
- * Lets undici read from a socket in small pieces, and in turns of the event loop with all others. It reads whole chunks of
- * 64 KiB at once, and the shortest headers beyond its limit take 10 µs each: 48 responses would stop the process for
- * 13 s.
+ * Settings of undici for hosts that may answer anything: connections whose responses are read in small pieces, and in
+ * turns of the event loop with all others. undici reads chunks of 64 KiB at once, and the shortest headers beyond its
+ * limit take 10 µs each: 48 responses would stop the process for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
  */
-export function paceReads(socket: Socket, host: string): void {
+export function pacedConnections(options: buildConnector.BuildOptions): {
+  connect: buildConnector.connector;
+  allowH2: false;
+} {
+  const connect = buildConnector({ ...options, allowH2: false });
+  return {
+    connect: (target, callback) =>
+      connect(target, (...connected) => {
+        if (connected[0] === null) paceReads(connected[1], target.host ?? target.hostname);
+        callback(...connected);
+      }),
+    allowH2: false,
+  };
+}
+
+function paceReads(socket: Socket, host: string): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
   let waits = false;
   const resume = (): void => {

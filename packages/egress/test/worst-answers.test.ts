@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { longestBlock } from '@gatehouse/test/longest-block';
+import { WorstHost } from '@gatehouse/test/worst-host';
 import { AllowList } from '../src/allow-list.ts';
 import { Egress } from '../src/egress.ts';
 import type { EgressError } from '../src/errors.ts';
@@ -11,25 +10,23 @@ import { Guard } from '../src/guard.ts';
 const calls = 24;
 const timeoutMs = 2_000;
 
-let hosts: Worker[];
-let [port, goodPort] = [0, 0];
+let worst: WorstHost;
+let good: WorstHost;
 let egress: Egress;
 
 beforeAll(async () => {
-  hosts = [0, 1].map(() => new Worker(new URL('./worst-answers.ts', import.meta.url)));
-  const ports = await Promise.all(hosts.map((host) => once(host, 'message') as Promise<[number]>));
-  [port = 0, goodPort = 0] = ports.flat();
+  [worst, good] = await Promise.all([WorstHost.start(), WorstHost.start()]);
   egress = new Egress({ guard: new Guard(new AllowList(['127.0.0.1'])) });
 });
 
 afterAll(async () => {
   await egress.stop();
-  await Promise.all(hosts.map((host) => host.terminate()));
+  await Promise.all([worst.stop(), good.stop()]);
 });
 
 /** Calls a host; returns the bytes of its answer, or how the call failed. */
-async function call(tenantId: string, port: number, name: string): Promise<unknown> {
-  const url = new URL(`http://127.0.0.1:${port}/${name}`);
+async function call(tenantId: string, host: WorstHost, name: string): Promise<unknown> {
+  const url = new URL(host.url(name));
   const request = {
     tenantId,
     method: 'POST',
@@ -51,7 +48,7 @@ it.each([
   ['a chunk whose extensions have no end', 'extensions', 'timeout'],
 ])('does not stop the process for answers of %s', async (_what, name, failure) => {
   const failures = new Set<unknown>();
-  const all = Array.from({ length: calls }, () => async () => failures.add(await call('a', port, name)));
+  const all = Array.from({ length: calls }, () => async () => failures.add(await call('a', worst, name)));
   const block = await longestBlock(() => Promise.all(all.map((each) => each())));
   expect([...failures]).toEqual([failure]);
   // Before responses were read in turns: 7 s for headers, 0.15 s for hints.
@@ -63,14 +60,17 @@ it.each(['headers', 'pieces'])(
   async (name) => {
     let isOver = false;
     const attacks = Array.from({ length: 48 }, async () => {
-      while (!isOver) await call('a', port, name);
+      while (!isOver) await call('a', worst, name);
     });
-    await sleep(1_000);
-    const start = performance.now();
-    expect(await call('b', goodPort, 'good')).toBe(2 ** 20);
-    // In the order of their arrival: 2 s and more.
-    expect(performance.now() - start).toBeLessThan(1_000);
-    isOver = true;
-    await Promise.all(attacks);
+    try {
+      await sleep(1_000);
+      const start = performance.now();
+      expect(await call('b', good, 'good')).toBe(2 ** 20);
+      // In the order of their arrival: 2 s and more.
+      expect(performance.now() - start).toBeLessThan(1_000);
+    } finally {
+      isOver = true;
+      await Promise.all(attacks);
+    }
   },
 );

@@ -19,12 +19,20 @@ const answers: Readonly<Record<string, (socket: Socket) => unknown>> = {
     socket.write(`${head}transfer-encoding: chunked\r\n\r\n`);
     pour(socket, '1\r\na\r\n'.repeat(10_000));
   },
+  events: (socket) => {
+    socket.write(`${head}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n`);
+    pour(socket, '1\r\n:\r\n1\r\n\n\r\n'.repeat(5_000));
+  },
   good: (socket) => {
     socket.end(`${head}content-length: ${2 ** 20}\r\n\r\n${'x'.repeat(2 ** 20)}`);
   },
   extensions: (socket) => {
     socket.write(`${head}transfer-encoding: chunked\r\n\r\n1`);
     pour(socket, ';a=b'.repeat(10_000));
+  },
+  trailers: (socket) => {
+    socket.write(`${head}transfer-encoding: chunked\r\n\r\n0\r\n`);
+    pour(socket, 'a:b\r\n'.repeat(10_000));
   },
 };
 
