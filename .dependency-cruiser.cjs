@@ -171,7 +171,7 @@ module.exports = {
     only(
       'undici',
       `^(packages/egress|services/edge/src/proxy|services/chat/src/providers)/|node_modules|${tests}`,
-      'addresses that tenants give are called through packages/egress',
+      'addresses that tenants give are called through packages/egress, which paces the connections of providers too',
     ),
     only(
       '@modelcontextprotocol/client',

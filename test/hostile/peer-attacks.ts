@@ -1,7 +1,7 @@
 import { signed } from '@gatehouse/test/webhook-senders';
 import { makeAgent, newName, times, type Attack, type Ground } from './attacks.ts';
 import { oauthDocuments, oauthShapes } from './authorization-answers.ts';
-import { answerModels, streamModels } from './provider-answers.ts';
+import { answerModels, responseModels, streamModels } from './provider-answers.ts';
 import { listOf } from './shapes.ts';
 
 const KiB = 1024;
@@ -39,6 +39,17 @@ export const peerAttacks: Attack[] = [
       // One after the other: the tenant's streams beside them are what is measured.
       for (const model of answerModels) await ask(model, false);
       for (const model of streamModels) await ask(model, true).catch(() => 'cut');
+    },
+  },
+  {
+    name: 'headers, hints and trailers of a provider without an end',
+    run: async ({ send, few }) => {
+      const ask = (model: string): Promise<string> =>
+        send('/v1/chat/completions', {
+          body: { model: `hostile-${model}`, messages: [{ role: 'user', content: 'Go.' }] },
+          statuses: [502, 503],
+        });
+      for (const model of responseModels) await times(few(24), () => ask(model));
     },
   },
   {

@@ -27,12 +27,20 @@ const streams: Readonly<Record<string, () => string>> = {
   'frame-usage': () => frame(`{"choices":[],${usage}}`),
 };
 
+/** What is sent as it is, by the name of the model. */
+const responses: Readonly<Record<string, () => string>> = {
+  headers: () => `HTTP/1.1 200 OK\r\na: ${'b'.repeat(16_000)}\r\n${'a:b\r\n'.repeat(100_000)}`,
+  hints: () => 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(20_000),
+  trailers: () => `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${'a:b\r\n'.repeat(100_000)}`,
+};
+
 export const answerModels = Object.keys(answers);
+export const responseModels = Object.keys(responses);
 export const streamModels = Object.keys(streams);
 
 /** The catalogue of an operator whose second provider means harm. */
 export function catalogueWith(hostileUrl: string): string {
-  const models = [...answerModels, ...streamModels].map(
+  const models = [...answerModels, ...streamModels, ...responseModels].map(
     (id) => `  - { id: hostile-${id}, provider: hostile }`,
   );
   return [
@@ -51,7 +59,11 @@ export function catalogueWith(hostileUrl: string): string {
 export function answerAsProvider(body: string, response: ServerResponse): void {
   const { model } = JSON.parse(body) as { model: string };
   const name = model.replace('hostile-', '');
-  const [answer, stream] = [answers[name], streams[name]];
+  const [answer, stream, whole] = [answers[name], streams[name], responses[name]];
+  if (whole !== undefined) {
+    response.socket?.end(whole());
+    return;
+  }
   const type = answer === undefined ? 'text/event-stream' : 'application/json';
   response.writeHead(200, { 'content-type': type }).end(answer?.() ?? first + (stream?.() ?? ''));
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/catalogue.ts';
@@ -54,7 +55,7 @@ export class OpenAiAdapter implements ProviderAdapter {
     this.#pool = new Pool(url.origin, {
       headersTimeout: provider.timeout_ms,
       bodyTimeout: provider.idle_timeout_ms,
-      connect: { timeout: Math.min(connectTimeoutMs, provider.timeout_ms) },
+      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, provider.timeout_ms) }),
       // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
       keepAliveTimeout: 4_000,
     });

@@ -15,6 +15,9 @@ const maxErrorBytes = 64 * 1024;
  */
 const workMs = 10;
 
+/** Responses before the response, such as 102 and 103. Each begins the time for the headers again. */
+const maxHints = 1_000;
+
 /** As undici has them. */
 export type ResponseHeaders = Record<string, string | string[] | undefined>;
 
@@ -36,6 +39,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   readonly #onAbort = (): void => this.#abort();
   #errorResponse: ErrorResponse | null = null;
   #over = false;
+  #hints = 0;
 
   constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
     this.provider = provider;
@@ -66,8 +70,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     status: number,
     headers: ResponseHeaders,
   ): void {
-    // Interim responses such as 103 precede the real one.
-    if (status < 200) return;
+    if (status < 200) {
+      this.#hints += 1;
+      if (this.#hints > maxHints) this.stop(new ProviderFailure('invalid', this.provider));
+      return;
+    }
     if (status !== 200) {
       this.#errorResponse = { status, headers, chunks: new ChunkList() };
       return;

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { longestBlock } from '@gatehouse/test/longest-block';
+import { WorstHost } from '@gatehouse/test/worst-host';
+import { collect, ProviderFixture, streamCall, unaryCall } from '../../test/provider-fixture.ts';
+import type { OpenAiAdapter } from './openai-adapter.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+const calls = 24;
+const callMs = 4_000;
+
+let fixture: ProviderFixture;
+let host: WorstHost;
+beforeAll(async () => {
+  fixture = await ProviderFixture.start();
+  host = await WorstHost.start();
+});
+afterAll(async () => {
+  await fixture.stop();
+  await host.stop();
+});
+
+/** How a call ends, whose client leaves after four seconds. */
+async function ending(adapter: OpenAiAdapter, isStream: boolean): Promise<string> {
+  const signal = AbortSignal.timeout(callMs);
+  try {
+    if (isStream) return (await collect(await adapter.stream(streamCall({}, { signal })))).end;
+    await adapter.complete({ ...unaryCall(), signal });
+    return 'end';
+  } catch (error) {
+    if (error instanceof ProviderFailure) return error.kind;
+    throw error;
+  }
+}
+
+describe.each([
+  ['a whole answer', false],
+  ['a stream', true],
+])('%s of a provider', (_what, isStream) => {
+  it.each([
+    ['shorter headers than a parser expects, beyond its limit', 'headers', ['connection']],
+    ['responses before the response', 'hints', ['invalid']],
+    ['chunks of one byte', 'events', ['aborted']],
+    ['a chunk whose extensions have no end', 'extensions', ['aborted']],
+    ['trailers without an end', 'trailers', ['connection']],
+  ])('with %s does not stop the process', async (_how, answer, endings) => {
+    const adapter = fixture.adapter({ base_url: host.url(answer) });
+    const seen = new Set<string>();
+    const block = await longestBlock(() =>
+      Promise.all(Array.from({ length: calls }, async () => seen.add(await ending(adapter, isStream)))),
+    );
+    expect([...seen]).toEqual(endings);
+    expect(block).toBeLessThan(500);
+  });
+});
+
+it.each(['headers', 'hints', 'events'])(
+  'a provider’s answer is read beside many such answers of another: %s',
+  async (answer) => {
+    const worst = fixture.adapter({ base_url: host.url(answer) });
+    const good = fixture.adapter();
+    let isOver = false;
+    const attacks = Array.from({ length: 48 }, async () => {
+      while (!isOver) await ending(worst, true);
+    });
+    try {
+      await sleep(1_000);
+      const began = performance.now();
+      expect(await ending(good, true)).toBe('end');
+      expect(performance.now() - began).toBeLessThan(1_000);
+    } finally {
+      isOver = true;
+      await Promise.all(attacks);
+    }
+  },
+);
