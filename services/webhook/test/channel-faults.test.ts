@@ -28,8 +28,6 @@ import {
 } from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
-const patienceMs = 25_000;
-
 let webhooks: WebhookServiceUnderTest;
 let receiver: Receiver;
 let tenant: TestTenant;
@@ -64,7 +62,7 @@ const replies = (count: number) =>
   eventually(() => {
     expect(receiver.received).toHaveLength(count);
     return receiver.received.map(({ body }) => (JSON.parse(body) as { data: { text: string } }).data.text);
-  }, patienceMs);
+  });
 const count = async (table: string): Promise<number> => {
   const [row] = await webhooks.rows<{ count: string }>(
     `select count(*) from webhook.${table} where tenant_id = $1`,
@@ -120,7 +118,7 @@ describe('a message', () => {
         [tenant.id],
       );
     await write(webhooks, channel, written('through an outage'));
-    await eventually(async () => expect(await waiting()).toMatchObject([{ state: 'retry' }]), patienceMs);
+    await eventually(async () => expect(await waiting()).toMatchObject([{ state: 'retry' }]));
     const jobs = new Jobs({ service: 'webhook', tasks, system, log: createLogger('test', 'silent') });
     const queue = new ConversationQueue(jobs);
     const [row] = await webhooks.rows<{ id: string }>(
@@ -144,7 +142,7 @@ describe('a message', () => {
     webhooks.chat.gate = gate;
     await write(webhooks, channel, written('forgotten'));
     const requestedAtMs = Date.now();
-    await eventually(async () => expect(await count('channel_turns')).toBe(1), patienceMs);
+    await eventually(async () => expect(await count('channel_turns')).toBe(1));
     expect((await forget(requestedAtMs)).completed).toBe(true);
     expect(await count('channel_turns')).toBe(0);
     open(undefined);
@@ -231,9 +229,9 @@ describe('a receiver that wants to be left alone', () => {
         ? { status: 429, headers: { 'retry-after': '999999999' } }
         : { status: 200 };
     await write(webhooks, channel, written('to be paused', { conversation_id: 'busy' }));
-    await eventually(() => expect(receiver.received).toHaveLength(1), patienceMs);
+    await eventually(() => expect(receiver.received).toHaveLength(1));
     await write(webhooks, channel, written('beside it'));
-    await eventually(() => expect(receiver.received).toHaveLength(2), patienceMs);
+    await eventually(() => expect(receiver.received).toHaveLength(2));
     expect(receiver.received.map(({ body }) => conversationOf(body))).toEqual(['busy', 'with-ann']);
     expect((await getChannel()).status).toBe('connected');
     const [row] = await webhooks.rows<{ hours: number }>(

@@ -10,7 +10,6 @@ const botToken = '12345:telegram-bot-token';
 const secretToken = 'telegram-secret-token';
 const slackToken = 'xoxb-slack-token';
 const signingSecret = 'slack-signing-secret';
-const patienceMs = 20_000;
 const slackHeaders = (body: string) => signed({ scheme: 'slack', secret: signingSecret }, body, { id: '' });
 
 let webhooks: WebhookServiceUnderTest;
@@ -48,7 +47,7 @@ const stateOf = async (): Promise<unknown> => {
 const patch = (body: object) =>
   webhooks.call('PATCH', `/v1/channels/instances/${channel.id}`, { as: tenant.admin, body });
 const untilState = (status: string, reason: string | null = null) =>
-  eventually(async () => expect(await stateOf()).toEqual([status, reason]), patienceMs);
+  eventually(async () => expect(await stateOf()).toEqual([status, reason]));
 
 describe('Telegram', () => {
   let updateId = 1_000;
@@ -70,7 +69,7 @@ describe('Telegram', () => {
       const bodies = telegram.bodies('sendMessage');
       expect(bodies).toHaveLength(count);
       return bodies;
-    }, patienceMs);
+    });
 
   beforeEach(async () => {
     channel = await makeChannel(webhooks, tenant, { type: 'telegram', credentials });
@@ -191,7 +190,7 @@ describe('Telegram', () => {
           from: { id, is_bot: false },
           chat: { id, type: 'private' },
         });
-        await eventually(() => expect(webhooks.chat.runsOf(`${text} of ${id}`)).toHaveLength(1), patienceMs);
+        await eventually(() => expect(webhooks.chat.runsOf(`${text} of ${id}`)).toHaveLength(1));
       }
     await eventually(async () => {
       await hurry();
@@ -211,7 +210,7 @@ describe('Telegram', () => {
       const sentBodies = telegram.bodies('sendMessage');
       expect(sentBodies).toHaveLength(6);
       return sentBodies;
-    }, patienceMs);
+    });
     for (const id of ['51', '52'])
       expect(bodies.filter(({ chat_id }) => chat_id === id).map(({ text }) => text)).toEqual(
         ['first', 'second', 'third'].map((text) => `echo: ${text} of ${id}`),
@@ -249,7 +248,7 @@ describe('Slack', () => {
       const bodies = slack.bodies('chat.postMessage');
       expect(bodies).toHaveLength(count);
       return bodies;
-    }, patienceMs);
+    });
 
   beforeEach(async () => {
     channel = await makeChannel(webhooks, tenant, { type: 'slack', credentials });
@@ -294,7 +293,7 @@ describe('Slack', () => {
     await eventually(async () => {
       const messages = await messagesOf(webhooks, channel, 'C-gone:1700000000.000001');
       expect(messages.map(({ status }) => status)).toEqual(['answered', 'failed']);
-    }, patienceMs);
+    });
     expect(await stateOf()).toEqual(['connected', null]);
   });
 

@@ -12,7 +12,6 @@ import { WebhookServiceUnderTest } from './webhook-service.ts';
 
 const botToken = '12345:telegram-bot-token';
 const secretToken = 'telegram-secret-token';
-const patienceMs = 20_000;
 const [old, next] = [-5_201, -1_005_201];
 const moved = [
   { chat: { id: old, type: 'group' }, migrate_to_chat_id: next },
@@ -72,7 +71,7 @@ const sent = (count: number) =>
     const texts = telegram.bodies('sendMessage').map(({ chat_id, text }) => [String(chat_id), text]);
     expect(texts).toHaveLength(count);
     return texts;
-  }, patienceMs);
+  });
 const conversations = async () => {
   const path = `/v1/channels/instances/${channel.id}/conversations`;
   const { body } = await webhooks.call('GET', path, { as: channel.tenant.admin });
@@ -84,14 +83,14 @@ const untilTexts = (expected: string[]) =>
   eventually(async () => {
     expect((await conversations()).map(({ external_id: id }) => id)).toEqual([String(next)]);
     expect(await texts()).toEqual(expected);
-  }, patienceMs);
+  });
 /** The requests to the agent in each turn whose last message is this one. */
 const askedOf = (text: string): string[][] =>
   webhooks.chat.runs
     .map(({ request }) => JSON.parse(request.requestJson) as { messages: { content: string }[] })
     .map(({ messages }) => messages.map(({ content }) => content))
     .filter((contents) => contents.at(-1) === `Ann: ${text}`);
-const untilAsked = (text: string) => eventually(() => expect(askedOf(text)).toHaveLength(1), patienceMs);
+const untilAsked = (text: string) => eventually(() => expect(askedOf(text)).toHaveLength(1));
 const held = () => {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   webhooks.chat.gate = promise;
@@ -153,7 +152,7 @@ describe('a group that becomes a supergroup', () => {
     release();
     const replies = await sent(4);
     expect(replies.slice(1).map(([id]) => id)).toEqual(Array(3).fill(String(next)));
-    await eventually(async () => expect((await texts()).toSorted()).toHaveLength(8), patienceMs);
+    await eventually(async () => expect((await texts()).toSorted()).toHaveLength(8));
     expect(await conversations()).toHaveLength(1);
     // Each was asked once, though two were under way at the news.
     for (const text of ['Old', 'New', 'Newer']) expect(askedOf(text)).toHaveLength(1);
@@ -196,7 +195,7 @@ describe('a group that becomes a supergroup', () => {
     await eventually(async () => {
       expect((await conversations()).map(({ external_id: id }) => id)).toEqual([String(next)]);
       expect(await texts()).toHaveLength(2 * messages.length);
-    }, patienceMs);
+    });
   });
 
   it('takes along what a replica of an earlier release has stored under the old id', async () => {

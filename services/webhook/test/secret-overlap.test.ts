@@ -10,8 +10,6 @@ import { forgetSecrets } from '../src/jobs/upkeep.ts';
 import { makeChannel, postMessage, write, written, type TestChannel } from './channels-under-test.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
-const patienceMs = 30_000;
-
 let webhooks: WebhookServiceUnderTest;
 let receiver: Receiver;
 let app: Pool;
@@ -43,7 +41,7 @@ async function next(path: string, cause: () => Promise<unknown>): Promise<Receiv
     const received = receiver.at(path)[before];
     if (received === undefined) throw new Error('nothing has arrived');
     return received;
-  }, patienceMs);
+  });
 }
 
 /** Which of these secrets the public library verifies a request with, by their places. */

@@ -12,7 +12,6 @@ import { ChannelStore } from '../src/store/channel-store.ts';
 import { TokenStore } from '../src/store/token-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
-const patienceMs = 40_000;
 const oaId = '5550001';
 const credentials = { app_secret: 'zalo-app-secret', oa_secret: 'zalo-oa-secret' };
 
@@ -206,13 +205,11 @@ describe('messages', () => {
   it('are answered by the token of the consent', async () => {
     await connect();
     expect((await event({})).status).toBe(200);
-    await eventually(
-      () =>
-        expect(provider.bodies('/message/cs').at(-1)).toEqual({
-          recipient: { user_id: 'user-1' },
-          message: { text: 'echo: Xin chào' },
-        }),
-      patienceMs,
+    await eventually(() =>
+      expect(provider.bodies('/message/cs').at(-1)).toEqual({
+        recipient: { user_id: 'user-1' },
+        message: { text: 'echo: Xin chào' },
+      }),
     );
     expect((await event({ event_name: 'oa_send_text' })).body.status).toBe('ignored');
     expect((await event({ recipient: { id: '123' } })).body.status).toBe('ignored');
@@ -226,10 +223,7 @@ describe('messages', () => {
       ...{ type: 'zalo_oa', config: { app_id: '777', oa_id: '5550002' }, credentials },
     });
     await event({});
-    await eventually(
-      async () => expect(await messagesOf(webhooks, first, 'user-1')).toHaveLength(2),
-      patienceMs,
-    );
+    await eventually(async () => expect(await messagesOf(webhooks, first, 'user-1')).toHaveLength(2));
   });
 
   it('are answered after a refresh when the token has been replaced elsewhere; without one a new consent is needed', async () => {
@@ -240,10 +234,7 @@ describe('messages', () => {
       [channel.id],
     );
     await event({ message: { msg_id: newId(), text: 'refresh' } });
-    await eventually(
-      () => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: refresh'),
-      patienceMs,
-    );
+    await eventually(() => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: refresh'));
     expect(zalo.refreshes).toBe(1);
     [zalo.accessToken, zalo.refreshToken] = ['revoked', 'revoked'];
     await webhooks.rows(
@@ -251,17 +242,16 @@ describe('messages', () => {
       [channel.id],
     );
     await event({ message: { msg_id: newId(), text: 'after the consent' } });
-    await eventually(async () => expect((await getChannel()).status).toBe('needs_reauth'), patienceMs);
+    await eventually(async () => expect((await getChannel()).status).toBe('needs_reauth'));
     await connect();
-    await eventually(
-      () => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: after the consent'),
-      patienceMs,
+    await eventually(() =>
+      expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: after the consent'),
     );
   });
 });
 
 const untilConnected = () =>
-  eventually(async () => expect(await getChannel()).toMatchObject({ status: 'connected' }), patienceMs);
+  eventually(async () => expect(await getChannel()).toMatchObject({ status: 'connected' }));
 const refreshCalls = () => provider.calls.filter(({ body }) => body['grant_type'] === 'refresh_token').length;
 
 it('two replicas refresh once, ahead of the expiry', async () => {
@@ -270,7 +260,7 @@ it('two replicas refresh once, ahead of the expiry', async () => {
   await webhooks.rows('update webhook.channel_instances set refresh_due_at = now() where id = $1', [
     channel.id,
   ]);
-  await eventually(() => expect(zalo.refreshes).toBe(1), patienceMs);
+  await eventually(() => expect(zalo.refreshes).toBe(1));
   await untilConnected();
   expect(refreshCalls() - before).toBe(1);
   // The provider counts a refresh before its tokens are stored.
@@ -280,7 +270,7 @@ it('two replicas refresh once, ahead of the expiry', async () => {
       [channel.id],
     );
     expect(Number(row?.hours)).toBeCloseTo(22.5, 0);
-  }, patienceMs);
+  });
 });
 
 describe('tokens', () => {
@@ -330,8 +320,8 @@ describe('tokens', () => {
       [channel.id],
     );
     expect(await store.refused(ref(), old)).toBe('refresh');
-    await eventually(() => expect(zalo.refreshes).toBe(1), patienceMs);
-    await eventually(async () => expect((await stored())?.token.equals(old)).toBe(false), patienceMs);
+    await eventually(() => expect(zalo.refreshes).toBe(1));
+    await eventually(async () => expect((await stored())?.token.equals(old)).toBe(false));
     expect(await store.refused(ref(), old)).toBe('replaced');
     const channels = new ChannelStore(app);
     const connected = await channels.open(tenant.id, channel.id);
@@ -349,21 +339,16 @@ it('a channel without a consent keeps its replies until there is one', async () 
     ...{ type: 'zalo_oa', config: { app_id: '777', oa_id: oaId }, credentials },
   });
   await event({ message: { msg_id: newId(), text: 'early' } });
-  await eventually(
-    async () =>
-      expect(
-        await webhooks.rows(
-          `select from webhook.channel_messages where instance_id = $1 and status = 'queued'`,
-          [channel.id],
-        ),
-      ).toHaveLength(1),
-    patienceMs,
+  await eventually(async () =>
+    expect(
+      await webhooks.rows(
+        `select from webhook.channel_messages where instance_id = $1 and status = 'queued'`,
+        [channel.id],
+      ),
+    ).toHaveLength(1),
   );
   await sleep(1_500);
   expect((await getChannel()).status).toBe('pending');
   await connect();
-  await eventually(
-    () => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: early'),
-    patienceMs,
-  );
+  await eventually(() => expect(JSON.stringify(provider.bodies('/message/cs'))).toContain('echo: early'));
 });
