@@ -5,6 +5,8 @@ import { buildConnector } from 'undici';
 
 /** How long a process reads responses in one turn of its event loop. */
 const turnMs = 10;
+/** The same with all that it does between the reads: what a parser that was paused took is not seen. */
+const longestMs = 30;
 /** A piece that the parser of HTTP reads in up to 20 ms, whatever it is. */
 const pieceBytes = 4 * 1024;
 const never = new AbortController().signal;
@@ -15,24 +17,32 @@ class LoopShare {
   readonly #turns = new Turns({ perKey: 1, slots: 1, maxWaiting: Infinity });
   /** Undefined until something is read in this turn of the loop. */
   #endsAt: number | undefined;
+  #usedMs = 0;
   #isTurn = false;
 
   /** Whether more may be read at once. */
   get isLeft(): boolean {
     if (!this.#isTurn && this.#turns.size > 0) return false;
     if (this.#endsAt === undefined) {
-      this.#endsAt = performance.now() + turnMs;
+      this.#usedMs = 0;
+      this.#endsAt = performance.now() + longestMs;
       void setImmediate().then(() => {
         this.#endsAt = undefined;
       });
     }
-    return performance.now() < this.#endsAt;
+    return this.#usedMs < turnMs && performance.now() < this.#endsAt;
+  }
+
+  /** Counts what the parser took for a piece that was read at a time. */
+  use(since: number): void {
+    this.#usedMs += Math.min(turnMs, performance.now() - since);
   }
 
   /** Calls `read` when the turn of the host has come. */
   async wait(host: string, read: () => void): Promise<void> {
     const work = async (): Promise<void> => {
       await setImmediate();
+      this.#usedMs = 0;
       this.#endsAt = performance.now() + turnMs;
       this.#isTurn = true;
       try {
@@ -73,12 +83,16 @@ export function pacedConnections(options: buildConnector.BuildOptions): {
 function paceReads(socket: Socket, host: string): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
   let waits = false;
+  /** When the parser got the piece that it reads. It asks for another one after each. */
+  let readAt: number | undefined;
   const resume = (): void => {
     waits = false;
     if (!socket.destroyed) socket.emit('readable');
   };
   const paced = (size?: number): unknown => {
     if (size === 0) return read(0);
+    if (readAt !== undefined) share.use(readAt);
+    readAt = undefined;
     // The parser goes on where it has closed the connection.
     if (socket.destroyed || waits) return null;
     if (!share.isLeft) {
@@ -86,7 +100,9 @@ function paceReads(socket: Socket, host: string): void {
       void share.wait(host, resume);
       return null;
     }
-    return read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));
+    const piece = read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));
+    if (piece !== null) readAt = performance.now();
+    return piece;
   };
   socket.read = paced;
 }
