@@ -10,3 +10,29 @@ export const openBracket = 0x5b;
 export const openBrace = 0x7b;
 export const closeBracket = 0x5d;
 export const closeBrace = 0x7d;
+
+export const byteOrderMark = Buffer.from('\ufeff');
+
+/** The first byte at or after `from` that is no white space. */
+export function skipSpace(json: Buffer, from: number): number {
+  let at = from;
+  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
+  return at;
+}
+
+/** The place of the quote that ends the text which begins at `from`, or the end of the bytes. */
+export function textEnd(json: Buffer, from: number): number {
+  let at = from + 1;
+  for (; at < from + shortBytes; at += 1) {
+    if (json[at] === quote) return at;
+    if (json[at] === backslash) at += 1;
+  }
+  for (;;) {
+    const end = json.indexOf(quote, at);
+    if (end < 0) return json.length;
+    let slashes = 0;
+    while (json[end - 1 - slashes] === backslash) slashes += 1;
+    if (slashes % 2 === 0) return end;
+    at = end + 1;
+  }
+}

@@ -1,7 +1,7 @@
+import { byteOrderMark } from '@gatehouse/kit/json-bytes';
+
 /** How an answer is written, whatever its content type says: one JSON document, or server-sent events. */
 export type AnswerKind = 'object' | 'events' | 'other';
-
-const byteOrderMark = Buffer.from('\ufeff');
 
 /** Longer than any name of a field of server-sent events. */
 const enough = 8;

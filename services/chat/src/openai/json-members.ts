@@ -1,5 +1,4 @@
 import {
-  backslash,
   closeBrace,
   closeBracket,
   colon,
@@ -7,7 +6,8 @@ import {
   openBrace,
   openBracket,
   quote,
-  shortBytes,
+  skipSpace,
+  textEnd,
 } from '@gatehouse/kit/json-bytes';
 
 /**
@@ -38,7 +38,7 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
     }
     if (json[at] !== quote || members.length > max) return members;
     const start = at;
-    const nameEnd = stringEnd(json, at);
+    const nameEnd = textEnd(json, at) + 1;
     const valueStart = skipSpace(json, json.indexOf(colon, nameEnd) + 1);
     const valueEnd = valueEndOf(json, valueStart);
     members.push({
@@ -61,32 +61,9 @@ export function elementStart(json: Buffer, from: number, index: number): number 
   return at;
 }
 
-/** The first byte at or after `from` that is no white space. */
-export function skipSpace(json: Buffer, from: number): number {
-  let at = from;
-  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
-  return at;
-}
-
-/** One past the closing quote of the string that opens at `from`. */
-function stringEnd(json: Buffer, from: number): number {
-  let at = from + 1;
-  for (; at < from + shortBytes; at += 1) {
-    if (json[at] === quote) return at + 1;
-    if (json[at] === backslash) at += 1;
-  }
-  for (;;) {
-    const end = json.indexOf(quote, at);
-    let slashes = 0;
-    while (json[end - 1 - slashes] === backslash) slashes += 1;
-    if (slashes % 2 === 0) return end + 1;
-    at = end + 1;
-  }
-}
-
 function valueEndOf(json: Buffer, from: number): number {
   const first = json[from];
-  if (first === quote) return stringEnd(json, from);
+  if (first === quote) return textEnd(json, from) + 1;
   if (first !== openBrace && first !== openBracket) {
     let at = from;
     while (at < json.length && !isDelimiter(json[at])) at += 1;
@@ -95,7 +72,7 @@ function valueEndOf(json: Buffer, from: number): number {
   let depth = 0;
   for (let at = from; at < json.length; at += 1) {
     const byte = json[at];
-    if (byte === quote) at = stringEnd(json, at) - 1;
+    if (byte === quote) at = textEnd(json, at);
     else if (byte === openBrace || byte === openBracket) depth += 1;
     else if (byte === closeBrace || byte === closeBracket) {
       depth -= 1;

@@ -1,16 +1,15 @@
 import {
-  backslash,
   closeBrace,
   closeBracket,
   colon,
   openBrace,
   openBracket,
   quote,
+  skipSpace,
+  textEnd,
 } from '@gatehouse/kit/json-bytes';
 
 const name = Buffer.from('timestamp');
-const isSpace = (byte: number | undefined): boolean =>
-  byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /**
  * The digits of the member `timestamp` of an event, a text or a number; empty for any other. The last one counts, as in
@@ -25,7 +24,7 @@ export function timestampOf(body: Buffer): string {
     if (byte === openBrace || byte === openBracket) depth += 1;
     else if (byte === closeBrace || byte === closeBracket) depth -= 1;
     if (byte !== quote) continue;
-    const end = endOfText(body, at);
+    const end = textEnd(body, at);
     const isName =
       depth === 1 && end - at - 1 === name.length && name.every((each, n) => each === body[at + 1 + n]);
     const after = isName ? skipSpace(body, end + 1) : end;
@@ -33,19 +32,6 @@ export function timestampOf(body: Buffer): string {
     if (body[after] === colon) value = skipSpace(body, after + 1);
   }
   return value === null ? '' : digitsAt(body, value);
-}
-
-/** The place of the quote that ends a text, or the end of the body. */
-function endOfText(body: Buffer, start: number): number {
-  let at = start + 1;
-  while (at < body.length && body[at] !== quote) at += body[at] === backslash ? 2 : 1;
-  return at;
-}
-
-function skipSpace(body: Buffer, start: number): number {
-  let at = start;
-  while (isSpace(body[at])) at += 1;
-  return at;
 }
 
 const longestValue = 20;

@@ -1,7 +1,6 @@
-const quote = 0x22;
-const backslash = 0x5c;
+import { byteOrderMark, quote, textEnd } from '@gatehouse/kit/json-bytes';
+
 const minus = 0x2d;
-const byteOrderMark = Buffer.from('\ufeff');
 /** The largest integer that JavaScript holds, and all below it, as JSON has it. */
 const largest = Buffer.from(String(Number.MAX_SAFE_INTEGER));
 /** A shorter piece is copied faster byte by byte. */
@@ -23,7 +22,7 @@ export function withExactIntegers(json: Buffer): string {
     copied = until;
   };
   for (let at = copied; at < json.length; at += 1) {
-    if (json[at] === quote) at = endOfString(json, at);
+    if (json[at] === quote) at = textEnd(json, at);
     else if (isDigit(json[at])) {
       const digits = at;
       while (isDigit(json[at + 1])) at += 1;
@@ -52,9 +51,3 @@ const isDigit = (byte: number | undefined): boolean => byte !== undefined && byt
 /** Digits, `.`, `e`, `E`, `+` and `-`. */
 const isOfNumber = (byte: number | undefined): boolean =>
   isDigit(byte) || byte === 0x2e || byte === 0x65 || byte === 0x45 || byte === 0x2b || byte === 0x2d;
-
-function endOfString(json: Buffer, start: number): number {
-  let at = start + 1;
-  while (at < json.length && json[at] !== quote) at += json[at] === backslash ? 2 : 1;
-  return at;
-}
